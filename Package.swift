@@ -1,0 +1,104 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The house, as data: each line names a module and everything it may import.
+// `Tests/ArchitectureTests` reads this file and the sources and fails on a wrong arrow.
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+]
+
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "stormy",
+    products: [
+        .library(name: "BackgroundTasks", targets: ["BackgroundTasks"]),
+        .library(name: "BackgroundTransfer", targets: ["BackgroundTransfer"]),
+        .library(name: "UserNotifications", targets: ["UserNotifications"]),
+        .executable(name: "stormy", targets: ["stormy"]),
+        .executable(name: "background-agent", targets: ["background-agent"]),
+        .executable(name: "tide-example", targets: ["TideExample"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    ],
+    targets: [
+        // C: doors to the system, no logic.
+        .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
+        .target(name: "CLinux"),
+
+        // Core: pure decisions.
+        .target(name: "BackgroundScheduling", swiftSettings: strict),
+        .target(name: "TransferMachines", swiftSettings: strict),
+        .target(name: "BackgroundNotices", swiftSettings: strict),
+
+        // Border: the durable contract.
+        .target(
+            name: "BackgroundLedger",
+            dependencies: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", grdb, crypto],
+            swiftSettings: strict),
+
+        // System: effects.
+        .target(name: "BackgroundAgent", dependencies: ["BackgroundLedger"], swiftSettings: strict),
+        .target(name: "CurlTransport", dependencies: ["TransferMachines", "CLibcurl"], swiftSettings: strict),
+        .target(
+            name: "DesktopServices",
+            dependencies: ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
+            swiftSettings: strict),
+
+        // API: what an author imports.
+        .target(name: "BackgroundRuntime", dependencies: ["BackgroundLedger"], swiftSettings: strict),
+        .target(name: "BackgroundTasks", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
+        .target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime", "CurlTransport"], swiftSettings: strict),
+        .target(name: "UserNotifications", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
+
+        // Product.
+        .target(name: "StormyWeather", swiftSettings: strict),
+        .target(
+            name: "StormyConfiguration",
+            dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
+            swiftSettings: strict),
+        .target(
+            name: "Stormy",
+            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather", grdb],
+            swiftSettings: strict),
+
+        // Test support that the demo uses too.
+        .target(
+            name: "FaultyServer",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+
+        // Tools.
+        .target(
+            name: "StormyCommand",
+            dependencies: ["Stormy", "StormyConfiguration", "BackgroundLedger", "FaultyServer", argumentParser],
+            resources: [.embedInCode("Resources/Stormy-Info.plist")],
+            swiftSettings: strict),
+        .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
+        .target(
+            name: "BackgroundAgentTool",
+            dependencies: ["BackgroundAgent", "CurlTransport", "DesktopServices"],
+            swiftSettings: strict),
+        .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
+
+        // Somebody else's app.
+        .executableTarget(
+            name: "TideExample",
+            dependencies: ["BackgroundTasks", "UserNotifications"],
+            swiftSettings: strict),
+    ]
+)

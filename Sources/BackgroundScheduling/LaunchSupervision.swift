@@ -1,0 +1,101 @@
+import Foundation
+
+/// How a launch ended. The raw values are what `history` prints.
+public enum LaunchOutcome: String, Sendable, Codable {
+    /// The handler returned (or completed its task with success) in time.
+    case completed
+    /// The handler completed its task without success, or no handler was registered.
+    case failed
+    /// Its time ran out; it returned after the warning.
+    case expired
+    /// Its time ran out; it did not return within the grace time and was killed.
+    case killed
+    /// The process ended without a result.
+    case crashed
+}
+
+/// Why a running launch is asked to stop. Committed to the ledger before the signal is sent.
+public enum StopReason: String, Sendable, Codable {
+    case expired
+    case quit
+    case conditionLost
+    case simulated
+}
+
+/// The life of one launch against its budget: a warning when the time is up, a kill when the grace time is too.
+public struct LaunchSupervision: Sendable, Equatable {
+    private enum State: Sendable, Equatable {
+        case running
+        case warned(killAt: Date)
+        case killed
+    }
+
+    public enum Command: Sendable, Equatable {
+        case warn(StopReason)
+        case kill
+    }
+
+    private var state: State = .running
+    private let startedAt: Date
+    private let budget: Double
+    private let grace: Double
+
+    /// `budget` and `grace` in seconds.
+    public init(startedAt: Date, budget: Double, grace: Double) {
+        self.startedAt = startedAt
+        self.budget = budget
+        self.grace = grace
+    }
+
+    /// A person is choosing a file: their time is not the budget's, up to this ceiling in seconds.
+    public static let choosingCeiling: Double = 600
+
+    /// When to look again.
+    public func deadline(isPersonChoosing: Bool) -> Date? {
+        switch state {
+        case .running: startedAt.addingTimeInterval(isPersonChoosing ? max(budget, Self.choosingCeiling) : budget)
+        case .warned(let killAt): killAt
+        case .killed: nil
+        }
+    }
+
+    /// Time has passed.
+    public mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
+        guard let deadline = deadline(isPersonChoosing: isPersonChoosing), now >= deadline else { return nil }
+        switch state {
+        case .running:
+            state = .warned(killAt: now.addingTimeInterval(grace))
+            return .warn(.expired)
+        case .warned:
+            state = .killed
+            return .kill
+        case .killed:
+            return nil
+        }
+    }
+
+    /// Somebody else wants it stopped (quit, simulation, a condition lost).
+    public mutating func stop(_ reason: StopReason, now: Date) -> Command? {
+        switch state {
+        case .running:
+            state = .warned(killAt: now.addingTimeInterval(grace))
+            return .warn(reason)
+        case .warned, .killed:
+            return nil
+        }
+    }
+
+    /// Taken over from an agent that died after it had warned: the grace time starts again.
+    public mutating func adoptWarned(now: Date) {
+        state = .warned(killAt: now.addingTimeInterval(grace))
+    }
+}
+
+/// The delay that not finishing earns, forgiven by finishing.
+public enum RelaunchBackoff {
+    /// Seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
+    public static func delay(afterFailures failures: Int, base: Double) -> Double {
+        guard failures > 0 else { return 0 }
+        return min(base * pow(2, Double(min(failures, 30) - 1)), 6 * 3600)
+    }
+}

@@ -1,0 +1,52 @@
+// Only what Swift cannot call: libcurl's variadic functions, one typed wrapper per argument type.
+#ifndef STORMY_CLIBCURL_SHIM_H
+#define STORMY_CLIBCURL_SHIM_H
+
+#include <curl/curl.h>
+
+typedef size_t (*clibcurl_data_callback)(char *buffer, size_t size, size_t count, void *context);
+typedef int (*clibcurl_progress_callback)(void *context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+typedef int (*clibcurl_seek_callback)(void *context, curl_off_t offset, int origin);
+
+static inline CURLcode clibcurl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode clibcurl_set_data_callback(CURL *easy, CURLoption option, clibcurl_data_callback callback) {
+    return curl_easy_setopt(easy, option, callback);
+}
+static inline CURLcode clibcurl_set_progress_callback(CURL *easy, clibcurl_progress_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
+}
+static inline CURLcode clibcurl_set_seek_callback(CURL *easy, clibcurl_seek_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+static inline CURLcode clibcurl_get_long(CURL *easy, CURLINFO info, long *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode clibcurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode clibcurl_get_string(CURL *easy, CURLINFO info, char **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+// `CURLMsg.data` is a union that Swift imports awkwardly.
+static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
+    return message->data.result;
+}
+
+#endif

@@ -1,0 +1,148 @@
+// The ports of transfers: what the agent asks of whoever moves the bytes, and what it is told.
+// Values only. `CurlTransport` implements them over libcurl; the test kit with scripts.
+
+/// One attempt at one transfer. A transfer that is tried again gets a new attempt number, so that the late
+/// answer of an old attempt is recognised and dropped.
+public struct AttemptID: Hashable, Sendable, CustomStringConvertible {
+    public let transfer: Int64
+    public let number: Int
+
+    public init(transfer: Int64, number: Int) {
+        self.transfer = transfer
+        self.number = number
+    }
+
+    public var description: String { "\(transfer).\(number)" }
+}
+
+/// A header line. Order and doubles matter on the wire, so headers are a list and not a dictionary.
+public struct HeaderField: Hashable, Sendable, Codable {
+    public var name: String
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// What goes out on the wire for one attempt. Everything is decided: a transport adds no policy of its own.
+public struct WireRequest: Sendable, Equatable {
+    public var method: String
+    public var url: String
+    public var headers: [HeaderField]
+    /// Seconds without a single byte in either direction after which the attempt fails with `.stalled`.
+    public var idleTimeout: Double
+    /// Seconds to establish a connection.
+    public var connectTimeout: Double
+    /// Redirects followed, at most. 0: a redirect is an answer like any other.
+    public var maximumRedirects: Int
+    /// Bytes of body taken from the server, at most; `nil`: the sink alone decides.
+    public var maximumBodyBytes: Int64?
+    /// Bytes per second, both directions; `nil`: no limit.
+    public var rateLimit: Int64?
+
+    public init(
+        method: String, url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
+        connectTimeout: Double = 30, maximumRedirects: Int = 10, maximumBodyBytes: Int64? = nil,
+        rateLimit: Int64? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.idleTimeout = idleTimeout
+        self.connectTimeout = connectTimeout
+        self.maximumRedirects = maximumRedirects
+        self.maximumBodyBytes = maximumBodyBytes
+        self.rateLimit = rateLimit
+    }
+}
+
+/// The final answer's status line and headers (interim 1xx answers are not reported here).
+public struct ResponseHead: Sendable, Equatable, Codable {
+    public var status: Int
+    public var headers: [HeaderField]
+    /// The URL that answered, after redirects.
+    public var url: String
+
+    public init(status: Int, headers: [HeaderField], url: String) {
+        self.status = status
+        self.headers = headers
+        self.url = url
+    }
+
+    /// The first value of a header, names compared without case; surrounding blanks removed.
+    public subscript(name: String) -> String? {
+        let wanted = name.lowercased()
+        guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
+        return String(field.value.drop(while: { $0 == " " || $0 == "\t" }))
+    }
+}
+
+/// Why an attempt ended without a whole answer.
+public enum WireFailure: Error, Sendable, Equatable, Codable {
+    case couldNotResolveHost
+    case couldNotConnect
+    case timedOutConnecting
+    case stalled
+    /// The connection broke, or ended before the announced length (libcurl 18, 52, 55, 56, 92).
+    case connectionLost
+    case tlsUntrusted(String)
+    case tooManyRedirects
+    case redirectToOtherScheme
+    case bodyTooLarge
+    case badAnswer(String)
+    case unsupportedURL
+    /// The sink refused (its own error is known to its owner) or the source could not be read.
+    case stoppedByOwner
+    case cancelled
+    case other(code: Int32, message: String)
+}
+
+/// What a transport says of an attempt, in this order: any number of `progress`, then exactly one `ended`.
+public enum TransportEvent: Sendable, Equatable {
+    /// Body bytes moved by this attempt so far. At most a few a second.
+    case progress(AttemptID, sent: Int64, received: Int64)
+    case ended(AttemptID, WireEnd)
+}
+
+/// The end of an attempt. `head` is there when a whole header block arrived, also if the body then broke.
+public struct WireEnd: Sendable, Equatable {
+    public var head: ResponseHead?
+    public var failure: WireFailure?
+    public var bytesSent: Int64
+    public var bytesReceived: Int64
+
+    public init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
+        self.head = head
+        self.failure = failure
+        self.bytesSent = bytesSent
+        self.bytesReceived = bytesReceived
+    }
+}
+
+/// Where an upload's bytes come from. Called on the transport's own thread only.
+public protocol BodySource: AnyObject, Sendable {
+    /// Announced as Content-Length.
+    var byteCount: Int64 { get }
+    /// Fills the buffer; 0 at the end, `nil` if the source cannot be read (the attempt then ends `.stoppedByOwner`).
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
+    /// Back to the first byte (redirect or authentication sends the body again). `false`: not possible.
+    func rewind() -> Bool
+}
+
+/// Where a download's bytes go. Called on the transport's own thread only.
+public protocol BodySink: AnyObject, Sendable {
+    /// The final head arrived, before any body byte. `false`: stop now, the attempt ends `.stoppedByOwner`.
+    func receive(head: ResponseHead) -> Bool
+    /// Body bytes, in order. `false`: stop now, the attempt ends `.stoppedByOwner`.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool
+}
+
+/// Moves bytes. Knows nothing of retries, resuming, files or ledgers.
+public protocol Transport: Sendable {
+    /// Starts an attempt. Events arrive at the handler the transport was made with, on the transport's thread.
+    func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)
+    /// Ends an attempt; its `ended` event says `.cancelled` unless it had ended before.
+    func cancel(_ attempt: AttemptID)
+}
