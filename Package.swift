@@ -21,7 +21,7 @@ let package = Package(
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
-        .executable(name: "tide-example", targets: ["TideExample"]),
+        .executable(name: "tide-example", targets: ["tide-example"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -97,8 +97,14 @@ let package = Package(
 
         // Somebody else's app.
         .executableTarget(
-            name: "TideExample",
+            name: "tide-example",
             dependencies: ["BackgroundTasks", "UserNotifications"],
+            resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
+
+        // Tests.
+        .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
+        .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
+        .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
     ]
 )

@@ -12,6 +12,16 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case killed
     /// The process ended without a result.
     case crashed
+    /// An occurrence that passed while nobody could serve it, left out as `missed = "skip"` asks.
+    case skipped
+
+    /// The app had its say: the request is consumed.
+    public var isResult: Bool {
+        switch self {
+        case .completed, .failed, .expired: true
+        case .killed, .crashed, .skipped: false
+        }
+    }
 }
 
 /// Why a running launch is asked to stop. Committed to the ledger before the signal is sent.

@@ -1,5 +1,13 @@
 import Foundation
 
+/// What to do with an occurrence that passed while nobody could serve it.
+public enum MissedPolicy: String, Codable, Sendable {
+    /// Run once as soon as possible, however many were missed.
+    case once
+    /// Leave it and wait for the next; the history says so.
+    case skip
+}
+
 /// A rule on a person's clock, planned again whenever the zone or the clock changes.
 public enum WallClockRule: Hashable, Sendable, Codable {
     /// Every day at this time of day.

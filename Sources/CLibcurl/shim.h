@@ -7,6 +7,7 @@
 typedef size_t (*clibcurl_data_callback)(char *buffer, size_t size, size_t count, void *context);
 typedef int (*clibcurl_progress_callback)(void *context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 typedef int (*clibcurl_seek_callback)(void *context, curl_off_t offset, int origin);
+typedef int (*clibcurl_prerequest_callback)(void *context, char *, char *, int, int);
 
 static inline CURLcode clibcurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -31,6 +32,9 @@ static inline CURLcode clibcurl_set_progress_callback(CURL *easy, clibcurl_progr
 }
 static inline CURLcode clibcurl_set_seek_callback(CURL *easy, clibcurl_seek_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
+static inline CURLcode clibcurl_set_prerequest_callback(CURL *easy, clibcurl_prerequest_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
 static inline CURLcode clibcurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);

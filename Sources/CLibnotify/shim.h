@@ -1,4 +1,45 @@
+// The door to libnotify and the parts of GIO it rests on. Only what Swift cannot call itself is wrapped here:
+// variadic functions (g_object_new, g_object_get) and macros that cast (g_signal_connect, G_CALLBACK).
 #ifndef STORMY_CLIBNOTIFY_SHIM_H
 #define STORMY_CLIBNOTIFY_SHIM_H
+#include <gio/gio.h>
 #include <libnotify/notify.h>
+
+// "id" is a construct property: with the id of an earlier process, showing replaces and closing closes that one.
+static inline NotifyNotification *stormy_notification_new(gint id) {
+    return (NotifyNotification *)g_object_new(NOTIFY_TYPE_NOTIFICATION, "id", id, NULL);
+}
+
+static inline gint stormy_notification_id(NotifyNotification *notification) {
+    gint id = 0;
+    g_object_get(notification, "id", &id, NULL);
+    return id;
+}
+
+static inline gulong stormy_connect_notification_closed(
+    NotifyNotification *notification, void (*handler)(NotifyNotification *, gpointer), gpointer data) {
+    return g_signal_connect(notification, "closed", G_CALLBACK(handler), data);
+}
+
+static inline gulong stormy_connect_bus_closed(
+    GDBusConnection *connection, void (*handler)(GDBusConnection *, gboolean, GError *, gpointer), gpointer data) {
+    return g_signal_connect(connection, "closed", G_CALLBACK(handler), data);
+}
+
+static inline gulong stormy_connect_network_changed(
+    GNetworkMonitor *monitor, void (*handler)(GNetworkMonitor *, gboolean, gpointer), gpointer data) {
+    return g_signal_connect(monitor, "network-changed", G_CALLBACK(handler), data);
+}
+
+static inline gulong stormy_connect_network_metered(
+    GNetworkMonitor *monitor, void (*handler)(GNetworkMonitor *, GParamSpec *, gpointer), gpointer data) {
+    return g_signal_connect(monitor, "notify::network-metered", G_CALLBACK(handler), data);
+}
+
+static inline gulong stormy_connect_file_changed(
+    GFileMonitor *monitor, void (*handler)(GFileMonitor *, GFile *, GFile *, GFileMonitorEvent, gpointer),
+    gpointer data) {
+    return g_signal_connect(monitor, "changed", G_CALLBACK(handler), data);
+}
+
 #endif

@@ -1,1 +1,4 @@
-print("placeholder")
+import BackgroundAgentTool
+import Foundation
+
+exit(BackgroundAgentTool.main(Array(CommandLine.arguments.dropFirst())))

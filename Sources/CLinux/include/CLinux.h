@@ -36,8 +36,37 @@ static inline int clinux_pidfd_send_signal(int pidfd, int signal) {
 static inline int clinux_clone_file(int destination, int source) {
     return ioctl(destination, FICLONE, source);
 }
-static inline int clinux_open(const char *path, int flags, mode_t mode) {
+static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }
+
+// Open-file-description locks: inherited by children, and unlike flock() they can be asked about without being taken.
+#ifndef F_OFD_GETLK
+#define F_OFD_GETLK 36
+#define F_OFD_SETLK 37
+#endif
+static inline int clinux_lock_file(int descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+static inline int clinux_file_is_locked(int descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// How a detached child is started. Everything but the three standard descriptors and `inherited` is closed in it,
+// its folder is "/", and its signal mask is empty, or has SIGTERM blocked until it is ready to hear it.
+typedef struct {
+    const char *_Nonnull path;
+    char *_Nullable const *_Nonnull arguments;
+    char *_Nullable const *_Nonnull environment;
+    int standard_output;  // also standard error; -1: /dev/null
+    int inherited;        // becomes descriptor 3; -1: none
+    int starts_session;
+    int blocks_sigterm;
+} clinux_spawn_request;
+
+// 0, or an errno value.
+int clinux_spawn(const clinux_spawn_request *_Nonnull request, pid_t *_Nonnull pid);
 
 #endif

@@ -1,0 +1,75 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+// Ended transfers and pressed buttons launch the app; processes that wait are watched.
+extension Agent {
+    func planDeliveries(_ pass: inout Pass) throws {
+        try deliverSessions(&pass)
+        try deliverResponses(&pass)
+    }
+
+    private func deliverSessions(_ pass: inout Pass) throws {
+        let events = try pass.transaction.undeliveredEvents()
+        guard !events.isEmpty else { return }
+        let live = try pass.transaction.liveLaunches()
+        let attached = try Set(pass.transaction.attachments().map(\.session))
+        for (session, waiting) in Dictionary(grouping: events, by: \.session) {
+            // The live launch replays them, or an attached process takes them: no second process.
+            if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
+                continue
+            }
+            let hasMoreRunning = try pass.transaction.unfinishedTransfers(session: session).contains { $0.state == .running }
+            let oldest = waiting.map(\.createdAt).min() ?? pass.now
+            switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: hasMoreRunning, now: pass.now) {
+            case .wait(let until): pass.wake(at: until)
+            case .deliverNow: try launchDelivery(.urlSession, session, "a transfer ended", &pass)
+            }
+        }
+    }
+
+    private func deliverResponses(_ pass: inout Pass) throws {
+        let live = try pass.transaction.liveLaunches()
+        for identifier in try Set(pass.transaction.undeliveredResponses().map(\.notification)) {
+            if live.contains(where: { $0.kind == .notificationResponse && $0.identifier == identifier }) { continue }
+            try launchDelivery(.notificationResponse, identifier, "a person pressed a button", &pass)
+        }
+    }
+
+    /// Launches that failed to take what is delivered are repeated with growing delay; nothing is dropped.
+    private func launchDelivery(_ kind: LaunchKind, _ identifier: String, _ reason: String, _ pass: inout Pass) throws {
+        let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
+            .prefix { $0.outcome != .completed && $0.endedAt.map { $0 <= pass.now } ?? true }
+        let delay = RelaunchBackoff.delay(afterFailures: failures.count, base: pass.settings.backoffBase)
+        if let last = failures.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
+            return pass.wake(at: last.addingTimeInterval(delay))
+        }
+        let launch = try pass.transaction.insert(
+            LaunchRecord(
+                kind: kind, identifier: identifier, requestToken: nil, generation: failures.count + 1,
+                reason: failures.isEmpty ? reason : "relaunch after \(failures.count) without success",
+                simulated: false, servedOccurrence: nil, startedAt: pass.now))
+        pass.effects.append(.startLaunch(launch.id!))
+    }
+
+    // MARK: Processes that wait
+
+    /// Waiters and attachments whose process is gone are taken away.
+    func followProcesses(_ pass: inout Pass) throws {
+        let waiters = try pass.transaction.waiters()
+        let attachments = try pass.transaction.attachments()
+        for waiter in waiters where endedProcesses.contains(waiter.process) {
+            try pass.transaction.removeWaiter(waiter.id!, grace: pass.settings.grace, now: pass.now)
+        }
+        for attachment in attachments where endedProcesses.contains(attachment.process) {
+            try pass.transaction.remove(attachment)
+        }
+        let living = Set(waiters.map(\.process) + attachments.map(\.process)).subtracting(endedProcesses)
+        for process in living where !followed.contains(process) {
+            followed.insert(process)
+            pass.effects.append(.watchProcess(process))
+        }
+        followed.formIntersection(living)
+        endedProcesses = []
+    }
+}

@@ -1,0 +1,245 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+// Requests become launches; launches are watched against their budgets and end with an outcome.
+extension Agent {
+    // MARK: Time
+
+    /// Wall-clock rules are planned anew when the clock or the zone changed, unless their moment has already come.
+    func planTimes(_ pass: inout Pass) throws {
+        guard mustReplan else { return }
+        mustReplan = false
+        for var request in try pass.transaction.requests() {
+            guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
+            let served = try pass.transaction.lastServedOccurrence(request.identifier)
+            request.planOccurrence(after: pass.now, served: served, in: zone)
+            if request.occurrence != occurrence {
+                log.note("\(request.identifier): the clock or the zone changed, planned anew")
+                try pass.transaction.save(request)
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    func planRequests(_ pass: inout Pass) throws {
+        try skipMissed(&pass)
+        let live = try Set(pass.transaction.liveLaunches().compactMap { $0.requestToken == nil ? nil : $0.identifier })
+        let requests = try pass.transaction.requests()
+        let plan = RequestPlanner.plan(
+            requests.map { $0.plannable(hasLiveLaunch: live.contains($0.identifier)) },
+            conditions: ports.conditions.current, now: pass.now)
+        pass.wake(at: plan.nextWake)
+        for identifier in plan.due {
+            guard let request = requests.first(where: { $0.identifier == identifier }) else { continue }
+            try launch(request, simulated: false, &pass)
+        }
+    }
+
+    /// Seconds that a moment may be late before `missed = "skip"` leaves it out: a busy or just woken machine is not "missed".
+    private static let lateness: Double = 600
+
+    private func skipMissed(_ pass: inout Pass) throws {
+        for var request in try pass.transaction.requests() where request.missed == .skip && request.failures == 0 {
+            guard let due = request.earliestBegin, let occurrence = request.occurrence,
+                pass.now > due.addingTimeInterval(Self.lateness)
+            else { continue }
+            var record = LaunchRecord(
+                kind: request.kind, identifier: request.identifier, requestToken: nil, generation: 1, reason: "missed",
+                simulated: false, servedOccurrence: occurrence, startedAt: pass.now)
+            record.endedAt = pass.now
+            record.outcome = .skipped
+            record.detail = "nothing ran at its time; missed = \"skip\""
+            _ = try pass.transaction.insert(record)
+            request.planOccurrence(after: pass.now, served: occurrence, in: zone)
+            try pass.transaction.save(request)
+        }
+    }
+
+    private func launch(_ request: RequestRecord, simulated: Bool, _ pass: inout Pass) throws {
+        let generation = request.failures + 1
+        let record = LaunchRecord(
+            kind: request.kind, identifier: request.identifier, requestToken: request.token, generation: generation,
+            reason: simulated ? "simulated" : generation > 1 ? "relaunch after \(request.failures) without a result" : "due",
+            simulated: simulated, servedOccurrence: simulated ? nil : request.occurrence, startedAt: pass.now)
+        let launch = try pass.transaction.insert(record)
+        pass.effects.append(.startLaunch(launch.id!))
+        idleSince = nil
+    }
+
+    // MARK: Simulation
+
+    func simulateLaunch(_ identifier: String, _ pass: inout Pass) throws -> String {
+        guard let request = try pass.transaction.request(identifier) else {
+            return "error: no request named \(identifier) is pending"
+        }
+        guard try !pass.transaction.liveLaunches().contains(where: { $0.identifier == identifier }) else {
+            return "error: \(identifier) is running already"
+        }
+        try launch(request, simulated: true, &pass)
+        return "launched \(identifier)"
+    }
+
+    func simulateExpiry(_ identifier: String, _ pass: inout Pass) throws -> String {
+        guard let launch = try pass.transaction.liveLaunches().last(where: { $0.identifier == identifier }) else {
+            return "error: no launch of \(identifier) is running"
+        }
+        try stop(launch, .simulated, &pass)
+        return "ended the time of \(identifier)"
+    }
+
+    // MARK: Starting
+
+    func startLaunch(_ id: Int64) throws(LedgerError) {
+        CrashPoint.reach("agent.launchCommitted")
+        guard let record = try ledger.read({ try $0.launch(id) }), record.endedAt == nil else { return }
+        do {
+            let pid = try launcher.start(id)
+            try ledger.write { try $0.launchDidBegin(id, pid: pid) }
+            CrashPoint.reach("agent.launchStarted")
+            log.note("launched \(record.kind.rawValue) \(record.identifier), generation \(record.generation), pid \(pid)")
+        } catch let error as LedgerError {
+            throw error
+        } catch {
+            log.note("\(record.identifier) could not be launched: \(error)")
+            try ledger.write { transaction in
+                guard var record = try transaction.launch(id) else { return }
+                record.detail = "\(error)"
+                try transaction.update(record)
+            }
+            hear(.launchEnded(id, .unknown))
+        }
+    }
+
+    private func budget(for kind: LaunchKind, _ settings: AgentSettings) -> Double {
+        switch kind {
+        case .processing, .continuedProcessing: settings.processingBudget
+        case .appRefresh, .urlSession, .notificationResponse: settings.refreshBudget
+        }
+    }
+
+    // MARK: Supervision
+
+    /// Budgets run from the launch's start, also over the death of an agent.
+    func supervise(_ pass: inout Pass) throws {
+        for launch in try pass.transaction.liveLaunches() {
+            let id = launch.id!
+            var supervision =
+                supervised[id]
+                ?? {
+                    var fresh = LaunchSupervision(
+                        startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings),
+                        grace: pass.settings.grace)
+                    if launch.stopReason != nil { fresh.adoptWarned(now: pass.now) }
+                    return fresh
+                }()
+            if let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing) {
+                try apply(command, to: launch, &pass)
+            }
+            supervised[id] = supervision
+            pass.wake(at: supervision.deadline(isPersonChoosing: launch.isPersonChoosing))
+        }
+    }
+
+    func stop(_ launch: LaunchRecord, _ reason: StopReason, _ pass: inout Pass) throws {
+        var supervision =
+            supervised[launch.id!]
+            ?? LaunchSupervision(
+                startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings), grace: pass.settings.grace)
+        if let command = supervision.stop(reason, now: pass.now) { try apply(command, to: launch, &pass) }
+        supervised[launch.id!] = supervision
+    }
+
+    private func apply(_ command: LaunchSupervision.Command, to launch: LaunchRecord, _ pass: inout Pass) throws {
+        switch command {
+        case .warn(let reason):
+            // The row as it is now: the app process writes to it too.
+            guard var current = try pass.transaction.launch(launch.id!) else { return }
+            current.stopReason = reason
+            try pass.transaction.update(current)
+            log.note("\(launch.identifier): \(reason.rawValue), warned")
+            pass.effects.append(.warnLaunch(launch.id!))
+        case .kill:
+            log.note("\(launch.identifier): did not return within the grace time, killed")
+            pass.effects.append(.killLaunch(launch.id!))
+        }
+    }
+
+    // MARK: Ends
+
+    func finishEndedLaunches(_ pass: inout Pass) throws {
+        for (id, end) in endedLaunches {
+            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
+            try finish(launch, end, &pass)
+        }
+        endedLaunches = [:]
+    }
+
+    private func finish(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws {
+        var launch = launch
+        CrashPoint.reach("agent.launchEnded")
+        let outcome = launch.result ?? (launch.stopReason == nil ? .crashed : .killed)
+        launch.outcome = outcome
+        launch.endedAt = pass.now
+        if launch.result == nil, launch.detail == nil { launch.detail = Self.describe(end) }
+        if launch.kind == .urlSession, outcome == .completed, launch.detail == nil {
+            launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
+        }
+        try pass.transaction.update(launch)
+        try settle(launch, outcome, &pass)
+        supervised[launch.id!] = nil
+        pass.effects.append(.forgetLaunch(launch.id!))
+        log.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
+    }
+
+    private static func describe(_ end: ProcessEnd) -> String {
+        switch end {
+        case .exited(let code): "exited with \(code) without a result"
+        case .signalled(let signal): "ended by signal \(signal)"
+        case .unknown: "gone without a result"
+        }
+    }
+
+    /// What becomes of the request that a launch served.
+    private func settle(_ launch: LaunchRecord, _ outcome: LaunchOutcome, _ pass: inout Pass) throws {
+        guard let token = launch.requestToken, var request = try pass.transaction.request(launch.identifier) else { return }
+        let isSame = request.token == token
+        if outcome.isResult {
+            // A replaced request was submitted by this very launch: it stands for the next time.
+            guard isSame else { return }
+            if request.recurrence != nil {
+                request.failures = 0
+                request.backoffUntil = nil
+                request.planOccurrence(after: pass.now, served: launch.servedOccurrence, in: zone)
+            } else if let begin = request.beginAfterRetry {
+                request.failures = 0
+                request.backoffUntil = nil
+                request.earliestBegin = begin
+                request.beginAfterRetry = nil
+            } else {
+                try pass.transaction.deleteRequest(request.identifier)
+                return
+            }
+            try pass.transaction.save(request)
+            return
+        }
+        // No result: the launch is made up for, also when its handler had already asked for the next one.
+        let neverBegan = launch.pid == nil && launch.detail == Self.describe(.unknown)
+        request.failures = neverBegan ? launch.generation - 1 : launch.generation
+        let delay = RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
+        request.backoffUntil = delay > 0 ? pass.now.addingTimeInterval(delay) : nil
+        if !isSame {
+            if request.recurrence == nil { request.beginAfterRetry = request.earliestBegin ?? pass.now }
+            request.occurrence = launch.servedOccurrence
+            request.earliestBegin = pass.now
+        }
+        try pass.transaction.save(request)
+    }
+
+    /// How the transfers delivered in a launch got on, for the history.
+    private func deliveryNote(session: String, since: Date, _ transaction: LedgerTransaction) throws -> String? {
+        let notes = try transaction.deliveredTransfers(session: session, since: since).compactMap(\.note)
+        return notes.isEmpty ? nil : notes.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,77 @@
+import BackgroundLedger
+import BackgroundScheduling
+import CLinux
+import Foundation
+
+// What a new agent does first: everything an earlier one left is adopted, made up for, or tidied away.
+extension Agent {
+    func reconcile(version: String) throws(LedgerError) {
+        let adopted = try ledger.write { transaction in
+            try transaction.setFact(.agent, AgentRecord(pid: getpid(), version: version, startedAt: now()))
+            for question in try transaction.openQuestions() where question.verb == .quit {
+                // Meant for an agent that is gone.
+                try transaction.answer(question.id!, "stopped")
+            }
+            for var transfer in try transaction.unfinishedTransfers() where transfer.state == .running {
+                transfer.state = .queued
+                try transaction.update(transfer)
+            }
+            for var notice in try transaction.notifications() where notice.state == .presenting {
+                // Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
+                notice.state = .pending
+                try transaction.save(notice)
+            }
+            return try transaction.liveLaunches()
+        }
+        for launch in adopted { adopt(launch) }
+        removeOrphans()
+    }
+
+    private func adopt(_ launch: LaunchRecord) {
+        let id = launch.id!
+        if launcher.isAlive(id) {
+            if let pid = launch.pid {
+                if launcher.adopt(id, pid: pid) {
+                    log.note("adopted launch \(id) of \(launch.identifier), pid \(pid)")
+                    return
+                }
+            } else {
+                // Started, but its number was not committed: the process itself writes it when it begins.
+                awaitingPID.insert(id)
+                return
+            }
+        }
+        hear(.launchEnded(id, .unknown))
+    }
+
+    /// A launch whose process has by now said who it is.
+    func adoptLateLaunches(_ pass: inout Pass) throws {
+        for id in awaitingPID {
+            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else {
+                awaitingPID.remove(id)
+                continue
+            }
+            if launch.pid == nil, launcher.isAlive(id) {
+                // Its lock goes with it; nothing rings then, so look again.
+                pass.wake(at: pass.now.addingTimeInterval(1))
+                continue
+            }
+            awaitingPID.remove(id)
+            if let pid = launch.pid, launcher.adopt(id, pid: pid) { continue }
+            endedLaunches[id] = .unknown
+        }
+    }
+
+    /// Files in the spool that no row knows, left by a process that died between file and row.
+    private func removeOrphans() {
+        guard let known = try? ledger.read({ try $0.spoolFiles() }),
+            let names = try? FileManager.default.contentsOfDirectory(atPath: ledger.directories.spool.path)
+        else { return }
+        for name in names where !known.contains(name) {
+            let path = ledger.directories.spool.appendingPathComponent(name).path
+            let age = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
+            // A younger one may belong to a transaction that is on its way.
+            if let age, now().timeIntervalSince(age) > 3600 { removeSpoolFile(name) }
+        }
+    }
+}

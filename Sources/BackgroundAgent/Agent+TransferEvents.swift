@@ -1,0 +1,179 @@
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+// What a transport says of an attempt, and what follows.
+extension Agent {
+    func note(_ event: TransportEvent, _ pass: inout Pass) throws {
+        switch event {
+        case .progress(let attempt, let sent, let received):
+            guard running[attempt.transfer]?.attempt == attempt else { return }
+            try noteProgress(attempt.transfer, sent: sent, received: received, &pass)
+        case .ended(let attempt, let end):
+            // The late answer of an attempt that was stopped or replaced.
+            guard let ended = running[attempt.transfer], ended.attempt == attempt else { return }
+            running[attempt.transfer] = nil
+            guard var transfer = try pass.transaction.transfer(attempt.transfer), transfer.state == .running else { return }
+            CrashPoint.reach("agent.transferEnded")
+            transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
+            switch ended.work {
+            case .download(let file): try finish(&transfer, file, end, &pass)
+            case .upload(let machine, let source): try finish(&transfer, machine, source, end, &pass)
+            }
+            CrashPoint.reach("agent.transferCommitting")
+        }
+    }
+
+    private func noteProgress(_ id: Int64, sent: Int64, received: Int64, _ pass: inout Pass) throws {
+        guard let current = running[id], var transfer = try pass.transaction.transfer(id) else { return }
+        let before = transfer
+        transfer.bytesOnWire = current.wireBase + sent + received
+        switch current.work {
+        case .download(let file):
+            let (partial, written) = file.progress
+            transfer.partial = partial
+            transfer.bytesDone = transfer.kind == .upload ? sent : written
+        case .upload(_, let source):
+            if source != nil { transfer.bytesDone = sent }
+        }
+        if transfer.bytesDone > before.bytesDone {
+            transfer.lastProgressAt = pass.now
+            running[id]?.hasProgress = true
+        }
+        if transfer != before { try pass.transaction.update(transfer) }
+    }
+
+    // MARK: Downloads
+
+    private func finish(
+        _ transfer: inout TransferRecord, _ file: DownloadFile, _ end: WireEnd, _ pass: inout Pass
+    ) throws {
+        let heldBefore = transfer.partial?.durableBytes ?? 0
+        let outcome = file.ended(
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Double.random(in: 0..<1))
+        transfer.partial = outcome.partial
+        transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
+        noteFruit(&transfer, hasProgress: transfer.bytesDone > heldBefore, now: pass.now)
+        if let trouble = outcome.trouble {
+            return try failLocally(&transfer, trouble, isDiskFull: outcome.isDiskFull, &pass)
+        }
+        switch outcome.command {
+        case .finish(let head, _):
+            transfer.head = head
+            transfer.bytesDone = outcome.byteCount
+            transfer.bytesTotal = outcome.byteCount
+            if transfer.kind == .download {
+                transfer.sha256 = outcome.sha256
+                transfer.note = describe(outcome.report, transfer)
+                try self.end(&transfer, as: .completed, &pass)
+            } else {
+                try finishPlainUpload(&transfer, head, &pass)
+            }
+        case .retry(let after, let trouble):
+            try wait(&transfer, after: after, trouble, &pass)
+        case .restart(let after, let trouble):
+            transfer.partial = nil
+            transfer.bytesDone = 0
+            transfer.note = outcome.report.description
+            try wait(&transfer, after: after, trouble, &pass)
+        case .fail(let trouble):
+            transfer.errorCode = trouble.code
+            transfer.errorMessage = trouble.message
+            try self.end(&transfer, as: .failed, &pass)
+        }
+    }
+
+    /// Which of the ways the bytes came: the history says it.
+    private func describe(_ report: ResumeReport, _ transfer: TransferRecord) -> String {
+        let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
+        switch report {
+        case .fresh:
+            if isHandedOver { return "on its first connection" }
+            return transfer.attempts > 1 ? transfer.note ?? report.description : report.description
+        case .resumed, .startedOver:
+            return report.description
+        }
+    }
+
+    private func finishPlainUpload(_ transfer: inout TransferRecord, _ head: ResponseHead, _ pass: inout Pass) throws {
+        if (200..<300).contains(head.status) {
+            transfer.sha256 = transfer.sourceSHA256
+            return try end(&transfer, as: .completed, &pass)
+        }
+        let trouble = TransferTrouble(head: head, now: pass.now, policy: .standard)
+        transfer.errorCode = trouble.code
+        transfer.errorMessage = trouble.message
+        try end(&transfer, as: .failed, &pass)
+    }
+
+    // MARK: Uploads
+
+    private func finish(
+        _ transfer: inout TransferRecord, _ machine: UploadMachine, _ source: UploadFile?, _ end: WireEnd,
+        _ pass: inout Pass
+    ) throws {
+        var machine = machine
+        let id = transfer.id!
+        if let digest = source?.sha256 { transfer.sha256 = digest }
+        let outcome = machine.ended(
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Double.random(in: 0..<1))
+        uploads[id] = machine
+        switch outcome {
+        case .continue:
+            noteFruit(&transfer, hasProgress: true, now: pass.now)
+            try pass.transaction.update(transfer)
+            pass.effects.append(.startTransfer(id))
+        case .retry(let after, let trouble):
+            noteFruit(&transfer, hasProgress: end.bytesSent > 0, now: pass.now)
+            try wait(&transfer, after: after, trouble, &pass)
+        case .finished(let remoteURL):
+            transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
+            // After a restart the bytes may have been sent by an agent that is gone; their digest then is the snapshot's,
+            // whose length the server confirmed.
+            let sent = transfer.sha256 ?? transfer.sourceSHA256
+            guard sent == transfer.sourceSHA256 else {
+                transfer.errorCode = URLError.Code.dataLengthExceedsMaximum.rawValue
+                transfer.errorMessage = "What was sent differs from the file: the queued copy is damaged."
+                return try self.end(&transfer, as: .failed, &pass)
+            }
+            transfer.sha256 = sent
+            transfer.note = "stored as \(remoteURL)"
+            try self.end(&transfer, as: .completed, &pass)
+        case .fail(let trouble):
+            transfer.errorCode = trouble.code
+            transfer.errorMessage = trouble.message
+            try self.end(&transfer, as: .failed, &pass)
+        }
+    }
+
+    // MARK: Waiting
+
+    private func noteFruit(_ transfer: inout TransferRecord, hasProgress: Bool, now: Date) {
+        let moved = hasProgress || running[transfer.id!]?.hasProgress == true
+        if moved { transfer.lastProgressAt = now }
+        transfer.fruitlessAttempts = moved ? 0 : transfer.fruitlessAttempts + 1
+    }
+
+    private func wait(_ transfer: inout TransferRecord, after: Double, _ trouble: TransferTrouble, _ pass: inout Pass) throws {
+        transfer.state = .waiting
+        transfer.nextAttemptAt = pass.now.addingTimeInterval(after)
+        transfer.errorCode = trouble.code
+        transfer.errorMessage = trouble.message
+        // An attempt that could not reach anybody says nothing about the server.
+        if trouble.isWaitingForNetwork { transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1) }
+        try pass.transaction.update(transfer)
+        log.note("transfer \(transfer.id!) waits \(Int(after.rounded(.up))) s: \(trouble.message)")
+    }
+
+    /// Our own disk is the trouble: full is a waiting state, anything else fails.
+    private func failLocally(_ transfer: inout TransferRecord, _ why: String, isDiskFull: Bool, _ pass: inout Pass) throws {
+        if isDiskFull {
+            let trouble = TransferTrouble(
+                code: URLError.Code.cannotWriteToFile.rawValue, message: "No space left on the disk: \(why)")
+            return try wait(&transfer, after: 60, trouble, &pass)
+        }
+        transfer.errorCode = URLError.Code.cannotWriteToFile.rawValue
+        transfer.errorMessage = why
+        try end(&transfer, as: .failed, &pass)
+    }
+}

@@ -1,0 +1,241 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// One attempt that runs now.
+struct RunningTransfer {
+    enum Work {
+        case download(DownloadFile)
+        case upload(UploadMachine, UploadFile?)
+    }
+
+    let attempt: AttemptID
+    var work: Work
+    /// Bytes on the wire before this attempt.
+    let wireBase: Int64
+    var hasProgress = false
+}
+
+// Transfers: started when due, followed, finished, retried; collected when nobody wants them.
+extension Agent {
+    /// Attempts that run at once.
+    private static let concurrency = 6
+
+    func planTransfers(_ pass: inout Pass) throws {
+        try stopUnwanted(&pass)
+        try collect(&pass)
+        var slots = Self.concurrency - running.count
+        for var transfer in try pass.transaction.unfinishedTransfers() {
+            guard try !giveUp(&transfer, &pass) else { continue }
+            switch transfer.state {
+            case .queued: break
+            case .waiting:
+                guard let next = transfer.nextAttemptAt, next > pass.now else { break }
+                pass.wake(at: next)
+                continue
+            case .running, .paused, .completed, .failed, .cancelled:
+                continue
+            }
+            guard slots > 0 else { continue }
+            slots -= 1
+            transfer.state = .running
+            transfer.nextAttemptAt = nil
+            try pass.transaction.update(transfer)
+            pass.effects.append(.startTransfer(transfer.id!))
+        }
+    }
+
+    /// Cancelled or paused by the app while its bytes moved.
+    private func stopUnwanted(_ pass: inout Pass) throws {
+        for id in running.keys where try pass.transaction.transfer(id)?.state != .running {
+            pass.effects.append(.stopAttempt(id))
+        }
+    }
+
+    /// Given up for lack of progress, never for a number of attempts.
+    private func giveUp(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Bool {
+        guard transfer.state != .paused else { return false }
+        let isOver = RetryPolicy.shouldGiveUp(
+            lastProgressAt: transfer.lastProgressAt, now: pass.now, resourceTimeout: transfer.resourceTimeout)
+        guard isOver else {
+            pass.wake(at: transfer.lastProgressAt.addingTimeInterval(transfer.resourceTimeout))
+            return false
+        }
+        let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
+        transfer.errorCode = URLError.Code.timedOut.rawValue
+        transfer.errorMessage = "No progress for \(Int(transfer.resourceTimeout)) s.\(why)"
+        try end(&transfer, as: .failed, &pass)
+        return true
+    }
+
+    /// Transfers that nobody awaits or adopted in time; files of answers that were delivered.
+    private func collect(_ pass: inout Pass) throws {
+        for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
+            if let file = transfer.file { pass.effects.append(.removeFile(file)) }
+            transfer.file = nil
+            if !transfer.state.isTerminal {
+                transfer.state = .cancelled
+                transfer.finishedAt = pass.now
+                transfer.note = "nobody waited for it any more"
+            }
+            transfer.adoptableUntil = nil
+            try pass.transaction.update(transfer)
+        }
+        pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
+        for file in try pass.transaction.pruneTransfers() { pass.effects.append(.removeFile(file)) }
+    }
+
+    func retryWaitingForNetwork(_ pass: inout Pass) throws {
+        for var transfer in try pass.transaction.unfinishedTransfers() where transfer.state == .waiting {
+            guard let code = transfer.errorCode, Self.networkCodes.contains(code) else { continue }
+            transfer.nextAttemptAt = pass.now
+            try pass.transaction.update(transfer)
+        }
+    }
+
+    private static let networkCodes: Set<Int> = [-1001, -1003, -1004, -1005, -1009]
+
+    // MARK: Starting
+
+    func startTransfer(_ id: Int64) throws(LedgerError) {
+        guard var transfer = try ledger.read({ try $0.transfer(id) }), transfer.state == .running else { return }
+        transfer.attemptNumber += 1
+        let attempt = AttemptID(transfer: id, number: transfer.attemptNumber)
+        switch transfer.upload?.method {
+        case nil: try startDownload(&transfer, attempt, source: nil)
+        case .plain:
+            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(transfer) }
+            try startDownload(&transfer, attempt, source: source)
+        case .webdav: try startUpload(&transfer, attempt)
+        }
+    }
+
+    /// Also a plain upload: one request, whose answer is a small file.
+    private func startDownload(
+        _ transfer: inout TransferRecord, _ attempt: AttemptID, source: UploadFile?
+    ) throws(LedgerError) {
+        let name = transfer.file ?? "transfer-\(attempt.transfer)"
+        let machine = DownloadMachine(
+            request: TransferRequest(
+                method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+                maximumBodyBytes: transfer.maximumBodyBytes),
+            partial: transfer.partial)
+        let file = DownloadFile(transfer: attempt.transfer, file: name, machine: machine, ledger: ledger)
+        let request = file.begin()
+        transfer.file = name
+        transfer.attempts += 1
+        let row = transfer
+        try ledger.write { try $0.update(row) }
+        CrashPoint.reach("agent.transferStarting")
+        running[attempt.transfer] = RunningTransfer(attempt: attempt, work: .download(file), wireBase: transfer.bytesOnWire)
+        ports.transport.start(attempt, request, source: source, sink: file)
+    }
+
+    private func startUpload(_ transfer: inout TransferRecord, _ attempt: AttemptID) throws(LedgerError) {
+        guard let order = transfer.upload else { return }
+        let id = attempt.transfer
+        var machine =
+            uploads[id]
+            ?? UploadMachine(
+                plan: UploadPlan(
+                    kind: .webdav, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+                    token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
+                resuming: transfer.uploadState.flatMap {
+                    try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))
+                })
+        let command = machine.next()
+        uploads[id] = machine
+        switch command {
+        case .send(let request, let withBody, let saved):
+            var source: UploadFile?
+            if withBody {
+                source = snapshot(of: transfer)
+                guard source != nil else { return try failMissingSnapshot(transfer) }
+                transfer.attempts += 1
+                transfer.bytesDone = 0
+            }
+            transfer.uploadState = (try? JSONEncoder().encode(saved)).map { String(decoding: $0, as: UTF8.self) }
+            let row = transfer
+            try ledger.write { try $0.update(row) }
+            CrashPoint.reach("agent.upload.\(saved.step.rawValue)")
+            running[id] = RunningTransfer(
+                attempt: attempt, work: .upload(machine, source), wireBase: transfer.bytesOnWire)
+            ports.transport.start(attempt, request, source: source, sink: AnswerSink())
+        case .finished(let remoteURL):
+            try endNow(transfer) { $0.note = "stored as \(remoteURL)" }
+        case .fail(let trouble):
+            try fail(transfer, trouble)
+        }
+    }
+
+    private func snapshot(of transfer: TransferRecord) -> UploadFile? {
+        guard let name = transfer.bodyFile, let order = transfer.upload else { return nil }
+        return UploadFile(ledger.directories.spool.appendingPathComponent(name), byteCount: order.byteCount)
+    }
+
+    private func failMissingSnapshot(_ transfer: TransferRecord) throws(LedgerError) {
+        try fail(
+            transfer,
+            TransferTrouble(
+                code: URLError.Code.fileDoesNotExist.rawValue, message: "The queued copy of the file is gone from the spool."))
+    }
+
+    /// Ends a transfer outside a pass.
+    private func endNow(_ transfer: TransferRecord, as state: TransferRecord.State = .completed, _ change: (inout TransferRecord) -> Void) throws(LedgerError) {
+        var row = transfer
+        change(&row)
+        var effects: [AgentEffect] = []
+        try ledger.write { transaction in
+            var pass = Pass(transaction: transaction, settings: AgentSettings(), now: now())
+            try end(&row, as: state, &pass)
+            effects = pass.effects
+        }
+        for case .removeFile(let name) in effects { removeSpoolFile(name) }
+    }
+
+    private func fail(_ transfer: TransferRecord, _ trouble: TransferTrouble) throws(LedgerError) {
+        try endNow(transfer, as: .failed) { row in
+            row.errorCode = trouble.code
+            row.errorMessage = trouble.message
+        }
+    }
+
+    func stopAttempt(_ id: Int64) {
+        guard let stopped = running.removeValue(forKey: id) else { return }
+        uploads[id] = nil
+        ports.transport.cancel(stopped.attempt)
+    }
+
+    func removeSpoolFile(_ name: String) {
+        // Names are our own; a damaged row must not reach outside the spool.
+        guard !name.contains("/"), !name.isEmpty, name != ".." else { return }
+        try? FileManager.default.removeItem(at: ledger.directories.spool.appendingPathComponent(name))
+    }
+
+    // MARK: Ends
+
+    /// A transfer ends for good: its row, its event, its files.
+    func end(_ transfer: inout TransferRecord, as state: TransferRecord.State, _ pass: inout Pass) throws {
+        transfer.state = state
+        transfer.finishedAt = pass.now
+        transfer.nextAttemptAt = nil
+        if state == .completed {
+            transfer.errorCode = nil
+            transfer.errorMessage = nil
+        }
+        if transfer.kind == .download, state != .completed, let file = transfer.file {
+            pass.effects.append(.removeFile(file))
+            transfer.file = nil
+        }
+        if state == .completed, let body = transfer.bodyFile {
+            pass.effects.append(.removeFile(body))
+            transfer.bodyFile = nil
+        }
+        uploads[transfer.id!] = nil
+        try pass.transaction.update(transfer)
+        if transfer.isAdopted { try pass.transaction.addEvent(for: transfer, now: pass.now) }
+        let sentence = transfer.errorMessage.map { ": \($0)" } ?? ""
+        log.note("transfer \(transfer.id!) of \(transfer.session): \(state.rawValue)\(sentence)")
+    }
+}

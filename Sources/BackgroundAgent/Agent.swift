@@ -1,0 +1,227 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// The decider: one event or ring at a time it reads the ledger, decides, commits, and then performs.
+///
+/// One thread, one loop. Everything it must remember over its own death is in the ledger; what it holds here
+/// (supervision clocks, running attempts) can be derived again.
+final class Agent {
+    let ledger: Ledger
+    let launcher: any Launcher
+    let ports: AgentPorts
+    let log = AgentLog()
+    let now: () -> Date
+    /// The time zone in force; asked for anew after a change.
+    var zone: TimeZone
+    /// Hears of the end of processes that wait for us. `false`: gone already.
+    var watchProcess: (ProcessIdentity) -> Bool = { _ in true }
+
+    var events: [AgentEvent] = []
+    var supervised: [Int64: LaunchSupervision] = [:]
+    var endedLaunches: [Int64: ProcessEnd] = [:]
+    var endedProcesses: Set<ProcessIdentity> = []
+    var followed: Set<ProcessIdentity> = []
+    var running: [Int64: RunningTransfer] = [:]
+    /// Upload machines between two requests of theirs.
+    var uploads: [Int64: UploadMachine] = [:]
+    /// Launches of an earlier agent whose process has not said who it is.
+    var awaitingPID: Set<Int64> = []
+    /// Notifications that a server refused or that found none: not tried again before something changes.
+    var unpresentable: [String: Int] = [:]
+    var knownSession: SessionEnvironment?
+    var isQuitting = false
+    var mustReplan = true
+    /// Since when nothing is left to do.
+    var idleSince: Date?
+    var isFinished = false
+
+    /// Seconds without unfinished work after which the agent leaves.
+    static let linger: Double = 5
+
+    init(ledger: Ledger, launcher: any Launcher, ports: AgentPorts, zone: TimeZone, now: @escaping () -> Date) {
+        self.ledger = ledger
+        self.launcher = launcher
+        self.ports = ports
+        self.zone = zone
+        self.now = now
+    }
+
+    func hear(_ event: AgentEvent) { events.append(event) }
+
+    /// Handles what was heard and whatever the ledger asks for. Returns when to be called again at the latest.
+    func turn() throws(LedgerError) -> Date? {
+        var wake: Date?
+        // Performing may make something else due (a launch that cannot start): look again until nothing is.
+        for _ in 0..<100 {
+            let heard = events
+            events = []
+            let (effects, next) = try ledger.write { transaction in
+                var pass = Pass(transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
+                try decide(heard, &pass)
+                return (pass.effects, pass.wake)
+            }
+            wake = next
+            for effect in effects { try perform(effect) }
+            if effects.isEmpty && events.isEmpty { break }
+        }
+        return wake
+    }
+
+    /// One transaction's worth of deciding.
+    struct Pass {
+        let transaction: LedgerTransaction
+        let settings: AgentSettings
+        let now: Date
+        var effects: [AgentEffect] = []
+        var wake: Date?
+
+        init(transaction: LedgerTransaction, settings: AgentSettings, now: Date) {
+            self.transaction = transaction
+            self.settings = settings
+            self.now = now
+        }
+
+        mutating func wake(at date: Date?) {
+            guard let date else { return }
+            wake = min(wake ?? date, date)
+        }
+    }
+
+    private func decide(_ heard: [AgentEvent], _ pass: inout Pass) throws {
+        for event in heard { try note(event, &pass) }
+        try noteSession(&pass)
+        try answerQuestions(&pass)
+        try adoptLateLaunches(&pass)
+        try finishEndedLaunches(&pass)
+        try supervise(&pass)
+        try followProcesses(&pass)
+        try planTimes(&pass)
+        if !isQuitting {
+            try planRequests(&pass)
+            try planDeliveries(&pass)
+            try planTransfers(&pass)
+        }
+        try planNotices(&pass)
+        try considerLeaving(&pass)
+    }
+
+    private func note(_ event: AgentEvent, _ pass: inout Pass) throws {
+        switch event {
+        case .transport(let event): try note(event, &pass)
+        case .presenter(let event): try note(event, &pass)
+        case .conditions(let conditions): try note(conditions, &pass)
+        case .timeChanged: mustReplan = true
+        case .launchEnded(let id, let end): endedLaunches[id] = end
+        case .processEnded(let process): endedProcesses.insert(process)
+        case .stopRequested: try beginQuitting(&pass)
+        }
+    }
+
+    private func note(_ conditions: DesktopConditions, _ pass: inout Pass) throws {
+        let before = try pass.transaction.fact(.conditions)
+        let sameNetwork =
+            before?.conditions.isNetworkAvailable == conditions.isNetworkAvailable
+            && before?.conditions.isNetworkMetered == conditions.isNetworkMetered
+        let samePower = before?.conditions.isOnExternalPower == conditions.isOnExternalPower
+        try pass.transaction.setFact(
+            .conditions,
+            ObservedConditions(
+                conditions: conditions, networkSince: sameNetwork ? before?.networkSince ?? pass.now : pass.now,
+                powerSince: samePower ? before?.powerSince ?? pass.now : pass.now))
+        // Any change of the network is a reason to try at once, also one that leaves it "available".
+        if conditions.isNetworkAvailable { try retryWaitingForNetwork(&pass) }
+    }
+
+    /// A verb told where the person's session is.
+    private func noteSession(_ pass: inout Pass) throws {
+        let session = try pass.transaction.fact(.sessionEnvironment)
+        guard let session, session != knownSession else { return }
+        knownSession = session
+        unpresentable = [:]
+        pass.effects.append(.sessionChanged(session))
+    }
+
+    // MARK: Questions
+
+    private func answerQuestions(_ pass: inout Pass) throws {
+        for question in try pass.transaction.openQuestions() {
+            let answer: String
+            switch question.verb {
+            case .simulateLaunch: answer = try simulateLaunch(question.argument, &pass)
+            case .simulateExpire: answer = try simulateExpiry(question.argument, &pass)
+            case .quit:
+                try beginQuitting(&pass)
+                answer = "stopping"
+            }
+            try pass.transaction.answer(question.id!, answer)
+        }
+    }
+
+    // MARK: Leaving
+
+    /// Stops what runs, waits for it, then leaves. What is queued stays in the ledger.
+    private func beginQuitting(_ pass: inout Pass) throws {
+        guard !isQuitting else { return }
+        isQuitting = true
+        log.note("stopping")
+        for launch in try pass.transaction.liveLaunches() { try stop(launch, .quit, &pass) }
+        for id in running.keys { pass.effects.append(.stopAttempt(id)) }
+    }
+
+    private func considerLeaving(_ pass: inout Pass) throws {
+        let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
+        let notices = try pass.transaction.notifications()
+        if isQuitting {
+            isFinished = !hasLaunches && !notices.contains { $0.state == .withdrawing }
+            return
+        }
+        let hasWork =
+            try hasLaunches || Self.hasUnfinishedWork(pass.transaction, notices: notices) || !running.isEmpty
+        guard !hasWork else {
+            idleSince = nil
+            return
+        }
+        let since = idleSince ?? pass.now
+        idleSince = since
+        let leaveAt = since.addingTimeInterval(Self.linger)
+        isFinished = pass.now >= leaveAt || pass.now < since
+        pass.wake(at: leaveAt)
+    }
+
+    /// Whether an agent is needed at all.
+    static func hasUnfinishedWork(_ transaction: LedgerTransaction, notices: [NotificationRecord]) throws -> Bool {
+        if try !transaction.requests().isEmpty || !transaction.openQuestions().isEmpty { return true }
+        if try transaction.unfinishedTransfers().contains(where: { $0.state != .paused }) { return true }
+        if try !transaction.undeliveredEvents().isEmpty || !transaction.undeliveredResponses().isEmpty { return true }
+        // A notification on the screen dies with its sender on some desktops, and its buttons on all.
+        return notices.contains { notice in
+            switch notice.state {
+            case .pending, .presenting, .delivered, .withdrawing: true
+            case .closed, .withdrawn: false
+            }
+        }
+    }
+
+    // MARK: Performing
+
+    private func perform(_ effect: AgentEffect) throws(LedgerError) {
+        switch effect {
+        case .startLaunch(let id): try startLaunch(id)
+        case .warnLaunch(let id): launcher.warn(id)
+        case .killLaunch(let id): launcher.kill(id)
+        case .forgetLaunch(let id): launcher.forget(id)
+        case .startTransfer(let id): try startTransfer(id)
+        case .stopAttempt(let id): stopAttempt(id)
+        case .removeFile(let name): removeSpoolFile(name)
+        case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
+        case .withdraw(let identifier, let serverID):
+            ports.presenter.withdraw(identifier: identifier, serverID: serverID)
+        case .watchProcess(let process):
+            if !watchProcess(process) { hear(.processEnded(process)) }
+        case .sessionChanged(let session): ports.sessionChanged(session)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// What the agent hears of the world. Each is handled on its loop, one at a time.
+public enum AgentEvent: Sendable {
+    case transport(TransportEvent)
+    case presenter(PresenterEvent)
+    case conditions(DesktopConditions)
+    /// Clock or zone were changed, or the machine woke: wall-clock rules are planned anew.
+    case timeChanged
+    case launchEnded(Int64, ProcessEnd)
+    case processEnded(ProcessIdentity)
+    /// SIGTERM or SIGINT.
+    case stopRequested
+}
+
+/// What the agent acts through. The composition root joins them; tests bring doubles.
+public struct AgentPorts {
+    public var transport: any Transport
+    public var presenter: any Presenter
+    public var conditions: any ConditionsSource
+    /// The person's session became known or changed: where its bus is.
+    public var sessionChanged: @Sendable (SessionEnvironment) -> Void
+
+    public init(
+        transport: any Transport, presenter: any Presenter, conditions: any ConditionsSource,
+        sessionChanged: @escaping @Sendable (SessionEnvironment) -> Void
+    ) {
+        self.transport = transport
+        self.presenter = presenter
+        self.conditions = conditions
+        self.sessionChanged = sessionChanged
+    }
+}
+
+/// What is to be done after a commit. Ids, no live handles: doing it late or twice does no harm.
+enum AgentEffect: Equatable {
+    case startLaunch(Int64)
+    case warnLaunch(Int64)
+    case killLaunch(Int64)
+    case forgetLaunch(Int64)
+    case startTransfer(Int64)
+    case stopAttempt(Int64)
+    case removeFile(String)
+    case present(Notice, replacing: UInt32?)
+    case withdraw(identifier: String, serverID: UInt32)
+    case watchProcess(ProcessIdentity)
+    case sessionChanged(SessionEnvironment)
+}

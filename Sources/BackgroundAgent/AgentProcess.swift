@@ -1,0 +1,132 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import CLinux
+import Foundation
+import TransferMachines
+
+/// The agent as a process: lock, ledger, loop, signals. The composition root gives it its ports.
+public final class AgentProcess {
+    private let ledger: Ledger
+    private let loop = EventLoop()
+    private let lock: AgentLock
+    private let log = AgentLog()
+
+    /// Keeps the agent's lock for as long as the process lives.
+    private final class AgentLock {
+        private let directories: AppDirectories
+        private var held: FileLock?
+
+        init(_ directories: AppDirectories) { self.directories = directories }
+
+        func acquire() throws(LedgerError) -> Bool {
+            held = try FileLock.acquire(directories.agentLock)
+            return held != nil
+        }
+
+        func release() { held = nil }
+    }
+
+    /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger.
+    public init?(appIdentifier: String) throws(LedgerError) {
+        let directories = AppDirectories(appIdentifier: appIdentifier)
+        ledger = try Ledger(directories)
+        lock = AgentLock(directories)
+        guard try lock.acquire() else { return nil }
+    }
+
+    /// Hands events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
+    public var inbox: @Sendable (AgentEvent) -> Void {
+        let post = loop.poster
+        return { event in post { Self.current?.hear(event) } }
+    }
+
+    /// The agent of this process; touched on the loop's thread only, where posted calls run.
+    nonisolated(unsafe) private static var current: Agent?
+
+    /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
+    public func run(version: String, ports: AgentPorts) throws(LedgerError) -> Int32 {
+        let launcher = ProcessLauncher(ledger: ledger, loop: loop)
+        let watch = ProcessWatch(loop: loop)
+        let agent = Agent(ledger: ledger, launcher: launcher, ports: ports, zone: Self.zoneNow(), now: { Date() })
+        Self.current = agent
+        defer { Self.current = nil }
+        launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
+        watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
+        agent.watchProcess = { watch.watch($0) }
+        loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
+        watchSignals(agent)
+        let bell = try Bell(ledger.directories)
+        loop.watch(bell.descriptor) { [descriptor = bell.descriptor] in Bell.drain(descriptor) }
+        log.note("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
+        repeat {
+            try agent.reconcile(version: version)
+            try run(agent)
+            lock.release()
+            // Work that came between the last look and the release saw the lock held and started nobody.
+        } while try shouldContinue(agent)
+        log.note("agent stopped")
+        return 0
+    }
+
+    private func run(_ agent: Agent) throws(LedgerError) {
+        agent.isFinished = false
+        agent.idleSince = nil
+        var failure: LedgerError?
+        func turn() {
+            do throws(LedgerError) {
+                let before = agent.zone
+                if agent.events.contains(where: \.isTimeChange) { agent.zone = Self.zoneNow() }
+                if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
+                loop.setTimer(try agent.turn())
+                if agent.isFinished { loop.stop() }
+            } catch {
+                if case .busy = error {
+                    // Another process writes for very long: its commit will ring.
+                    return loop.setTimer(Date().addingTimeInterval(1))
+                }
+                failure = error
+                loop.stop()
+            }
+        }
+        turn()
+        if !agent.isFinished, failure == nil { loop.run(turn: turn) }
+        if let failure { throw failure }
+    }
+
+    private func shouldContinue(_ agent: Agent) throws(LedgerError) -> Bool {
+        guard !agent.isQuitting, try hasWork() else { return false }
+        return try lock.acquire()
+    }
+
+    private func hasWork() throws(LedgerError) -> Bool {
+        try ledger.read { try Agent.hasUnfinishedWork($0, notices: $0.notifications()) }
+    }
+
+    private func watchSignals(_ agent: Agent) {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let descriptor = signalfd(-1, &signals, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
+        loop.watch(descriptor) { [unowned agent] in
+            var information = signalfd_siginfo()
+            while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
+                // A closed terminal is no reason: the agent was meant to stay.
+                if information.ssi_signo != UInt32(SIGHUP) { agent.hear(.stopRequested) }
+            }
+        }
+    }
+
+    /// A process keeps the zone it started with until it is asked to forget it.
+    private static func zoneNow() -> TimeZone {
+        NSTimeZone.resetSystemTimeZone()
+        return TimeZone.current
+    }
+}
+
+extension AgentEvent {
+    var isTimeChange: Bool {
+        if case .timeChanged = self { true } else { false }
+    }
+}

@@ -1,0 +1,105 @@
+import CLinux
+import Foundation
+import Synchronization
+
+/// One thread's wait for everything: descriptors, a point in time, and calls from other threads. Nothing else wakes it.
+///
+/// Not libdispatch: any use of its global pool wakes the process once a second for ever.
+final class EventLoop {
+    private let epoll: Int32
+    private let timer: Int32
+    private let mailbox: Mailbox
+    private var handlers: [Int32: () -> Void] = [:]
+    private var isStopped = false
+    /// The clock was set by hand (or by the network) while the timer waited.
+    var onClockChange: () -> Void = {}
+
+    /// Calls from other threads, in order.
+    final class Mailbox: Sendable {
+        private let calls = Mutex<[@Sendable () -> Void]>([])
+        let descriptor: Int32
+
+        init() { descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC)) }
+
+        deinit { close(descriptor) }
+
+        func post(_ call: @escaping @Sendable () -> Void) {
+            calls.withLock { $0.append(call) }
+            var one: UInt64 = 1
+            write(descriptor, &one, 8)
+        }
+
+        func take() -> [@Sendable () -> Void] {
+            var count: UInt64 = 0
+            read(descriptor, &count, 8)
+            return calls.withLock { calls in
+                defer { calls = [] }
+                return calls
+            }
+        }
+    }
+
+    init() {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        // Real time, so that it fires at resume for what came due in sleep, and tells when the clock is set.
+        timer = timerfd_create(CLOCK_REALTIME, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
+        mailbox = Mailbox()
+        precondition(epoll >= 0 && timer >= 0 && mailbox.descriptor >= 0, "no descriptors left")
+        let mailbox = mailbox
+        watch(mailbox.descriptor) { for call in mailbox.take() { call() } }
+        watch(timer) { [unowned self] in drainTimer() }
+    }
+
+    deinit {
+        close(epoll)
+        close(timer)
+    }
+
+    /// Posts a call that the loop makes on its own thread.
+    var poster: @Sendable (@escaping @Sendable () -> Void) -> Void {
+        let mailbox = mailbox
+        return { mailbox.post($0) }
+    }
+
+    func watch(_ descriptor: Int32, _ handler: @escaping () -> Void) {
+        handlers[descriptor] = handler
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.fd = descriptor
+        epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
+    }
+
+    func unwatch(_ descriptor: Int32) {
+        handlers[descriptor] = nil
+        epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
+    }
+
+    /// Wakes at `date`; `nil`: time alone wakes nobody. Cancelled by a set clock even without a date.
+    func setTimer(_ date: Date?) {
+        var specification = itimerspec()
+        // Far enough to never fire, near enough to be a valid time: the watch for a set clock stays armed.
+        let seconds = max(date?.timeIntervalSince1970 ?? 32_503_680_000, 1)
+        specification.it_value.tv_sec = Int(seconds.rounded(.down))
+        specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
+        let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)
+        timerfd_settime(timer, flags, &specification, nil)
+    }
+
+    private func drainTimer() {
+        var expirations: UInt64 = 0
+        if read(timer, &expirations, 8) < 0, errno == ECANCELED { onClockChange() }
+    }
+
+    func stop() { isStopped = true }
+
+    /// Waits and handles, calling `turn` after each batch, until ``stop()``.
+    func run(turn: () -> Void) {
+        var events = [epoll_event](repeating: epoll_event(), count: 64)
+        while !isStopped {
+            let count = epoll_wait(epoll, &events, Int32(events.count), -1)
+            if count < 0, errno != EINTR { return }
+            for index in 0..<max(0, Int(count)) { handlers[events[index].data.fd]?() }
+            turn()
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import BackgroundAgent
+import BackgroundLedger
+import CurlTransport
+import DesktopServices
+import Foundation
+
+/// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
+public enum BackgroundAgentTool {
+    public static let version = "0.1.0"
+
+    private static let usage = """
+        usage: background-agent --app ID
+
+        Runs the background work of one app: wakes it, moves its transfers, shows its notifications. Apps start it
+        themselves; it leaves when nothing is left to do.
+
+        example: background-agent --app stormy
+
+        """
+
+    /// Returns the exit code: 0 done or already running, 64 usage, 73 or 74 store, 78 a store of a newer version.
+    public static func main(_ arguments: [String]) -> Int32 {
+        switch arguments {
+        case ["--help"], ["-h"]:
+            print(usage, terminator: "")
+            return 0
+        case ["--version"]:
+            print(version)
+            return 0
+        case let arguments where arguments.count == 2 && arguments[0] == "--app":
+            return run(appIdentifier: arguments[1])
+        default:
+            complain(usage)
+            return 64
+        }
+    }
+
+    private static func run(appIdentifier: String) -> Int32 {
+        let isPlain = appIdentifier.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) }
+        guard isPlain, !appIdentifier.isEmpty, appIdentifier != ".", appIdentifier != ".." else {
+            complain("background-agent: \"\(appIdentifier)\" is not an app id\n")
+            return 64
+        }
+        do throws(LedgerError) {
+            guard let process = try AgentProcess(appIdentifier: appIdentifier) else {
+                complain("background-agent: an agent of \(appIdentifier) runs already\n")
+                return 0
+            }
+            return try run(process, appIdentifier: appIdentifier)
+        } catch {
+            complain("background-agent: \(error)\n")
+            if case .newerVersion = error { return 78 }
+            if case .cannotCreate = error { return 73 }
+            return 74
+        }
+    }
+
+    private static func run(_ process: AgentProcess, appIdentifier: String) throws(LedgerError) -> Int32 {
+        let inbox = process.inbox
+        let loop = GLibLoop(name: "desktop")
+        let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }
+        let conditions = DesktopConditionsMonitor(
+            loop: loop, handler: { inbox(.conditions($0)) }, onSignal: { _ in inbox(.timeChanged) })
+        let transport = CurlTransport(
+            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
+        // At once with what the environment knows; verbs tell more later.
+        presenter.connect()
+        let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
+            presenter.connect(busAddress: session.variables["DBUS_SESSION_BUS_ADDRESS"])
+        }
+        let code = try process.run(version: version, ports: ports)
+        transport.stop()
+        // What was posted (a withdrawal, say) is done before the loop ends.
+        presenter.stop()
+        conditions.stop()
+        loop.stop()
+        return code
+    }
+
+    private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+}

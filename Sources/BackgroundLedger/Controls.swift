@@ -1,0 +1,49 @@
+import Foundation
+import GRDB
+
+/// What a person asks of the agent directly. The row is the question; the agent writes the answer beside it.
+public struct ControlRecord: Codable, Sendable, Equatable {
+    public enum Verb: String, Codable, Sendable {
+        case simulateLaunch
+        case simulateExpire
+        case quit
+    }
+
+    public var id: Int64?
+    public var verb: Verb
+    public var argument: String
+    public var createdAt: Date
+    /// `nil` until handled.
+    public var answer: String?
+}
+
+extension ControlRecord: LedgerRecord {
+    public static let databaseTableName = "control"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    /// Returns the row's id, by which the answer is found.
+    @discardableResult
+    public func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
+        // Answered questions are of no use to anybody after a day.
+        try database.execute(
+            sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
+        var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
+        try record.insert(database)
+        return record.id!
+    }
+
+    public func openQuestions() throws -> [ControlRecord] {
+        try ControlRecord.fetchAll(database, sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id")
+    }
+
+    public func answer(_ id: Int64, _ text: String) throws {
+        try database.execute(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
+    }
+
+    public func answer(to id: Int64) throws -> String? {
+        try String.fetchOne(database, sql: "SELECT answer FROM control WHERE id = ?", arguments: [id])
+    }
+}

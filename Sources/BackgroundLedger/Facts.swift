@@ -1,0 +1,133 @@
+import BackgroundScheduling
+import Foundation
+import GRDB
+
+/// How the agent launches an app, recorded by the app itself whenever it runs.
+public struct AppRecord: Codable, Sendable, Equatable {
+    /// Absolute path of the executable.
+    public var executable: String
+    /// Arguments before any of ours; empty for most apps.
+    public var arguments: [String]
+    public var version: String
+    /// What a person calls the app; shown as the sender of its notifications.
+    public var displayName: String
+
+    public init(executable: String, arguments: [String], version: String, displayName: String) {
+        self.executable = executable
+        self.arguments = arguments
+        self.version = version
+        self.displayName = displayName
+    }
+}
+
+/// What an app asks of its agent, in one place. Times in seconds.
+public struct AgentSettings: Codable, Sendable, Equatable {
+    public var refreshBudget: Double = 30
+    public var processingBudget: Double = 600
+    /// Between the warning and the kill; also how long a cancelled transfer stays adoptable.
+    public var grace: Double = 5
+    /// First delay after a launch that crashed or was killed; doubles with each.
+    public var backoffBase: Double = 5
+    public var notificationsEnabled = true
+    /// "22:00-07:00", or empty.
+    public var quietHours = ""
+
+    public init() {}
+}
+
+/// Where the person's session can be reached: recorded by verbs, because an agent started from cron or ssh has neither.
+public struct SessionEnvironment: Codable, Sendable, Equatable {
+    public static let names = [
+        "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
+    ]
+    public var variables: [String: String]
+
+    public init(variables: [String: String]) { self.variables = variables }
+
+    /// What of it this process knows.
+    public static var current: SessionEnvironment {
+        let environment = ProcessInfo.processInfo.environment
+        return SessionEnvironment(variables: environment.filter { names.contains($0.key) })
+    }
+}
+
+/// What the agent says of itself and of the desktop.
+public struct AgentRecord: Codable, Sendable, Equatable {
+    public var pid: Int32
+    public var version: String
+    public var startedAt: Date
+
+    public init(pid: Int32, version: String, startedAt: Date) {
+        self.pid = pid
+        self.version = version
+        self.startedAt = startedAt
+    }
+}
+
+/// The conditions as the agent last saw them, and since when each has its value.
+public struct ObservedConditions: Codable, Sendable, Equatable {
+    public var conditions: DesktopConditions
+    public var networkSince: Date
+    public var powerSince: Date
+
+    public init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {
+        self.conditions = conditions
+        self.networkSince = networkSince
+        self.powerSince = powerSince
+    }
+}
+
+/// A named value of the ledger that is one of a kind.
+public struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
+    let name: String
+
+    init(_ name: String) { self.name = name }
+}
+
+extension FactName where Value == AppRecord {
+    public static var app: Self { Self("app") }
+}
+extension FactName where Value == AgentSettings {
+    public static var settings: Self { Self("settings") }
+}
+extension FactName where Value == SessionEnvironment {
+    public static var sessionEnvironment: Self { Self("sessionEnvironment") }
+}
+extension FactName where Value == AgentRecord {
+    public static var agent: Self { Self("agent") }
+}
+extension FactName where Value == ObservedConditions {
+    public static var conditions: Self { Self("conditions") }
+}
+extension FactName where Value == Int {
+    /// Counts task identifiers, so that one is never given twice to a session.
+    public static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
+    /// Seconds of this installation's stable offset are derived from this.
+    public static var installationSeed: Self { Self("installationSeed") }
+}
+extension FactName where Value == String {
+    /// Why the notification server could not be reached; absent when it can.
+    public static var presenterTrouble: Self { Self("presenterTrouble") }
+}
+
+extension LedgerTransaction {
+    public func fact<Value>(_ name: FactName<Value>) throws -> Value? {
+        guard let text = try String.fetchOne(database, sql: "SELECT value FROM fact WHERE name = ?", arguments: [name.name])
+        else { return nil }
+        return try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+    }
+
+    /// Writes only a changed value, so that repeating it rings no bell.
+    public func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
+        guard try fact(name) != value else { return }
+        guard let value else {
+            return try database.execute(sql: "DELETE FROM fact WHERE name = ?", arguments: [name.name])
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let text = String(decoding: try encoder.encode(value), as: UTF8.self)
+        try database.execute(
+            sql: "INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            arguments: [name.name, text])
+    }
+}

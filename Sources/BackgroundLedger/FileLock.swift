@@ -1,0 +1,34 @@
+import CLinux
+import Foundation
+
+/// An exclusive lock on a file, held by an open file description: it goes when the last process that inherited
+/// the descriptor is gone, however it went.
+public struct FileLock: ~Copyable {
+    public let descriptor: Int32
+
+    /// `nil` when somebody else holds it. A child that is given the descriptor goes on holding the lock.
+    public static func acquire(_ url: URL) throws(LedgerError) -> FileLock? {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
+        }
+        guard clinux_lock_file(descriptor) == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return FileLock(descriptor: descriptor)
+    }
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Whether some process holds the lock now, asked without taking it (a taker in that moment must not fail).
+    /// A missing file is not held.
+    public static func isHeld(_ url: URL) -> Bool {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return clinux_file_is_locked(descriptor) != 0
+    }
+}

@@ -1,0 +1,114 @@
+import BackgroundScheduling
+import Foundation
+import GRDB
+
+/// One launch of an app process, and after its end a line of the history.
+public struct LaunchRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var kind: LaunchKind
+    /// Task identifier, session identifier, or notification identifier, by kind.
+    public var identifier: String
+    public var requestToken: String?
+    /// 1 for the first launch of a request; each relaunch counts on and says why in `reason`.
+    public var generation: Int
+    public var reason: String
+    public var simulated: Bool
+    public var servedOccurrence: Date?
+    public var pid: Int32?
+    public var startedAt: Date
+    /// Committed before the signal is sent.
+    public var stopReason: StopReason?
+    public var isPersonChoosing: Bool
+    /// What the app process says of its end, in the transaction before it exits.
+    public var result: LaunchOutcome?
+    public var endedAt: Date?
+    public var outcome: LaunchOutcome?
+    public var detail: String?
+
+    public init(
+        kind: LaunchKind, identifier: String, requestToken: String?, generation: Int, reason: String, simulated: Bool,
+        servedOccurrence: Date?, startedAt: Date
+    ) {
+        id = nil
+        self.kind = kind
+        self.identifier = identifier
+        self.requestToken = requestToken
+        self.generation = generation
+        self.reason = reason
+        self.simulated = simulated
+        self.servedOccurrence = servedOccurrence
+        pid = nil
+        self.startedAt = startedAt
+        stopReason = nil
+        isPersonChoosing = false
+        result = nil
+        endedAt = nil
+        outcome = nil
+        detail = nil
+    }
+}
+
+extension LaunchRecord: LedgerRecord {
+    public static let databaseTableName = "launch"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    /// Rows kept after their end; older ones are dropped.
+    static let historyLimit = 1_000
+
+    public func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
+        var launch = launch
+        try launch.insert(database)
+        try database.execute(
+            sql: "DELETE FROM launch WHERE endedAt IS NOT NULL AND id <= ?", arguments: [launch.id! - Int64(Self.historyLimit)])
+        return launch
+    }
+
+    public func update(_ launch: LaunchRecord) throws { try launch.update(database) }
+
+    public func launch(_ id: Int64) throws -> LaunchRecord? { try LaunchRecord.fetchOne(database, key: id) }
+
+    public func liveLaunches() throws -> [LaunchRecord] {
+        try LaunchRecord.fetchAll(database, sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id")
+    }
+
+    /// Newest last.
+    public func history(limit: Int) throws -> [LaunchRecord] {
+        try LaunchRecord.fetchAll(
+            database, sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?", arguments: [limit]).reversed()
+    }
+
+    /// Ended launches of one identifier, newest first.
+    public func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
+        try LaunchRecord.fetchAll(
+            database,
+            sql: "SELECT * FROM launch WHERE kind = ? AND identifier = ? AND endedAt IS NOT NULL ORDER BY id DESC LIMIT ?",
+            arguments: [kind.rawValue, identifier, limit])
+    }
+
+    /// The latest wall-clock moment that was served for an identifier.
+    public func lastServedOccurrence(_ identifier: String) throws -> Date? {
+        let seconds = try Double.fetchOne(
+            database, sql: "SELECT MAX(servedOccurrence) FROM launch WHERE identifier = ? AND outcome IS NOT NULL",
+            arguments: [identifier])
+        return seconds.map { Date(timeIntervalSince1970: $0) }
+    }
+
+    /// The process of a launch has begun to run.
+    public func launchDidBegin(_ id: Int64, pid: Int32) throws {
+        try database.execute(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
+    }
+
+    /// The app's own word on how its launch ended; the first word counts.
+    public func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
+        try database.execute(
+            sql: "UPDATE launch SET result = ?, detail = COALESCE(?, detail) WHERE id = ? AND result IS NULL",
+            arguments: [result.rawValue, detail, id])
+    }
+
+    public func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
+        try database.execute(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
+    }
+}

@@ -1,0 +1,105 @@
+import BackgroundScheduling
+import CLinux
+import Foundation
+import GRDB
+
+/// The durable contract between an app's processes and its agent: one SQLite file per app id.
+///
+/// Every change that must outlive a process is one transaction, synced to the disk before the call returns
+/// (0.3 ms on a laptop SSD). Writers of all processes take turns; a reader never waits. The agent hears of a
+/// commit through ``Bell``, which carries no data: what counts is what it then reads here.
+public final class Ledger: Sendable {
+    public let directories: AppDirectories
+    private let queue: DatabaseQueue
+
+    /// Opens the ledger, making it and its folders when absent.
+    ///
+    /// - Throws: ``LedgerError``; a ledger of a newer version or a damaged one is left untouched.
+    public init(_ directories: AppDirectories) throws(LedgerError) {
+        self.directories = directories
+        try directories.createStateFolders()
+        let path = directories.ledger.path
+        // Made by us first, so that SQLite gives its side files the same narrow mode.
+        let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor < 0 {
+            throw errno == EACCES || errno == EROFS
+                ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(errno)))
+        }
+        close(descriptor)
+
+        var configuration = Configuration()
+        configuration.journalMode = .wal
+        // The default fails at once when another process writes.
+        configuration.busyMode = .timeout(5)
+        configuration.label = "ledger"
+        do {
+            queue = try DatabaseQueue(path: path, configuration: configuration)
+            let migrator = LedgerSchema.migrator
+            if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw LedgerError.newerVersion(path: path) }
+            // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
+            try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            try migrator.migrate(queue)
+        } catch {
+            throw Self.translate(error, path: path)
+        }
+    }
+
+    /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
+    @discardableResult
+    public func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(LedgerError) -> Value {
+        do {
+            var result: Value?
+            try queue.inDatabase { database in
+                try database.inTransaction(.immediate) {
+                    result = try body(LedgerTransaction(database: database))
+                    return .commit
+                }
+            }
+            return result!
+        } catch {
+            throw Self.translate(error, path: directories.ledger.path)
+        }
+    }
+
+    /// Runs `body` on one consistent snapshot.
+    public func read<Value>(_ body: (LedgerTransaction) throws -> Value) throws(LedgerError) -> Value {
+        do {
+            var result: Value?
+            try queue.inDatabase { database in
+                try database.inTransaction(.deferred) {
+                    result = try body(LedgerTransaction(database: database))
+                    return .commit
+                }
+            }
+            return result!
+        } catch {
+            throw Self.translate(error, path: directories.ledger.path)
+        }
+    }
+
+    /// The value of a pragma on this connection, for tests of the durability settings.
+    public func pragma(_ name: String) throws(LedgerError) -> String? {
+        do {
+            return try queue.inDatabase { try String.fetchOne($0, sql: "PRAGMA \(name)") }
+        } catch {
+            throw Self.translate(error, path: directories.ledger.path)
+        }
+    }
+
+    private static func translate(_ error: any Error, path: String) -> LedgerError {
+        if let error = error as? LedgerError { return error }
+        guard let error = error as? DatabaseError else { return .failed(path: path, reason: "\(error)") }
+        switch error.resultCode {
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT: return .notADatabase(path: path)
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN: return .readOnly(path: path)
+        case .SQLITE_BUSY, .SQLITE_LOCKED: return .busy(path: path)
+        case .SQLITE_FULL: return .diskFull(path: path)
+        default: return .failed(path: path, reason: error.message ?? "\(error.resultCode)")
+        }
+    }
+}
+
+/// The ledger inside one transaction. What can be read and changed is in the extensions, one file per table.
+public struct LedgerTransaction {
+    let database: Database
+}

@@ -1,0 +1,139 @@
+import GRDB
+
+/// The tables, version by version. A migration that was published is never edited.
+enum LedgerSchema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1: requests, launches, transfers, notifications") { database in
+            try createFacts(database)
+            try createScheduling(database)
+            try createTransfers(database)
+            try createNotifications(database)
+        }
+        return migrator
+    }
+
+    private static func createFacts(_ database: Database) throws {
+        try database.create(table: "fact") { table in
+            table.primaryKey("name", .text)
+            table.column("value", .text).notNull()
+        }
+        try database.create(table: "control") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("verb", .text).notNull()
+            table.column("argument", .text).notNull()
+            table.column("createdAt", .double).notNull()
+            table.column("answer", .text)
+        }
+    }
+
+    private static func createScheduling(_ database: Database) throws {
+        try database.create(table: "request") { table in
+            table.primaryKey("identifier", .text)
+            table.column("token", .text).notNull()
+            table.column("kind", .text).notNull()
+            table.column("earliestBegin", .double)
+            table.column("recurrence", .text)
+            table.column("occurrence", .double)
+            table.column("spread", .double).notNull()
+            table.column("missed", .text).notNull()
+            table.column("requiresNetwork", .boolean).notNull()
+            table.column("requiresExternalPower", .boolean).notNull()
+            table.column("submittedAt", .double).notNull()
+            table.column("failures", .integer).notNull()
+            table.column("backoffUntil", .double)
+            table.column("beginAfterRetry", .double)
+        }
+        try database.create(table: "launch") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("kind", .text).notNull()
+            table.column("identifier", .text).notNull()
+            table.column("requestToken", .text)
+            table.column("generation", .integer).notNull()
+            table.column("reason", .text).notNull()
+            table.column("simulated", .boolean).notNull()
+            table.column("servedOccurrence", .double)
+            table.column("pid", .integer)
+            table.column("startedAt", .double).notNull()
+            table.column("stopReason", .text)
+            table.column("isPersonChoosing", .boolean).notNull()
+            table.column("result", .text)
+            table.column("endedAt", .double)
+            table.column("outcome", .text)
+            table.column("detail", .text)
+        }
+        try database.create(index: "launchLive", on: "launch", columns: ["endedAt"])
+    }
+
+    private static func createTransfers(_ database: Database) throws {
+        try database.create(table: "transfer") { table in
+            table.autoIncrementedPrimaryKey("id")
+            for text in ["session", "key", "kind", "method", "url", "headers", "state"] {
+                table.column(text, .text).notNull()
+            }
+            for text in [
+                "taskDescription", "upload", "bodyFile", "file", "partial", "uploadState", "head", "note", "sha256",
+                "sourceSHA256", "sourceName", "errorMessage",
+            ] { table.column(text, .text) }
+            for number in ["bytesDone", "bytesOnWire", "attempts", "fruitlessAttempts", "attemptNumber"] {
+                table.column(number, .integer).notNull()
+            }
+            table.column("taskIdentifier", .integer).notNull()
+            table.column("bytesTotal", .integer)
+            table.column("errorCode", .integer)
+            table.column("maximumBodyBytes", .integer)
+            table.column("isAdopted", .boolean).notNull()
+            for date in ["createdAt", "lastProgressAt"] { table.column(date, .double).notNull() }
+            for date in ["nextAttemptAt", "adoptableUntil", "finishedAt"] { table.column(date, .double) }
+            for seconds in ["idleTimeout", "resourceTimeout"] { table.column(seconds, .double).notNull() }
+        }
+        try database.create(index: "transferKey", on: "transfer", columns: ["session", "key"])
+        try database.create(index: "transferState", on: "transfer", columns: ["state"])
+        try database.create(table: "waiter") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("transfer", .integer).notNull().indexed().references("transfer", onDelete: .cascade)
+            table.column("pid", .integer).notNull()
+            table.column("processStart", .integer).notNull()
+        }
+        try database.create(table: "sessionEvent") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("session", .text).notNull()
+            table.column("transfer", .integer).notNull().references("transfer", onDelete: .cascade)
+            table.column("createdAt", .double).notNull()
+            table.column("deliveredAt", .double)
+        }
+        try database.create(table: "attachment") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("session", .text).notNull()
+            table.column("pid", .integer).notNull()
+            table.column("processStart", .integer).notNull()
+        }
+    }
+
+    private static func createNotifications(_ database: Database) throws {
+        try database.create(table: "notification") { table in
+            table.primaryKey("identifier", .text)
+            table.column("content", .text).notNull()
+            table.column("state", .text).notNull()
+            table.column("createdAt", .double).notNull()
+            table.column("dueAt", .double)
+            table.column("deliveredAt", .double)
+            table.column("endedAt", .double)
+            table.column("serverID", .integer)
+            table.column("trouble", .text)
+            table.column("revision", .integer).notNull()
+        }
+        try database.create(table: "notificationCategory") { table in
+            table.primaryKey("identifier", .text)
+            table.column("actions", .text).notNull()
+        }
+        try database.create(table: "notificationResponse") { table in
+            table.autoIncrementedPrimaryKey("id")
+            table.column("notification", .text).notNull()
+            table.column("action", .text).notNull()
+            table.column("content", .text).notNull()
+            table.column("createdAt", .double).notNull()
+            table.column("deliveredAt", .double)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import BackgroundNotices
+import Foundation
+import GRDB
+
+/// What a notification says, as the app gave it. Compared as a whole: adding equal content again changes nothing.
+public struct NotificationContent: Codable, Sendable, Equatable {
+    public var title: String
+    public var subtitle: String
+    public var body: String
+    public var categoryIdentifier: String
+    public var threadIdentifier: String
+    /// Property list, as JSON text with sorted keys.
+    public var userInfo: String
+    /// Name of a theme sound; `nil`: silent.
+    public var sound: String?
+    /// 0 passive, 1 active, 2 time sensitive, 3 critical.
+    public var interruptionLevel: Int
+    public var badge: Int?
+
+    public init(
+        title: String, subtitle: String, body: String, categoryIdentifier: String, threadIdentifier: String, userInfo: String,
+        sound: String?, interruptionLevel: Int, badge: Int?
+    ) {
+        self.title = title
+        self.subtitle = subtitle
+        self.body = body
+        self.categoryIdentifier = categoryIdentifier
+        self.threadIdentifier = threadIdentifier
+        self.userInfo = userInfo
+        self.sound = sound
+        self.interruptionLevel = interruptionLevel
+        self.badge = badge
+    }
+}
+
+public struct NotificationRecord: Codable, Sendable, Equatable {
+    public enum State: String, Codable, Sendable {
+        /// Waiting for its time, or for a server.
+        case pending
+        /// Handed to the presenter, which has not answered.
+        case presenting
+        case delivered
+        /// Gone from the screen by itself or by the person.
+        case closed
+        /// Taken back by the app; the agent has still to withdraw it.
+        case withdrawing
+        case withdrawn
+    }
+
+    public var identifier: String
+    public var content: NotificationContent
+    public var state: State
+    public var createdAt: Date
+    /// `nil`: at once.
+    public var dueAt: Date?
+    public var deliveredAt: Date?
+    public var endedAt: Date?
+    public var serverID: UInt32?
+    /// Why it could not be shown yet.
+    public var trouble: String?
+    public var revision: Int
+}
+
+extension NotificationRecord: LedgerRecord {
+    public static let databaseTableName = "notification"
+}
+
+struct NotificationCategoryRecord: LedgerRecord {
+    static let databaseTableName = "notificationCategory"
+    var identifier: String
+    var actions: [NoticeAction]
+}
+
+/// A button that was pressed, waiting for the app to be launched with it.
+public struct NotificationResponseRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var notification: String
+    public var action: String
+    public var content: NotificationContent
+    public var createdAt: Date
+    public var deliveredAt: Date?
+}
+
+extension NotificationResponseRecord: LedgerRecord {
+    public static let databaseTableName = "notificationResponse"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    public func notification(_ identifier: String) throws -> NotificationRecord? {
+        try NotificationRecord.fetchOne(database, key: identifier)
+    }
+
+    public func notifications() throws -> [NotificationRecord] {
+        try NotificationRecord.fetchAll(database, sql: "SELECT * FROM notification ORDER BY createdAt, identifier")
+    }
+
+    public func save(_ notification: NotificationRecord) throws {
+        var notification = notification
+        try notification.save(database)
+    }
+
+    /// Adds a notification. The same identifier with equal content is already told: nothing changes, also after
+    /// the person has closed it. Other content replaces it, on the screen too.
+    public func addNotification(_ identifier: String, _ content: NotificationContent, dueAt: Date?, now: Date) throws {
+        var record =
+            try notification(identifier)
+            ?? NotificationRecord(
+                identifier: identifier, content: content, state: .pending, createdAt: now, dueAt: dueAt, deliveredAt: nil,
+                endedAt: nil, serverID: nil, trouble: nil, revision: 0)
+        let isNew = record.revision == 0
+        let wasTakenBack = record.state == .withdrawing || record.state == .withdrawn
+        guard isNew || wasTakenBack || record.content != content || record.dueAt != dueAt else { return }
+        if record.state == .closed || wasTakenBack { record.serverID = nil }
+        record.content = content
+        record.state = .pending
+        record.dueAt = dueAt
+        record.endedAt = nil
+        record.revision += 1
+        try save(record)
+        try pruneNotifications(now: now)
+    }
+
+    /// Ended notifications are kept for a month: they are what "told already" rests on.
+    private func pruneNotifications(now: Date) throws {
+        try database.execute(
+            sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [now.timeIntervalSince1970 - 30 * 86_400])
+    }
+
+    public func setCategory(_ identifier: String, actions: [NoticeAction]) throws {
+        if try NotificationCategoryRecord.fetchOne(database, key: identifier)?.actions == actions { return }
+        var record = NotificationCategoryRecord(identifier: identifier, actions: actions)
+        try record.save(database)
+    }
+
+    public func deleteCategories(except kept: Set<String>) throws {
+        for record in try NotificationCategoryRecord.fetchAll(database) where !kept.contains(record.identifier) {
+            try record.delete(database)
+        }
+    }
+
+    public func actions(ofCategory identifier: String) throws -> [NoticeAction] {
+        try NotificationCategoryRecord.fetchOne(database, key: identifier)?.actions ?? []
+    }
+
+    public func addResponse(_ action: String, to notification: NotificationRecord, now: Date) throws {
+        var record = NotificationResponseRecord(
+            id: nil, notification: notification.identifier, action: action, content: notification.content, createdAt: now,
+            deliveredAt: nil)
+        try record.insert(database)
+    }
+
+    public func undeliveredResponses() throws -> [NotificationResponseRecord] {
+        try NotificationResponseRecord.fetchAll(
+            database, sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id")
+    }
+
+    public func responseWasDelivered(_ id: Int64, now: Date) throws {
+        try database.execute(
+            sql: "UPDATE notificationResponse SET deliveredAt = ? WHERE id = ?",
+            arguments: [now.timeIntervalSince1970, id])
+    }
+}

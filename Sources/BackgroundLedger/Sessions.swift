@@ -1,0 +1,128 @@
+import Foundation
+import GRDB
+
+/// A process that awaits a transfer in an async call.
+public struct WaiterRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var transfer: Int64
+    public var pid: Int32
+    public var processStart: Int64
+
+    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+}
+
+extension WaiterRecord: LedgerRecord {
+    public static let databaseTableName = "waiter"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+/// An ended transfer that the app has still to be told of.
+public struct SessionEventRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var session: String
+    public var transfer: Int64
+    public var createdAt: Date
+    public var deliveredAt: Date?
+}
+
+extension SessionEventRecord: LedgerRecord {
+    public static let databaseTableName = "sessionEvent"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+/// A running process with a delegate for a session: it takes the events itself, no launch is needed.
+public struct AttachmentRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var session: String
+    public var pid: Int32
+    public var processStart: Int64
+
+    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+}
+
+extension AttachmentRecord: LedgerRecord {
+    public static let databaseTableName = "attachment"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    // MARK: Waiters
+
+    public func addWaiter(to transfer: Int64, process: ProcessIdentity) throws -> Int64 {
+        var record = WaiterRecord(id: nil, transfer: transfer, pid: process.pid, processStart: process.start)
+        try record.insert(database)
+        return record.id!
+    }
+
+    public func waiters() throws -> [WaiterRecord] { try WaiterRecord.fetchAll(database) }
+
+    /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
+    public func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
+        guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
+        try waiter.delete(database)
+        let others = try WaiterRecord.filter(Column("transfer") == waiter.transfer).fetchCount(database)
+        guard others == 0, var transfer = try transfer(waiter.transfer), !transfer.isAdopted else { return }
+        transfer.adoptableUntil = now.addingTimeInterval(grace)
+        try update(transfer)
+    }
+
+    public func hasWaiter(_ transfer: Int64) throws -> Bool {
+        try WaiterRecord.filter(Column("transfer") == transfer).fetchCount(database) > 0
+    }
+
+    // MARK: Events
+
+    /// Events the app has not taken yet, oldest first.
+    public func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
+        try SessionEventRecord.fetchAll(
+            database,
+            sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id",
+            arguments: [session])
+    }
+
+    /// Transfers whose events were delivered since then.
+    public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(
+            database,
+            sql: """
+                SELECT transfer.* FROM transfer JOIN sessionEvent ON sessionEvent.transfer = transfer.id
+                WHERE sessionEvent.session = ? AND deliveredAt >= ? ORDER BY sessionEvent.id
+                """, arguments: [session, since.timeIntervalSince1970])
+    }
+
+    /// One event for an ended transfer; a second call changes nothing.
+    public func addEvent(for transfer: TransferRecord, now: Date) throws {
+        let known = try SessionEventRecord.filter(Column("transfer") == transfer.id!).fetchCount(database)
+        guard known == 0 else { return }
+        var record = SessionEventRecord(
+            id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil)
+        try record.insert(database)
+    }
+
+    public func eventWasDelivered(_ id: Int64, now: Date) throws {
+        try database.execute(
+            sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?", arguments: [now.timeIntervalSince1970, id])
+    }
+
+    // MARK: Attachments
+
+    public func attach(session: String, process: ProcessIdentity) throws {
+        let known = try attachments().contains { $0.session == session && $0.process == process }
+        guard !known else { return }
+        var record = AttachmentRecord(id: nil, session: session, pid: process.pid, processStart: process.start)
+        try record.insert(database)
+    }
+
+    public func detach(session: String, process: ProcessIdentity) throws {
+        for record in try attachments() where record.session == session && record.process == process {
+            try record.delete(database)
+        }
+    }
+
+    public func attachments() throws -> [AttachmentRecord] { try AttachmentRecord.fetchAll(database) }
+
+    public func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
+}

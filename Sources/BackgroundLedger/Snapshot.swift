@@ -1,0 +1,145 @@
+import CLinux
+import Crypto
+import Foundation
+
+/// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing.
+public struct Snapshot: Sendable, Equatable {
+    /// Name inside the spool.
+    public var name: String
+    public var byteCount: Int64
+    /// Hex, lower case.
+    public var sha256: String
+
+    /// Why a file cannot be queued.
+    public enum Failure: Error, Equatable, CustomStringConvertible {
+        case missing(String)
+        case unreadable(String, reason: String)
+        case notAFile(String)
+        case empty(String)
+        case changedWhileRead(String)
+        case noSpace(String)
+        case cannotWrite(String, reason: String)
+
+        public var description: String {
+            switch self {
+            case .missing(let path): "\(path): no such file"
+            case .unreadable(let path, let reason): "\(path): cannot be read: \(reason)"
+            case .notAFile(let path): "\(path): is a folder or a device, not a file"
+            case .empty(let path): "\(path): is empty"
+            case .changedWhileRead(let path): "\(path): changed while it was being copied; try again when it is complete"
+            case .noSpace(let path): "no space left in \(path)"
+            case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
+            }
+        }
+    }
+
+    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    public static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure) -> Snapshot {
+        let path = source.path
+        // Non-blocking: opening a named pipe must not hang.
+        let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+        guard input >= 0 else {
+            throw errno == ENOENT || errno == ENOTDIR
+                ? .missing(path) : .unreadable(path, reason: String(cString: strerror(errno)))
+        }
+        defer { close(input) }
+        let before = try information(of: input, path)
+        guard before.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path) }
+        guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
+
+        let name = "upload-" + UUID().uuidString.lowercased()
+        let copy = directories.spool.appendingPathComponent(name).path
+        let output = clinux_open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
+        defer { close(output) }
+        do throws(Failure) {
+            if clinux_clone_file(output, input) != 0 { try copyBytes(from: input, path, to: output, directories.spool.path) }
+            let after = try information(of: input, path)
+            let isSame =
+                before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec
+                && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec
+            let (digest, count) = try FileDigest.sha256(ofOpenFile: output, path: copy)
+            guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
+            guard fsync(output) == 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
+            return Snapshot(name: name, byteCount: count, sha256: digest)
+        } catch {
+            unlink(copy)
+            throw error
+        }
+    }
+
+    private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw .unreadable(path, reason: String(cString: strerror(errno)))
+        }
+        return information
+    }
+
+    private static func copyBytes(
+        from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String
+    ) throws(Failure) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        while true {
+            let count = read(input, &buffer, buffer.count)
+            if count == 0 { return }
+            guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
+            var written = 0
+            while written < count {
+                let step = buffer.withUnsafeBytes { write(output, $0.baseAddress! + written, count - written) }
+                guard step > 0 else {
+                    throw errno == ENOSPC
+                        ? .noSpace(outputPath) : .cannotWrite(outputPath, reason: String(cString: strerror(errno)))
+                }
+                written += step
+            }
+        }
+    }
+}
+
+/// SHA-256, the digest by which sent and received bytes are compared.
+public enum FileDigest {
+    /// Hex digest and size of a file, read in pieces: memory stays flat.
+    public static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .unreadable(url.path, reason: String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        return try sha256(ofOpenFile: descriptor, path: url.path)
+    }
+
+    static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
+        var hash = RunningDigest()
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        var offset: off_t = 0
+        while true {
+            let count = pread(descriptor, &buffer, buffer.count, offset)
+            guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
+            if count == 0 { return (hash.hex, Int64(offset)) }
+            buffer.withUnsafeBytes { hash.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            offset += off_t(count)
+        }
+    }
+
+    public static func sha256(of data: Data) -> String {
+        var hash = RunningDigest()
+        data.withUnsafeBytes { hash.update($0) }
+        return hash.hex
+    }
+}
+
+/// A SHA-256 over bytes as they pass.
+public struct RunningDigest: Sendable {
+    private var hash = SHA256()
+
+    public init() {}
+
+    public mutating func update(_ bytes: UnsafeRawBufferPointer) { hash.update(bufferPointer: bytes) }
+
+    /// Of the bytes so far.
+    public var hex: String {
+        hash.finalize().map { byte in
+            let text = String(byte, radix: 16)
+            return text.count == 1 ? "0" + text : text
+        }.joined()
+    }
+}

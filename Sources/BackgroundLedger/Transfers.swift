@@ -1,0 +1,222 @@
+import Foundation
+import GRDB
+import TransferMachines
+
+/// Where an upload goes and how; the agent's upload machine is built from it.
+public struct UploadOrder: Codable, Sendable, Equatable {
+    public enum Method: String, Codable, Sendable {
+        /// The request as it stands, with the file as its body.
+        case plain
+        /// PUT to a temporary name, then MOVE.
+        case webdav
+    }
+
+    public var method: Method
+    /// Name wanted on the server (webdav).
+    public var fileName: String
+    public var byteCount: Int64
+    /// Makes the temporary name unique.
+    public var token: String
+
+    public init(method: Method, fileName: String, byteCount: Int64, token: String) {
+        self.method = method
+        self.fileName = fileName
+        self.byteCount = byteCount
+        self.token = token
+    }
+}
+
+/// One transfer of a background session, from its first byte the agent's.
+public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
+    public enum Kind: String, Codable, Sendable {
+        case download
+        case upload
+    }
+
+    public enum State: String, Codable, Sendable {
+        /// Wants to run.
+        case queued
+        /// Bytes are moving (or were, when the agent died).
+        case running
+        /// Will be tried again at `nextAttemptAt`, or when the network changes.
+        case waiting
+        case paused
+        case completed
+        case failed
+        case cancelled
+
+        public var isTerminal: Bool {
+            switch self {
+            case .queued, .running, .waiting, .paused: false
+            case .completed, .failed, .cancelled: true
+            }
+        }
+    }
+
+    public var id: Int64?
+    public var session: String
+    /// What makes two requests the same: session, method, URL, headers and body, hashed.
+    public var key: String
+    public var kind: Kind
+    public var method: String
+    public var url: String
+    public var headers: [HeaderField]
+    public var state: State
+    public var taskIdentifier: Int
+    public var taskDescription: String?
+    public var upload: UploadOrder?
+    /// The agent's own copy of an upload's bytes, inside the spool.
+    public var bodyFile: String?
+    /// The part file, later the finished file, inside the spool.
+    public var file: String?
+    public var partial: PartialFile?
+    /// The upload machine's own memory, JSON.
+    public var uploadState: String?
+    public var head: ResponseHead?
+    /// How it got on, in words: resumed or started over, and why.
+    public var note: String?
+    public var sha256: String?
+    public var sourceSHA256: String?
+    /// The name a person knows the file by.
+    public var sourceName: String?
+    public var errorCode: Int?
+    public var errorMessage: String?
+    public var bytesDone: Int64
+    public var bytesTotal: Int64?
+    public var bytesOnWire: Int64
+    public var attempts: Int
+    /// Attempts in a row without a new durable byte.
+    public var fruitlessAttempts: Int
+    /// Tells a late answer of an old attempt.
+    public var attemptNumber: Int
+    public var maximumBodyBytes: Int64?
+    /// Delivered by an event when it ends. Otherwise only its waiters want it.
+    public var isAdopted: Bool
+    /// Without waiter or adopter it is collected after this.
+    public var adoptableUntil: Date?
+    public var createdAt: Date
+    public var lastProgressAt: Date
+    public var nextAttemptAt: Date?
+    public var finishedAt: Date?
+    /// Seconds.
+    public var idleTimeout: Double
+    /// Seconds without a new byte after which it is given up.
+    public var resourceTimeout: Double
+
+    public init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
+        id = nil
+        self.session = session
+        self.key = key
+        self.kind = kind
+        self.method = method
+        self.url = url
+        self.headers = headers
+        state = .queued
+        taskIdentifier = 0
+        bytesDone = 0
+        bytesOnWire = 0
+        attempts = 0
+        fruitlessAttempts = 0
+        attemptNumber = 0
+        isAdopted = false
+        createdAt = now
+        lastProgressAt = now
+        idleTimeout = 60
+        resourceTimeout = 7 * 86_400
+    }
+}
+
+extension TransferRecord: LedgerRecord {
+    public static let databaseTableName = "transfer"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    /// Ended transfers kept for `transfers`; older ones are dropped with their files.
+    static let endedTransferLimit = 2_000
+
+    public func insert(_ transfer: TransferRecord) throws -> TransferRecord {
+        var transfer = transfer
+        let last = try fact(.lastTaskIdentifier) ?? 0
+        transfer.taskIdentifier = last + 1
+        try setFact(.lastTaskIdentifier, last + 1)
+        try transfer.insert(database)
+        return transfer
+    }
+
+    public func update(_ transfer: TransferRecord) throws { try transfer.update(database) }
+
+    public func transfer(_ id: Int64) throws -> TransferRecord? { try TransferRecord.fetchOne(database, key: id) }
+
+    /// Oldest first.
+    public func transfers() throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(database, sql: "SELECT * FROM transfer ORDER BY id")
+    }
+
+    public func unfinishedTransfers(session: String? = nil) throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused')
+                AND (session = ?1 OR ?1 IS NULL) ORDER BY id
+                """, arguments: [session])
+    }
+
+    /// The transfer that a request with this key would join: unfinished, or ended and still wanted by somebody.
+    public func adoptableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
+        try TransferRecord.fetchOne(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE session = ? AND key = ?
+                AND (state IN ('queued', 'running', 'waiting', 'paused')
+                     OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?))
+                ORDER BY id DESC LIMIT 1
+                """, arguments: [session, key, now.timeIntervalSince1970])
+    }
+
+    /// Rows that hold something nobody wants any more: not adopted, not awaited and past the grace time, or delivered.
+    public func collectableTransfers(now: Date) throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE kind = 'download'
+                AND (state IN ('queued', 'running', 'waiting', 'paused') OR (state = 'completed' AND file IS NOT NULL))
+                AND id NOT IN (SELECT transfer FROM waiter)
+                AND ((isAdopted = 0 AND adoptableUntil <= ?)
+                     OR (isAdopted = 1 AND id IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NOT NULL)))
+                """, arguments: [now.timeIntervalSince1970])
+    }
+
+    /// When the next transfer becomes collectable by time alone.
+    public func nextCollection(after now: Date) throws -> Date? {
+        let seconds = try Double.fetchOne(
+            database,
+            sql: """
+                SELECT MIN(adoptableUntil) FROM transfer WHERE isAdopted = 0 AND adoptableUntil > ?
+                AND id NOT IN (SELECT transfer FROM waiter)
+                """, arguments: [now.timeIntervalSince1970])
+        return seconds.map { Date(timeIntervalSince1970: $0) }
+    }
+
+    /// Names in the spool that some row knows.
+    public func spoolFiles() throws -> Set<String> {
+        try Set(String.fetchAll(
+            database,
+            sql: "SELECT file FROM transfer WHERE file IS NOT NULL UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL"))
+    }
+
+    /// Drops the oldest ended transfers beyond the limit; returns their files, to be removed after the commit.
+    public func pruneTransfers() throws -> [String] {
+        let old = try TransferRecord.fetchAll(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE finishedAt IS NOT NULL
+                AND id NOT IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NULL)
+                AND id NOT IN (SELECT transfer FROM waiter)
+                ORDER BY id DESC LIMIT -1 OFFSET ?
+                """, arguments: [Self.endedTransferLimit])
+        for transfer in old { try transfer.delete(database) }
+        return old.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
+    }
+}

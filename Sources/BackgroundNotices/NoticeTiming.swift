@@ -1,0 +1,56 @@
+import Foundation
+
+/// Hours of the day in which no notification is shown, such as 22:00–07:00. Over midnight when the end is earlier.
+public struct QuietHours: Sendable, Equatable {
+    /// Seconds into the day.
+    public let start: Int
+    public let end: Int
+
+    /// Reads "22:00-07:00"; `nil` for anything else, and for an empty span.
+    public init?(parsing text: String) {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 2, let start = Self.seconds(parts[0]), let end = Self.seconds(parts[1]), start != end
+        else { return nil }
+        self.start = start
+        self.end = end
+    }
+
+    private static func seconds(_ text: Substring) -> Int? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]), (0..<24).contains(hour),
+            (0..<60).contains(minute)
+        else { return nil }
+        return hour * 3600 + minute * 60
+    }
+
+    /// When they end, if `instant` lies in them.
+    public func end(covering instant: Date, in zone: TimeZone) -> Date? {
+        let local = instant.timeIntervalSince1970 + Double(zone.secondsFromGMT(for: instant))
+        let second = local - (local / 86_400).rounded(.down) * 86_400
+        let isInside =
+            start < end
+            ? second >= Double(start) && second < Double(end) : second >= Double(start) || second < Double(end)
+        guard isInside else { return nil }
+        let rest = Double(end) - second
+        return instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
+    }
+}
+
+/// When a notification that was added is shown.
+public enum NoticeTiming {
+    public enum Verdict: Sendable, Equatable {
+        case show
+        case wait(until: Date)
+        /// The person switched notifications off: kept, not shown.
+        case silenced
+    }
+
+    public static func verdict(
+        dueAt: Date?, isEnabled: Bool, quietHours: QuietHours?, now: Date, zone: TimeZone
+    ) -> Verdict {
+        guard isEnabled else { return .silenced }
+        if let dueAt, dueAt > now { return .wait(until: dueAt) }
+        if let end = quietHours?.end(covering: now, in: zone) { return .wait(until: end) }
+        return .show
+    }
+}

@@ -1,0 +1,79 @@
+import BackgroundLedger
+import CLinux
+import Foundation
+
+/// Starts the app's agent when none runs. Two starters at once are harmless: the second agent finds the lock taken and leaves.
+public struct AgentStarter: Sendable {
+    public enum Result: Sendable, Equatable {
+        case alreadyRunning
+        case started
+        /// `<APP>_NO_AGENT=1` is set: the work waits in the ledger.
+        case forbidden
+        /// No `background-agent` was found in these places.
+        case notFound([String])
+        case failed(String)
+    }
+
+    let directories: AppDirectories
+    let environment: [String: String]
+
+    public init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+        self.directories = directories
+        self.environment = environment
+    }
+
+    public var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
+
+    /// `STORMY_NO_AGENT` for the app id `stormy`.
+    private var forbiddingVariable: String {
+        directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
+    }
+
+    @discardableResult
+    public func startIfNeeded() -> Result {
+        if isRunning { return .alreadyRunning }
+        if environment[forbiddingVariable] == "1" { return .forbidden }
+        let entry = AutostartEntry(directories: directories, environment: environment)
+        if entry.isUserUnitInstalled, entry.startUserUnit() { return .started }
+        switch Self.findAgent(environment: environment) {
+        case .success(let path): return spawn(path)
+        case .failure(let missing): return .notFound(missing.places)
+        }
+    }
+
+    public struct Missing: Error { public let places: [String] }
+
+    /// Beside the app's executable, in `../libexec`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
+    public static func findAgent(environment: [String: String]) -> Swift.Result<String, Missing> {
+        let folder = AppManifest.executableURL.deletingLastPathComponent()
+        var places = [environment["BACKGROUND_AGENT"]].compactMap { $0 }
+        places.append(folder.appendingPathComponent("background-agent").path)
+        places.append(folder.deletingLastPathComponent().appendingPathComponent("libexec/background-agent").path)
+        places += (environment["PATH"] ?? "").split(separator: ":").map { $0 + "/background-agent" }
+        if let found = places.first(where: { access($0, X_OK) == 0 }) { return .success(found) }
+        return .failure(Missing(places: places))
+    }
+
+    private func spawn(_ path: String) -> Result {
+        let log = openLog()
+        defer { if log >= 0 { close(log) } }
+        var child = ChildProcess(
+            path: path, arguments: ["--app", directories.appIdentifier], environment: environment)
+        child.standardOutput = log
+        child.startsSession = true
+        do throws(ChildProcess.Failure) {
+            _ = try child.start()
+            return .started
+        } catch {
+            return .failed(error.description)
+        }
+    }
+
+    /// The log of a detached agent, at most about 1 MiB and its predecessor.
+    private func openLog() -> Int32 {
+        let path = directories.agentLog.path
+        var information = stat()
+        if stat(path, &information) == 0, information.st_size > 1 << 20 { rename(path, path + ".1") }
+        return clinux_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import Synchronization
+
+/// What the system must know of an app before it runs any of its code: Apple's `Info.plist`.
+///
+/// Looked for in this order: what the program set with ``AppManifest/use(propertyList:)``; beside the executable
+/// `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and `Info.plist`. An
+/// executable of SwiftPM has no bundle, and several may share one folder.
+public struct AppManifest: Sendable, Equatable {
+    /// `CFBundleIdentifier`: names the app's folders and its agent.
+    public var appIdentifier: String
+    public var displayName: String
+    public var version: String
+    /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
+    public var permittedIdentifiers: [String]
+
+    public init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
+        self.appIdentifier = appIdentifier
+        self.displayName = displayName
+        self.version = version
+        self.permittedIdentifiers = permittedIdentifiers
+    }
+
+    /// Why a property list is not a manifest.
+    public enum Failure: Error, Equatable, CustomStringConvertible {
+        case notAPropertyList(String)
+        case badIdentifier(String)
+
+        public var description: String {
+            switch self {
+            case .notAPropertyList(let place): "\(place) is not a property list"
+            case .badIdentifier(let identifier):
+                "CFBundleIdentifier \"\(identifier)\" is not usable as an app id: letters, digits, '.', '-' and '_' only, 1 to 64 of them"
+            }
+        }
+    }
+
+    /// Reads a property list, XML or binary.
+    public init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent) throws {
+        guard let plist = try? PropertyListSerialization.propertyList(from: propertyList, format: nil) as? [String: Any]
+        else { throw Failure.notAPropertyList(place) }
+        let identifier = plist["CFBundleIdentifier"] as? String ?? executableName
+        guard Self.isUsable(identifier) else { throw Failure.badIdentifier(identifier) }
+        self.init(
+            appIdentifier: identifier, displayName: plist["CFBundleDisplayName"] as? String ?? executableName,
+            version: plist["CFBundleShortVersionString"] as? String ?? "0",
+            permittedIdentifiers: plist["BGTaskSchedulerPermittedIdentifiers"] as? [String] ?? [])
+    }
+
+    /// The id becomes a folder name and part of a unit name.
+    public static func isUsable(_ identifier: String) -> Bool {
+        (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
+            && identifier.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Whether requests with this identifier may be registered and submitted.
+    public func permits(_ identifier: String) -> Bool {
+        permittedIdentifiers.contains { entry in
+            entry == identifier
+                || (entry.hasSuffix(".*") && identifier.hasPrefix(entry.dropLast()) && identifier.utf8.count >= entry.utf8.count)
+        }
+    }
+
+    // MARK: The manifest of this process
+
+    private static let chosen = Mutex<AppManifest?>(nil)
+
+    /// Sets the manifest of this process from a property list, typically one embedded in the code. Call it first.
+    public static func use(propertyList: Data) throws {
+        let manifest = try AppManifest(propertyList: propertyList)
+        chosen.withLock { $0 = manifest }
+    }
+
+    /// The manifest of this process. Without any: the executable's name, and nothing permitted.
+    public static var current: AppManifest {
+        chosen.withLock { chosen in
+            if let chosen { return chosen }
+            let found = besideExecutable()
+            chosen = found
+            return found
+        }
+    }
+
+    private static func besideExecutable() -> AppManifest {
+        let executable = executableURL
+        let name = executable.lastPathComponent
+        let folder = executable.deletingLastPathComponent()
+        let resources = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
+            .filter { $0.hasSuffix("_\(name).resources") }.sorted().map { "\($0)/\(name)-Info.plist" }
+        for candidate in ["\(name)-Info.plist"] + resources + ["Info.plist"] {
+            let url = folder.appendingPathComponent(candidate)
+            guard let data = try? Data(contentsOf: url) else { continue }
+            do {
+                return try AppManifest(propertyList: data, place: url.path, executableName: name)
+            } catch {
+                FileHandle.standardError.write(Data("\(name): \(error); nothing is permitted\n".utf8))
+            }
+        }
+        return AppManifest(
+            appIdentifier: isUsable(name) ? name : "app", displayName: name, version: "0", permittedIdentifiers: [])
+    }
+
+    /// This process's executable. After an upgrade replaced the file, the path is that of the new one.
+    public static var executableURL: URL {
+        var path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        if path.hasSuffix(" (deleted)") { path.removeLast(" (deleted)".count) }
+        return URL(fileURLWithPath: path)
+    }
+}

@@ -1,0 +1,116 @@
+import BackgroundLedger
+import BackgroundScheduling
+import CLinux
+import Foundation
+import Synchronization
+
+/// Why this process was launched by the agent, when its time ends, and how it says that it is done.
+///
+/// `nil` in a process that a person or another program started.
+public final class LaunchContext: Sendable {
+    /// The environment variable that carries the launch's number.
+    public static let variable = "BACKGROUND_LAUNCH"
+
+    /// Read once; children of this process do not inherit it.
+    public static let current: LaunchContext? = {
+        guard let text = ProcessInfo.processInfo.environment[variable], let id = Int64(text) else { return nil }
+        unsetenv(variable)
+        return LaunchContext(id: id)
+    }()
+
+    private struct State {
+        var stop: StopReason?
+        var handlers: [@Sendable (StopReason) -> Void] = []
+        var isFinished = false
+    }
+
+    public let id: Int64
+    private let state = Mutex(State())
+    private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
+
+    private init(id: Int64) { self.id = id }
+
+    /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
+    ///
+    /// The agent started this process with SIGTERM blocked: a warning that comes early waits for the thread made here.
+    public func begin() throws -> LaunchRecord {
+        let ledger = try AppRuntime.shared.ledger()
+        let record = try ledger.write { transaction -> LaunchRecord? in
+            try transaction.launchDidBegin(id, pid: getpid())
+            return try transaction.launch(id)
+        }
+        guard let record, record.endedAt == nil else { throw LaunchIsOver() }
+        let thread = Thread { [self] in
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGTERM)
+            var signal: Int32 = 0
+            while sigwait(&signals, &signal) == 0 { heardWarning() }
+        }
+        thread.name = "warning"
+        thread.start()
+        return record
+    }
+
+    public struct LaunchIsOver: Error {}
+
+    /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say).
+    private func heardWarning() {
+        let ledger = try? AppRuntime.shared.ledger()
+        let reason = (try? ledger?.read { try $0.launch(id)?.stopReason }) ?? .quit
+        let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
+            guard state.stop == nil else { return [] }
+            state.stop = reason
+            defer { state.handlers = [] }
+            return state.handlers
+        }
+        for handler in handlers { handler(reason) }
+    }
+
+    /// The reason to stop, once warned.
+    public var stopReason: StopReason? { state.withLock { $0.stop } }
+
+    /// Called once, off the work's own thread, when the time is up; at once if it already is.
+    public func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
+        let already = state.withLock { state -> StopReason? in
+            if state.stop == nil { state.handlers.append(handler) }
+            return state.stop
+        }
+        if let already { handler(already) }
+    }
+
+    /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
+    /// so that a launch which dies first is delivered the same again.
+    public func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
+        acknowledgements.withLock { $0.append(acknowledgement) }
+    }
+
+    /// While a person chooses a file the budget does not run out (ceiling 10 min).
+    public func setPersonChoosing(_ isChoosing: Bool) throws {
+        try AppRuntime.shared.ledger().write { try $0.setPersonChoosing(isChoosing, launch: id) }
+    }
+
+    /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
+    public func finish(success: Bool, detail: String? = nil) {
+        let isFirst = state.withLock { state -> Bool in
+            defer { state.isFinished = true }
+            return !state.isFinished
+        }
+        guard isFirst else { return }
+        let result: LaunchOutcome = stopReason != nil ? .expired : success ? .completed : .failed
+        let acknowledgements = acknowledgements.withLock { $0 }
+        CrashPoint.reach("app.beforeResult")
+        do {
+            try AppRuntime.shared.ledger().write { transaction in
+                // Acknowledged only if the handler got through: work cut short is delivered again.
+                if result == .completed { for acknowledge in acknowledgements { try acknowledge(transaction) } }
+                try transaction.setResult(result, detail: detail, ofLaunch: id)
+            }
+        } catch {
+            FileHandle.standardError.write(Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
+            exit(74)
+        }
+        CrashPoint.reach("app.afterResult")
+        exit(0)
+    }
+}

@@ -1,0 +1,83 @@
+import BackgroundLedger
+@_exported import struct BackgroundRuntime.AppManifest
+@_exported import enum BackgroundScheduling.LaunchKind
+@_exported import enum BackgroundScheduling.MissedPolicy
+@_exported import enum BackgroundScheduling.WallClockRule
+@_exported import struct BackgroundScheduling.WallClockTime
+import Foundation
+
+/// A request to be launched in the background later. Abstract: submit one of its subclasses.
+open class BGTaskRequest: @unchecked Sendable {  // because it is a value by use: the scheduler copies it in and out
+    /// The task's identifier, from the permitted list.
+    public let identifier: String
+
+    /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness.
+    open var earliestBeginDate: Date?
+
+    /// A rule on the person's clock, such as every day at 12:00. Beyond Apple.
+    ///
+    /// The request then stays pending after each launch with its next occurrence, also when the handler crashed
+    /// before it could submit again; it is planned anew when the time zone or the clock changes.
+    /// `earliestBeginDate` is not used.
+    open var recurrence: WallClockRule?
+
+    /// Seconds after the rule's moment at which this request begins; kind to services that everybody asks at noon.
+    open var recurrenceDelay: Double = 0
+
+    /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
+    open var missedOccurrences: MissedPolicy = .once
+
+    init(identifier: String) { self.identifier = identifier }
+
+    var kind: LaunchKind { preconditionFailure("BGTaskRequest is abstract: submit one of its subclasses") }
+
+    func record(now: Date) -> RequestRecord {
+        RequestRecord(
+            identifier: identifier, kind: kind, earliestBegin: earliestBeginDate, recurrence: recurrence,
+            spread: recurrenceDelay, missed: missedOccurrences, submittedAt: now)
+    }
+
+    static func make(from record: RequestRecord) -> BGTaskRequest? {
+        let request: BGTaskRequest
+        switch record.kind {
+        case .appRefresh: request = BGAppRefreshTaskRequest(identifier: record.identifier)
+        case .processing:
+            let processing = BGProcessingTaskRequest(identifier: record.identifier)
+            processing.requiresNetworkConnectivity = record.requiresNetwork
+            processing.requiresExternalPower = record.requiresExternalPower
+            request = processing
+        case .continuedProcessing, .urlSession, .notificationResponse: return nil
+        }
+        request.earliestBeginDate = record.earliestBegin
+        request.recurrence = record.recurrence
+        request.recurrenceDelay = record.spread
+        request.missedOccurrences = record.missed
+        return request
+    }
+}
+
+/// A short launch to refresh the app's content: its budget is 30 s unless the app's settings say otherwise.
+public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+    public override init(identifier: String) { super.init(identifier: identifier) }
+
+    override var kind: LaunchKind { .appRefresh }
+}
+
+/// A launch of minutes, under conditions.
+public final class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+    /// Launch only with a network.
+    public var requiresNetworkConnectivity = false
+    /// Launch only on external power. A machine without a battery is always on external power.
+    public var requiresExternalPower = false
+
+    public override init(identifier: String) { super.init(identifier: identifier) }
+
+    override var kind: LaunchKind { .processing }
+
+    override func record(now: Date) -> RequestRecord {
+        var record = super.record(now: now)
+        record.requiresNetwork = requiresNetworkConnectivity
+        record.requiresExternalPower = requiresExternalPower
+        return record
+    }
+}

@@ -1,0 +1,194 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+
+/// Asks for launches in the background, and names who handles them.
+///
+/// A request that ``submit(_:)`` accepted is durable: it survives this process, the agent, logout and reboot.
+///
+/// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
+/// conditions hold, and `why` says which one does not.
+public final class BGTaskScheduler: Sendable {
+    public static let shared = BGTaskScheduler()
+
+    private init() {}
+
+    /// The domain of ``BGTaskScheduler/Error`` seen as an `NSError`.
+    public static let errorDomain = "BGTaskSchedulerErrorDomain"
+
+    /// Why a request was not accepted. Usable in patterns: `catch BGTaskScheduler.Error.notPermitted`.
+    public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
+        public enum Code: Int, Sendable {
+            /// The ledger cannot be written.
+            case unavailable = 1
+            /// 1 refresh request and 10 processing requests may be pending.
+            case tooManyPendingTaskRequests = 2
+            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`.
+            case notPermitted = 3
+            /// A continued-processing request with `.fail` could not start at once.
+            case immediateRunIneligible = 4
+        }
+
+        public let code: Code
+        /// What was wrong and where, for people.
+        public let reason: String
+
+        init(_ code: Code, _ reason: String) {
+            self.code = code
+            self.reason = reason
+        }
+
+        public static let unavailable = Error(.unavailable, "")
+        public static let tooManyPendingTaskRequests = Error(.tooManyPendingTaskRequests, "")
+        public static let notPermitted = Error(.notPermitted, "")
+        public static let immediateRunIneligible = Error(.immediateRunIneligible, "")
+
+        /// The reason is for reading, the code for comparing.
+        public static func == (one: Error, other: Error) -> Bool { one.code == other.code }
+        public func hash(into hasher: inout Hasher) { hasher.combine(code) }
+        public static func ~= (pattern: Error, error: any Swift.Error) -> Bool { (error as? Error) == pattern }
+
+        public static var errorDomain: String { BGTaskScheduler.errorDomain }
+        public var errorCode: Int { code.rawValue }
+        public var errorDescription: String? { reason.isEmpty ? "\(code)" : reason }
+    }
+
+    // MARK: Handlers
+
+    /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
+    ///
+    /// - Parameter queue: where the handler runs; `nil`: a background queue of the framework's.
+    /// - Returns: `false` when the identifier is not in the permitted list.
+    /// - Precondition: not registered before, and not after ``run()``.
+    @discardableResult
+    public func register(
+        forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
+    ) -> Bool {
+        guard AppRuntime.shared.manifest.permits(identifier) else { return false }
+        TaskHandlers.shared.register(identifier, queue: queue, handler: launchHandler)
+        return true
+    }
+
+    /// Hands control to the launch this process was started for; the process ends with it. Beyond Apple.
+    ///
+    /// For a plain `main.swift` without ``App``: register, then call this. Returns at once in a process that the
+    /// agent did not launch. Registering afterwards traps.
+    public func run() {
+        TaskHandlers.shared.close()
+        guard let context = LaunchContext.current else { return }
+        LaunchHandlers.shared.run(context)
+        RunLoop.main.run()
+        // The run loop returns when it has nothing to watch; the launch ends the process.
+        dispatchMain()
+    }
+
+    // MARK: Requests
+
+    /// Makes a request durable. One with the same identifier is replaced.
+    ///
+    /// Cost: one transaction, synced to disk. If no agent runs one is started.
+    /// - Throws: ``BGTaskScheduler/Error``.
+    public func submit(_ taskRequest: BGTaskRequest) throws {
+        let manifest = AppRuntime.shared.manifest
+        guard manifest.permits(taskRequest.identifier) else {
+            throw Error(
+                .notPermitted,
+                "\"\(taskRequest.identifier.prefix(80))\" is not among the permitted identifiers of \(manifest.appIdentifier)")
+        }
+        let now = Date()
+        var record = taskRequest.record(now: now)
+        try check(record)
+        let outcome = try storing { transaction -> Error? in
+            let limit = record.kind == .appRefresh ? 1 : 10
+            let others = try transaction.pendingCount(of: record.kind, besides: record.identifier)
+            guard others < limit else {
+                return Error(.tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+            }
+            // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
+            let served = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
+            let servedOccurrence = served?.identifier == record.identifier ? served?.servedOccurrence : nil
+            record.planOccurrence(after: now, served: servedOccurrence, in: CurrentZone.now)
+            try transaction.save(record)
+            return nil
+        }
+        if let outcome { throw outcome }
+    }
+
+    /// The form of SDK 27. Differs from ``submit(_:)`` in nothing.
+    public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws { try submit(taskRequest) }
+
+    /// The form of SDK 27 with a completion handler, called on a background queue.
+    public func submitTaskRequest(
+        _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
+    ) {
+        DispatchQueue.global().async {
+            do {
+                try self.submit(taskRequest)
+                completionHandler(nil)
+            } catch {
+                completionHandler(error)
+            }
+        }
+    }
+
+    /// Removes a pending request; a running launch is not stopped.
+    public func cancel(taskRequestWithIdentifier identifier: String) {
+        _ = try? storing { try $0.deleteRequest(identifier) }
+    }
+
+    public func cancelAllTaskRequests() {
+        _ = try? storing { try $0.deleteAllRequests() }
+    }
+
+    /// Copies of what is pending: changing them changes nothing until they are submitted.
+    public func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
+
+    public func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
+        DispatchQueue.global().async { completionHandler(self.pendingNow()) }
+    }
+
+    private func pendingNow() -> [BGTaskRequest] {
+        ((try? AppRuntime.shared.ledger().read { try $0.requests() }) ?? []).compactMap(BGTaskRequest.make(from:))
+    }
+
+    // MARK: Simulation
+
+    /// Launches a pending request now, as the system would. Beyond Apple's debugger-only call.
+    /// - Returns: the agent's answer, in words.
+    public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
+        try await ask(.simulateLaunch, identifier)
+    }
+
+    /// Ends the running launch's time now.
+    public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
+        try await ask(.simulateExpire, identifier)
+    }
+
+    private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
+        let id = try storing { try $0.ask(verb, argument, now: Date()) }
+        return try await AppRuntime.shared.wait { try $0.answer(to: id) }
+    }
+
+    private func check(_ record: RequestRecord) throws {
+        if let date = record.earliestBegin, !date.timeIntervalSince1970.isFinite {
+            throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a date")
+        }
+    }
+
+    private func storing<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value {
+        do {
+            return try AppRuntime.shared.commit(body)
+        } catch {
+            throw Error(.unavailable, "\(error)")
+        }
+    }
+}
+
+/// The time zone of this moment: a process keeps the zone it started with until it is asked to forget it.
+enum CurrentZone {
+    static var now: TimeZone {
+        NSTimeZone.resetSystemTimeZone()
+        return TimeZone.current
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+
+/// A part of an app. On a desktop without windows of ours a scene carries what the app does in the background.
+@MainActor
+public protocol Scene {
+    associatedtype Body: Scene
+    @SceneBuilder var body: Body { get }
+}
+
+extension Never: Scene {
+    public var body: Never { preconditionFailure("Never has no body") }
+}
+
+/// Combines scenes.
+@MainActor
+@resultBuilder
+public enum SceneBuilder {
+    public static func buildBlock<Content: Scene>(_ content: Content) -> Content { content }
+
+    public static func buildBlock<First: Scene, each Rest: Scene>(
+        _ first: First, _ rest: repeat each Rest
+    ) -> TupleScene<First, repeat each Rest> {
+        TupleScene(first, repeat each rest)
+    }
+}
+
+/// Several scenes.
+public struct TupleScene<First: Scene, each Rest: Scene>: Scene {
+    let first: First
+    let rest: (repeat each Rest)
+
+    init(_ first: First, _ rest: repeat each Rest) {
+        self.first = first
+        self.rest = (repeat each rest)
+    }
+
+    public var body: Never { preconditionFailure("a primitive scene has no body") }
+}
+
+/// A scene with windows, so that code written for iOS compiles as it reads.
+///
+/// Differs from Apple: no window is opened; the content is never built.
+public struct WindowGroup<Content: View>: Scene {
+    public init(@ViewBuilder content: @escaping () -> Content) {}
+
+    public var body: Never { preconditionFailure("a primitive scene has no body") }
+}
+
+/// A scene without a window. Its action runs when a person starts the app; the app leaves when it returns. Beyond Apple.
+public struct Worker: Scene {
+    let action: @Sendable () async -> Void
+
+    public init(action: @escaping @Sendable () async -> Void = {}) { self.action = action }
+
+    public var body: Never { preconditionFailure("a primitive scene has no body") }
+}
+
+/// What the scenes of an app amount to.
+struct ScenePartsList {
+    var actions: [TaskHandlers.SceneAction] = []
+    var workers: [@Sendable () async -> Void] = []
+}
+
+/// A primitive scene that knows its parts; any other has a body that does.
+@MainActor
+protocol SceneParts {
+    var parts: ScenePartsList { get }
+}
+
+extension WindowGroup: SceneParts {
+    var parts: ScenePartsList { ScenePartsList() }
+}
+
+extension Worker: SceneParts {
+    var parts: ScenePartsList { ScenePartsList(workers: [action]) }
+}
+
+extension TupleScene: SceneParts {
+    var parts: ScenePartsList {
+        var all = first.collectParts()
+        func add(_ scene: some Scene) {
+            let parts = scene.collectParts()
+            all.actions += parts.actions
+            all.workers += parts.workers
+        }
+        repeat add(each rest)
+        return all
+    }
+}
+
+extension Scene {
+    func collectParts() -> ScenePartsList {
+        if let primitive = self as? any SceneParts { return primitive.parts }
+        return body.collectParts()
+    }
+}

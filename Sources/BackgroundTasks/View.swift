@@ -1,0 +1,30 @@
+/// What a window would show. Here only so that the scenes of an app compile; nothing is drawn.
+@MainActor
+public protocol View {
+    associatedtype Body: View
+    @ViewBuilder var body: Body { get }
+}
+
+extension Never: View {}
+
+/// Combines views.
+@MainActor
+@resultBuilder
+public enum ViewBuilder {
+    public static func buildBlock() -> EmptyView { EmptyView() }
+    public static func buildBlock<Content: View>(_ content: Content) -> Content { content }
+}
+
+/// Nothing.
+public struct EmptyView: View {
+    public init() {}
+
+    public var body: Never { preconditionFailure("a primitive view has no body") }
+}
+
+/// A line of text.
+public struct Text: View {
+    public init(_ text: String) {}
+
+    public var body: Never { preconditionFailure("a primitive view has no body") }
+}

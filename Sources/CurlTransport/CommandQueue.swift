@@ -1,0 +1,58 @@
+import CLibcurl
+import Synchronization
+import TransferMachines
+
+/// What other threads ask of the transport's thread.
+enum TransportCommand: Sendable {
+    case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
+    case cancel(AttemptID)
+}
+
+/// The way into the transport's thread: a list under a lock, and libcurl's wake-up.
+final class CommandQueue: Sendable {
+    private struct State {
+        var commands: [TransportCommand] = []
+        var isStopping = false
+    }
+
+    // Unsafe only to the compiler, because other threads pass it to nothing but curl_multi_wakeup, which libcurl
+    // allows.
+    nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+    private let state = Mutex(State())
+
+    private static let globalInit: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+
+    init() {
+        precondition(Self.globalInit == CURLE_OK, "libcurl cannot start")
+        guard let multi = curl_multi_init() else { fatalError("libcurl has no memory for a multi handle") }
+        self.multi = multi
+    }
+
+    /// `false`: the transport is stopped, the command was not taken.
+    func append(_ command: TransportCommand) -> Bool {
+        state.withLock { state in
+            guard !state.isStopping else { return false }
+            state.commands.append(command)
+            curl_multi_wakeup(multi)
+            return true
+        }
+    }
+
+    /// `false`: somebody asked before.
+    func stop() -> Bool {
+        state.withLock { state in
+            guard !state.isStopping else { return false }
+            state.isStopping = true
+            curl_multi_wakeup(multi)
+            return true
+        }
+    }
+
+    /// Everything asked so far, and whether to stop after it.
+    func take() -> (commands: [TransportCommand], isStopping: Bool) {
+        state.withLock { state in
+            defer { state.commands.removeAll() }
+            return (state.commands, state.isStopping)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Glibc
+import TransferMachines
+
+/// Moves bytes over libcurl: one thread, one multi handle, any number of transfers at once.
+///
+/// The thread sleeps in one wait: without running transfers nothing wakes it. Memory does not grow with the size of
+/// what is moved. Nothing is decided here and nothing is logged; headers and addresses may hold secrets.
+public final class CurlTransport: Transport {
+    private let queue: CommandQueue
+    private let thread: pthread_t
+
+    /// - Parameters:
+    ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
+    ///   - userAgent: sent unless a request has its own `User-Agent`.
+    public convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
+        self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
+    }
+
+    /// - Parameter certificateAuthorities: a file of certificates to trust instead of the system's, for tests: TLS is
+    ///   always verified.
+    init(
+        handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String, certificateAuthorities: String?
+    ) {
+        let queue = CommandQueue()
+        self.queue = queue
+        let boot = Boot {
+            TransferLoop(
+                queue: queue, handler: handler, userAgent: userAgent, certificateAuthorities: certificateAuthorities
+            ).run()
+        }
+        self.handler = handler
+        thread = Boot.spawn(boot)
+    }
+
+    private let handler: @Sendable (TransportEvent) -> Void
+
+    deinit { stop() }
+
+    /// See `Transport`. An attempt that is already running is not started again. After `stop` it ends at once,
+    /// `.cancelled`, on the caller's thread.
+    public func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
+        if !queue.append(.start(attempt, request, source, sink)) {
+            handler(.ended(attempt, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0)))
+        }
+    }
+
+    /// See `Transport`.
+    public func cancel(_ attempt: AttemptID) {
+        _ = queue.append(.cancel(attempt))
+    }
+
+    /// Ends what runs with `.cancelled` and then the thread; returns when it is gone. From inside the handler it
+    /// only asks: a thread cannot wait for itself.
+    public func stop() {
+        guard queue.stop() else { return }
+        if pthread_equal(pthread_self(), thread) != 0 {
+            pthread_detach(thread)
+        } else {
+            pthread_join(thread, nil)
+        }
+    }
+}
+
+/// Carries the loop's closure into its thread. Not a Foundation thread: those cannot be joined.
+private final class Boot {
+    private let body: @Sendable () -> Void
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+    static func spawn(_ boot: Boot) -> pthread_t {
+        var thread = pthread_t()
+        let context = Unmanaged.passRetained(boot).toOpaque()
+        // The new thread inherits this mask, and libcurl's resolver threads inherit it from there. The process's
+        // signals belong to others, and with NOSIGNAL a broken TLS connection may raise SIGPIPE.
+        var all = sigset_t()
+        var old = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &old)
+        let code = pthread_create(&thread, nil, { context in
+            guard let context else { return nil }
+            Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
+            return nil
+        }, context)
+        pthread_sigmask(SIG_SETMASK, &old, nil)
+        precondition(code == 0, "no thread for transfers (error \(code))")
+        return thread
+    }
+}

@@ -1,0 +1,58 @@
+import CLibcurl
+import Glibc
+import TransferMachines
+
+extension CURLcode {
+    var code: Int32 { Int32(bitPattern: rawValue) }
+}
+
+extension CURLMcode {
+    var code: Int32 { rawValue }
+}
+
+extension RunningAttempt {
+    /// libcurl's result in the port's words; `nil`: a whole answer.
+    func failure(for code: CURLcode) -> WireFailure? {
+        if let stop { return stop }
+        switch code {
+        case CURLE_OK:
+            return head == nil ? .badAnswer("no headers") : nil
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            return .couldNotResolveHost
+        case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
+            return .couldNotConnect
+        case CURLE_OPERATION_TIMEDOUT:
+            // The only time libcurl measures for us is the connecting.
+            return .timedOutConnecting
+        case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
+            return .connectionLost
+        case CURLE_UNSUPPORTED_PROTOCOL:
+            // The first address was checked before; without a redirect this is an answer that is not HTTP.
+            return hasSeenRedirect ? .redirectToOtherScheme : .badAnswer("not HTTP")
+        case CURLE_URL_MALFORMAT:
+            return hasSeenRedirect ? .badAnswer("a redirect to a malformed address") : .unsupportedURL
+        case CURLE_TOO_MANY_REDIRECTS:
+            return .tooManyRedirects
+        case CURLE_FILESIZE_EXCEEDED:
+            return .bodyTooLarge
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return .tlsUntrusted(words(for: code))
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+            return .badAnswer(words(for: code))
+        case CURLE_OUT_OF_MEMORY:
+            // How 7.88 refuses a header line above 100 KB; real exhaustion does not reach this line in Swift.
+            return .badAnswer("a header line too long")
+        case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:
+            return .stoppedByOwner
+        default:
+            return .other(code: code.code, message: String(cString: curl_easy_strerror(code)))
+        }
+    }
+
+    /// libcurl's detailed sentence, only where it speaks of certificates or syntax: others may quote an address.
+    private func words(for code: CURLcode) -> String {
+        let detail = String(cString: errorText)
+        return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : String(detail.prefix(200))
+    }
+}

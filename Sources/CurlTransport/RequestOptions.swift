@@ -1,0 +1,164 @@
+import CLibcurl
+import TransferMachines
+
+extension WireRequest {
+    /// libcurl keeps a custom method on every redirect (a DELETE answered 303 would delete the next address), so
+    /// only the methods it knows itself are followed.
+    var followsRedirects: Bool { maximumRedirects > 0 && ["GET", "HEAD", "POST", "PUT"].contains(method) }
+
+    var scheme: String? {
+        url.firstRange(of: "://").map { url[..<$0.lowerBound].lowercased() }
+    }
+
+    /// An http or https address without blanks and control characters (libcurl would send them as they are).
+    var hasUsableURL: Bool {
+        (scheme == "http" || scheme == "https") && !url.utf8.contains { $0 <= 32 || $0 == 127 }
+    }
+
+    /// A line break in a header would be another header, written by whoever wrote the value.
+    var hasBrokenHeader: Bool {
+        ([method] + headers.flatMap { [$0.name, $0.value] }).contains { text in
+            text.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 }
+        } || headers.contains { $0.name.isEmpty || $0.name.utf8.contains { $0 == 0x3A || $0 == 0x20 || $0 == 0x3B } }
+    }
+}
+
+/// Turns a request into options of a clean easy handle. Never RANGE or RESUME_FROM: libcurl does not check what comes
+/// back for them, the machines do.
+struct RequestOptions {
+    let userAgent: String
+    let certificateAuthorities: String?
+
+    func apply(to attempt: RunningAttempt) {
+        let easy = attempt.easy
+        let request = attempt.request
+        let secure = request.scheme == "https"
+        set(easy, CURLOPT_NOSIGNAL, 1)
+        // Without it, ending an attempt would wait for its name to be resolved, and everything else with it.
+        set(easy, CURLOPT_QUICK_EXIT, 1)
+        set(easy, CURLOPT_URL, request.url)
+        set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        // A request that began encrypted is not continued in the clear.
+        set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https")
+        set(easy, CURLOPT_FOLLOWLOCATION, request.followsRedirects ? 1 : 0)
+        set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects)
+        set(easy, CURLOPT_SSL_VERIFYPEER, 1)
+        set(easy, CURLOPT_SSL_VERIFYHOST, 2)
+        if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
+        set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        set(easy, CURLOPT_USERAGENT, userAgent)
+        set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
+        set(easy, CURLOPT_BUFFERSIZE, 64 * 1024)
+        if let limit = request.rateLimit {
+            _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
+            _ = clibcurl_set_offset(easy, CURLOPT_MAX_RECV_SPEED_LARGE, curl_off_t(max(1, limit)))
+            // A limit holds on average over a buffer: small ones keep it even.
+            set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
+            set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
+        }
+        applyMethod(attempt)
+        applyHeaders(attempt)
+        applyCallbacks(attempt)
+    }
+
+    private func applyMethod(_ attempt: RunningAttempt) {
+        let easy = attempt.easy
+        let method = attempt.request.method
+        let length = attempt.byteCount
+        switch method {
+        case "GET" where length == nil:
+            set(easy, CURLOPT_HTTPGET, 1)
+        case "HEAD":
+            set(easy, CURLOPT_NOBODY, 1)
+        case "POST":
+            // Not UPLOAD with a custom method: libcurl turns a real POST into a GET where a redirect says so.
+            set(easy, CURLOPT_POST, 1)
+            _ = clibcurl_set_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(length ?? 0))
+        case "PUT":
+            set(easy, CURLOPT_UPLOAD, 1)
+            _ = clibcurl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? 0))
+        default:
+            if let length {
+                set(easy, CURLOPT_UPLOAD, 1)
+                _ = clibcurl_set_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(length))
+            }
+            set(easy, CURLOPT_CUSTOMREQUEST, method)
+        }
+        // On a reused connection that turns out dead libcurl sends a request again by itself. Where twice is not the
+        // same as once, only we may do that.
+        if !["GET", "HEAD", "OPTIONS", "PROPFIND"].contains(method) { set(easy, CURLOPT_FRESH_CONNECT, 1) }
+    }
+
+    private func applyHeaders(_ attempt: RunningAttempt) {
+        let hasBody = attempt.byteCount != nil
+        var lines: [String] = []
+        var names: Set<String> = []
+        for field in attempt.request.headers {
+            let name = field.name.lowercased()
+            // The source announces its own length; a second one would be a second opinion.
+            if hasBody, name == "content-length" || name == "transfer-encoding" { continue }
+            names.insert(name)
+            // libcurl's spelling of a header without value; with a colon it would mean "leave it out".
+            lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        // `Expect: 100-continue` costs a second with servers that do not answer it.
+        if !names.contains("expect") { lines.append("Expect:") }
+        // libcurl calls every POST a form.
+        if attempt.request.method == "POST", !names.contains("content-type") { lines.append("Content-Type:") }
+        for line in lines { attempt.headerList = curl_slist_append(attempt.headerList, line) ?? attempt.headerList }
+        _ = clibcurl_set_list(attempt.easy, CURLOPT_HTTPHEADER, attempt.headerList)
+    }
+
+    private func applyCallbacks(_ attempt: RunningAttempt) {
+        let easy = attempt.easy
+        // Unretained: the loop keeps the attempt until the handle is out of libcurl's hands.
+        let context = Unmanaged.passUnretained(attempt).toOpaque()
+        for option in [
+            CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_READDATA, CURLOPT_XFERINFODATA, CURLOPT_SEEKDATA,
+            CURLOPT_PREREQDATA,
+        ] {
+            _ = clibcurl_set_pointer(easy, option, context)
+        }
+        _ = clibcurl_set_pointer(easy, CURLOPT_ERRORBUFFER, attempt.errorText)
+        _ = clibcurl_set_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+            let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+            return RunningAttempt.from(context).take(body: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
+        }
+        _ = clibcurl_set_data_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+            let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+            return RunningAttempt.from(context).take(headerLine: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
+        }
+        _ = clibcurl_set_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
+            let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+            return RunningAttempt.from(context).fill(buffer) ?? Int(CURL_READFUNC_ABORT)
+        }
+        _ = clibcurl_set_seek_callback(easy) { context, offset, origin in
+            origin == 0 && RunningAttempt.from(context).rewind(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+        }
+        set(easy, CURLOPT_NOPROGRESS, 0)
+        _ = clibcurl_set_progress_callback(easy) { context, _, downloaded, _, uploaded in
+            RunningAttempt.from(context).counted(received: Int64(downloaded), sent: Int64(uploaded))
+            return 0
+        }
+        _ = clibcurl_set_prerequest_callback(easy) { context, _, _, _, _ in
+            RunningAttempt.from(context).connected()
+            return Int32(CURL_PREREQFUNC_OK)
+        }
+    }
+
+    private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: Int) {
+        _ = clibcurl_set_long(easy, option, value)
+    }
+
+    private func set(_ easy: UnsafeMutableRawPointer, _ option: CURLoption, _ value: String) {
+        _ = clibcurl_set_string(easy, option, value)
+    }
+}
+
+extension RunningAttempt {
+    static func from(_ context: UnsafeMutableRawPointer?) -> RunningAttempt {
+        guard let context else { fatalError("libcurl lost its context") }
+        return Unmanaged<RunningAttempt>.fromOpaque(context).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,158 @@
+import CLibcurl
+import Glibc
+import TransferMachines
+
+/// Seconds of the clock that nobody sets.
+func monotonicSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+/// An attempt while it runs. Lives on the transport's thread only; libcurl's callbacks end here.
+final class RunningAttempt {
+    /// Seconds between two progress events of one attempt.
+    private static let progressInterval = 0.25
+
+    let id: AttemptID
+    let request: WireRequest
+    let easy: UnsafeMutableRawPointer
+    /// Kept until the handle is done with it.
+    var headerList: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's own words for what went wrong.
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+    private let source: (any BodySource)?
+    private let sink: any BodySink
+    private let handler: @Sendable (TransportEvent) -> Void
+    private var collector: HeadCollector
+    private var sourceOffset: Int64 = 0
+
+    private(set) var head: ResponseHead?
+    private(set) var hasSeenRedirect = false
+    /// Why a callback of ours stopped the transfer; libcurl itself only knows that one did.
+    private(set) var stop: WireFailure?
+    private(set) var sent: Int64 = 0
+    private(set) var received: Int64 = 0
+    /// `nil` while a connection is made: that time is libcurl's to measure.
+    private var lastActivity: Double?
+    private var lastCounts: (Int64, Int64) = (0, 0)
+    private var lastReport = (time: 0.0, sent: Int64(0), received: Int64(0))
+
+    init(
+        id: AttemptID, request: WireRequest, source: (any BodySource)?, sink: any BodySink,
+        easy: UnsafeMutableRawPointer, handler: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        self.id = id
+        self.request = request
+        self.source = source
+        self.sink = sink
+        self.easy = easy
+        self.handler = handler
+        collector = HeadCollector(followsRedirects: request.followsRedirects)
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_slist_free_all(headerList)
+        errorText.deallocate()
+    }
+
+    var byteCount: Int64? { source?.byteCount }
+
+    /// When the attempt counts as stalled if nothing moves until then.
+    var idleDeadline: Double? {
+        guard let lastActivity else { return nil }
+        // A rate limit makes libcurl pause for a whole buffer (up to 16 KiB): that is not the server's silence.
+        let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
+        return lastActivity + request.idleTimeout + pause
+    }
+
+    func end(_ failure: WireFailure?) -> WireEnd {
+        WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
+    }
+
+    // MARK: libcurl's callbacks
+
+    func connected() { lastActivity = monotonicSeconds() }
+
+    /// `false` stops the transfer.
+    func take(headerLine line: UnsafeRawBufferPointer) -> Bool {
+        lastActivity = monotonicSeconds()
+        switch collector.take(line) {
+        case .more:
+            return true
+        case .passing(let isRedirect):
+            // The clock goes on over a redirect: its body may stall as well as the connection after it.
+            if isRedirect { hasSeenRedirect = true }
+            return true
+        case .refused(let why):
+            stop = .badAnswer(why)
+            return false
+        case .final(let status, let headers):
+            var place: UnsafeMutablePointer<CChar>?
+            _ = clibcurl_get_string(easy, CURLINFO_EFFECTIVE_URL, &place)
+            let head = ResponseHead(status: status, headers: headers, url: place.map { String(cString: $0) } ?? request.url)
+            self.head = head
+            guard sink.receive(head: head) else { return stopped(.stoppedByOwner) }
+            if request.method != "HEAD", let limit = request.maximumBodyBytes, head["Transfer-Encoding"] == nil,
+                let length = head["Content-Length"].flatMap({ Int64($0) }), length > limit
+            {
+                return stopped(.bodyTooLarge)
+            }
+            return true
+        }
+    }
+
+    func take(body: UnsafeRawBufferPointer) -> Bool {
+        lastActivity = monotonicSeconds()
+        if let limit = request.maximumBodyBytes, received + Int64(body.count) > limit {
+            return stopped(.bodyTooLarge)
+        }
+        guard sink.write(body) else { return stopped(.stoppedByOwner) }
+        received += Int64(body.count)
+        return true
+    }
+
+    /// Bytes filled in; `nil` aborts.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        guard let source else { return 0 }
+        // Never more than announced, also if the file has grown since.
+        let left = Int(min(Int64(buffer.count), source.byteCount - sourceOffset))
+        guard left > 0 else { return 0 }
+        guard let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left])), count > 0 else {
+            // An early end too: libcurl would wait for the rest, and so would the server.
+            stop = .stoppedByOwner
+            return nil
+        }
+        sourceOffset += Int64(count)
+        return count
+    }
+
+    func rewind(to offset: Int64) -> Bool {
+        guard offset == 0, let source, source.rewind() else {
+            stop = .stoppedByOwner
+            return false
+        }
+        sourceOffset = 0
+        return true
+    }
+
+    func counted(received downloaded: Int64, sent uploaded: Int64) {
+        let now = monotonicSeconds()
+        if (downloaded, uploaded) != lastCounts {
+            lastCounts = (downloaded, uploaded)
+            if lastActivity != nil { lastActivity = now }
+        }
+        sent = min(uploaded, source?.byteCount ?? 0)
+        guard (sent, received) != (lastReport.sent, lastReport.received), now - lastReport.time >= Self.progressInterval
+        else { return }
+        lastReport = (now, sent, received)
+        handler(.progress(id, sent: sent, received: received))
+    }
+
+    private func stopped(_ failure: WireFailure) -> Bool {
+        stop = failure
+        return false
+    }
+}

@@ -1,0 +1,121 @@
+import CLibcurl
+import TransferMachines
+
+/// The transport's thread: takes commands, lets libcurl move bytes, says how attempts ended. Sleeps in one place.
+final class TransferLoop {
+    /// Easy handles kept for the next transfers.
+    private static let maximumSpares = 8
+    /// Connections kept open for the next transfers.
+    private static let maximumIdleConnections = 16
+
+    private let queue: CommandQueue
+    private let handler: @Sendable (TransportEvent) -> Void
+    private let options: RequestOptions
+    private var running: [AttemptID: RunningAttempt] = [:]
+    private var attemptOfHandle: [UnsafeMutableRawPointer: AttemptID] = [:]
+    private var spares: [UnsafeMutableRawPointer] = []
+
+    init(
+        queue: CommandQueue, handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String,
+        certificateAuthorities: String?
+    ) {
+        self.queue = queue
+        self.handler = handler
+        options = RequestOptions(userAgent: userAgent, certificateAuthorities: certificateAuthorities)
+        _ = clibcurl_multi_set_long(queue.multi, CURLMOPT_MAXCONNECTS, Self.maximumIdleConnections)
+    }
+
+    func run() {
+        while true {
+            let (commands, isStopping) = queue.take()
+            for command in commands { perform(command) }
+            if isStopping { break }
+            var count: Int32 = 0
+            let moved = curl_multi_perform(queue.multi, &count)
+            collectEnded()
+            endStalled()
+            let waited = curl_multi_poll(queue.multi, nil, 0, waitMilliseconds(), nil)
+            if moved != CURLM_OK || waited != CURLM_OK {
+                // Not seen outside of memory exhaustion; ending everything keeps it from becoming a busy loop.
+                endAll(.other(code: (moved == CURLM_OK ? waited : moved).code, message: "libcurl's multi handle failed"))
+            }
+        }
+        endAll(.cancelled)
+        for easy in spares { curl_easy_cleanup(easy) }
+        // The queue wakes a handle only before it is stopping, so nobody uses this one any more.
+        curl_multi_cleanup(queue.multi)
+    }
+
+    private func perform(_ command: TransportCommand) {
+        switch command {
+        case .start(let id, let request, let source, let sink):
+            start(id, request, source, sink)
+        case .cancel(let id):
+            if let attempt = running[id] { end(attempt, .cancelled) }
+        }
+    }
+
+    private func start(_ id: AttemptID, _ request: WireRequest, _ source: (any BodySource)?, _ sink: any BodySink) {
+        guard running[id] == nil else { return }
+        guard request.hasUsableURL else { return refuse(id, .unsupportedURL) }
+        guard !request.hasBrokenHeader else {
+            return refuse(id, .other(code: CURLE_BAD_FUNCTION_ARGUMENT.code, message: "A header is not one line"))
+        }
+        guard let easy = spares.popLast() ?? curl_easy_init() else {
+            return refuse(id, .other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a transfer"))
+        }
+        let attempt = RunningAttempt(
+            id: id, request: request, source: source, sink: sink, easy: easy, handler: handler)
+        options.apply(to: attempt)
+        running[id] = attempt
+        attemptOfHandle[easy] = id
+        let added = curl_multi_add_handle(queue.multi, easy)
+        if added != CURLM_OK { end(attempt, .other(code: added.code, message: "libcurl took no transfer")) }
+    }
+
+    private func refuse(_ id: AttemptID, _ failure: WireFailure) {
+        handler(.ended(id, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: 0)))
+    }
+
+    private func collectEnded() {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(queue.multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle,
+                let id = attemptOfHandle[easy], let attempt = running[id]
+            else { continue }
+            // Read before the handle is removed: that invalidates the message.
+            let code = clibcurl_message_result(message)
+            end(attempt, attempt.failure(for: code))
+        }
+    }
+
+    private func endStalled() {
+        guard !running.isEmpty else { return }
+        let now = monotonicSeconds()
+        for attempt in running.values where attempt.idleDeadline.map({ $0 <= now }) == true { end(attempt, .stalled) }
+    }
+
+    /// Until the first attempt may have stalled; libcurl shortens it for its own timers. Without any: for ever.
+    private func waitMilliseconds() -> Int32 {
+        guard let first = running.values.compactMap(\.idleDeadline).min() else { return .max }
+        return Int32(min(max(0, (first - monotonicSeconds()) * 1000).rounded(.up), 86_400_000))
+    }
+
+    private func endAll(_ failure: WireFailure) {
+        for attempt in running.values { end(attempt, failure) }
+    }
+
+    private func end(_ attempt: RunningAttempt, _ failure: WireFailure?) {
+        running[attempt.id] = nil
+        attemptOfHandle[attempt.easy] = nil
+        curl_multi_remove_handle(queue.multi, attempt.easy)
+        if spares.count < Self.maximumSpares {
+            // Forgets every option; connections and names stay with the multi handle.
+            curl_easy_reset(attempt.easy)
+            spares.append(attempt.easy)
+        } else {
+            curl_easy_cleanup(attempt.easy)
+        }
+        handler(.ended(attempt.id, attempt.end(failure)))
+    }
+}

@@ -1,0 +1,115 @@
+import BackgroundScheduling
+import CLibnotify
+
+/// Everything of the conditions monitor that lives on the loop's thread.
+final class ConditionsDesk: @unchecked Sendable { // because every member but init is used on the loop's thread only
+    private let powerSupplies: String
+    private let localTime: String
+    private let handler: @Sendable (DesktopConditions) -> Void
+    private let onSignal: @Sendable (DesktopSignal) -> Void
+
+    private var systemBus: SystemBus?
+    private var network: OpaquePointer?
+    private var networkHandlers: [gulong] = []
+    private var zoneFile: UnsafeMutablePointer<GFileMonitor>?
+    private var zoneHandler: gulong = 0
+    /// UPower's word; nil: ask the kernel.
+    private var isOnBattery: Bool?
+    private var published: DesktopConditions?
+
+    init(
+        powerSupplies: String, localTime: String, handler: @escaping @Sendable (DesktopConditions) -> Void,
+        onSignal: @escaping @Sendable (DesktopSignal) -> Void
+    ) {
+        self.powerSupplies = powerSupplies
+        self.localTime = localTime
+        self.handler = handler
+        self.onSignal = onSignal
+    }
+
+    func start() {
+        // Before the network monitor, which takes the same shared connection with GLib's default of ending the process.
+        systemBus = SystemBus(
+            onBattery: { [unowned self] isOnBattery in
+                self.isOnBattery = isOnBattery
+                publishChanges()
+            },
+            onSignal: { [unowned self] signal in
+                onSignal(signal)
+                // A laptop is often plugged or unplugged, and carried elsewhere, while it sleeps.
+                publishChanges()
+            })
+        watchNetwork()
+        watchZoneFile()
+        publishChanges()
+    }
+
+    func stop() {
+        systemBus = nil
+        if let network {
+            for handler in networkHandlers { g_signal_handler_disconnect(UnsafeMutableRawPointer(network), handler) }
+        }
+        network = nil
+        networkHandlers = []
+        if let zoneFile {
+            g_signal_handler_disconnect(zoneFile, zoneHandler)
+            g_file_monitor_cancel(zoneFile)
+            g_object_unref(zoneFile)
+        }
+        zoneFile = nil
+    }
+
+    func publishChanges() {
+        let conditions = DesktopConditions(
+            isNetworkAvailable: isNetworkAvailable,
+            isNetworkMetered: network.map { g_network_monitor_get_network_metered($0) != 0 } ?? false,
+            isOnExternalPower: isOnBattery.map { !$0 }
+                ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)))
+        guard conditions != published else { return }
+        published = conditions
+        handler(conditions)
+    }
+
+    /// GIO says "unavailable" without a default route, though a network without one reaches its own hosts.
+    private var isNetworkAvailable: Bool {
+        if let network, g_network_monitor_get_network_available(network) != 0 { return true }
+        return NetworkInterface.canReachOthers(NetworkInterface.current())
+    }
+
+    private func watchNetwork() {
+        // A singleton that is never freed.
+        guard let monitor = g_network_monitor_get_default() else { return }
+        network = monitor
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        networkHandlers = [
+            stormy_connect_network_changed(
+                monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() }, context),
+            stormy_connect_network_metered(
+                monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() }, context),
+        ]
+    }
+
+    private func watchZoneFile() {
+        // Not `g_file_new_for_path`: where gvfs is installed, its file system takes the shared session connection
+        // (starting a bus if need be) and never lets go of it.
+        guard let file = g_vfs_get_file_for_path(g_vfs_get_local(), localTime) else { return }
+        defer { g_object_unref(UnsafeMutableRawPointer(file)) }
+        guard let monitor = g_file_monitor_file(file, G_FILE_MONITOR_NONE, nil, nil) else { return }
+        zoneFile = monitor
+        zoneHandler = stormy_connect_file_changed(
+            monitor,
+            { _, _, _, event, data in
+                // A link is replaced by removing and making it, or by renaming over it: both end in "created".
+                guard event == G_FILE_MONITOR_EVENT_CREATED || event == G_FILE_MONITOR_EVENT_CHANGES_DONE_HINT else {
+                    return
+                }
+                ConditionsDesk.from(data).onSignal(.timeZoneChanged)
+            },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    private static func from(_ data: gpointer?) -> ConditionsDesk {
+        guard let data else { fatalError("a callback of the conditions came without its owner") }
+        return Unmanaged<ConditionsDesk>.fromOpaque(data).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,84 @@
+import BackgroundScheduling
+import Foundation
+
+/// What happened to the machine that a scheduler wants to know.
+public enum DesktopSignal: Sendable, Equatable {
+    /// The machine woke from sleep.
+    case resumed
+    /// The system's time zone changed. May be told twice for one change: by the file and by the service.
+    case timeZoneChanged
+}
+
+/// Watches network, power, sleep and time zone of this machine, without ever polling.
+///
+/// The network is GIO's monitor (which uses NetworkManager when that runs), power is UPower, else the kernel's own
+/// list; sleep is logind. All of them may be absent, and the system bus as a whole.
+public final class DesktopConditionsMonitor: ConditionsSource {
+    private let loop: GLibLoop
+    private let latest: LatestConditions
+    private let desk: ConditionsDesk
+
+    /// Starts watching.
+    ///
+    /// - Parameters:
+    ///   - powerSupplies: the kernel's class directory of power supplies.
+    ///   - localTime: the link that names the system's time zone.
+    ///   - handler: called on the loop's thread with the conditions at the start, and after each change.
+    ///   - onSignal: called on the loop's thread.
+    public init(
+        loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",
+        handler: @escaping @Sendable (DesktopConditions) -> Void,
+        onSignal: @escaping @Sendable (DesktopSignal) -> Void = { _ in }
+    ) {
+        self.loop = loop
+        // Readable at once, before the thread has asked anybody: interfaces and the kernel answer directly.
+        let latest = LatestConditions(
+            DesktopConditions(
+                isNetworkAvailable: NetworkInterface.canReachOthers(NetworkInterface.current()),
+                isNetworkMetered: false,
+                isOnExternalPower: PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies))))
+        self.latest = latest
+        let desk = ConditionsDesk(
+            powerSupplies: powerSupplies, localTime: localTime,
+            handler: { conditions in
+                latest.value = conditions
+                handler(conditions)
+            },
+            onSignal: onSignal)
+        self.desk = desk
+        loop.perform { desk.start() }
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// The conditions as last seen; from any thread.
+    public var current: DesktopConditions { latest.value }
+
+    /// Looks again, where nobody tells of changes: the charger of a machine without UPower. The handler is called only
+    /// when something is different.
+    public func refresh() {
+        loop.perform { [desk] in desk.publishChanges() }
+    }
+
+    /// Ends the watching.
+    public func stop() {
+        loop.perform { [desk] in desk.stop() }
+    }
+}
+
+/// The one value that crosses threads.
+private final class LatestConditions: @unchecked Sendable { // because the lock guards the only variable
+    private let lock = NSLock()
+    private var stored: DesktopConditions
+
+    init(_ value: DesktopConditions) {
+        stored = value
+    }
+
+    var value: DesktopConditions {
+        get { lock.withLock { stored } }
+        set { lock.withLock { stored = newValue } }
+    }
+}

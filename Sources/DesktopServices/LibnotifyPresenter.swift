@@ -1,0 +1,63 @@
+import BackgroundNotices
+
+/// Shows notifications on the desktop of the session bus, through libnotify.
+///
+/// Every call only posts to the loop's thread and returns; every answer comes there as an event. libnotify's state is
+/// one per process, so there may be one presenter at a time: `stop()` one before making the next.
+///
+/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after a
+/// `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a server
+/// is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
+public final class LibnotifyPresenter: Presenter {
+    private let loop: GLibLoop
+    private let desk: NotificationDesk
+
+    /// Nothing is connected before `connect(busAddress:)` or the first notification.
+    ///
+    /// - Parameters:
+    ///   - appName: for notifications that name no app of their own; not empty.
+    ///   - handler: called on the loop's thread, in order.
+    public init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+        self.loop = loop
+        desk = NotificationDesk(appName: appName, handler: handler)
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Connects to the session bus, unless connected. Without a `busAddress` it takes the environment's, or the bus
+    /// in `XDG_RUNTIME_DIR` when one lies there; it never lets a bus be started.
+    ///
+    /// A given address is written into the environment of the process, where libnotify looks for it. `reply` is called
+    /// on the loop's thread with nil when connected. A server that is there is then told as `serverAppeared`.
+    public func connect(
+        busAddress: String? = nil, reply: (@Sendable (PresenterFailure?) -> Void)? = nil
+    ) {
+        loop.perform { [desk] in
+            let failure = desk.connect(busAddress: busAddress)
+            reply?(failure)
+        }
+    }
+
+    /// Shows a notification. The same identifier again updates the one on screen, and then `serverID` is not needed.
+    public func present(_ notice: Notice, replacing serverID: UInt32?) {
+        loop.perform { [desk] in desk.present(notice, replacing: serverID) }
+    }
+
+    /// Takes a notification off the screen. One of this process is answered by `closed`; one of an earlier process by
+    /// nothing, because its server tells only who sent it.
+    public func withdraw(identifier: String, serverID: UInt32) {
+        loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID) }
+    }
+
+    /// Asks who shows notifications, starting the server where the bus can. Nil: nobody, or no bus.
+    public func describeServer(_ reply: @escaping @Sendable (PresenterServer?) -> Void) {
+        loop.perform { [desk] in reply(desk.describeServer()) }
+    }
+
+    /// Lets go of the bus; what is on screen stays. No events come after the work posted so far.
+    public func stop() {
+        loop.perform { [desk] in desk.release() }
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// One address of one network interface.
+struct NetworkInterface: Sendable, Equatable {
+    var isLoopback: Bool
+    var isUp: Bool
+    /// Has a carrier: a bridge for containers that do not run has none.
+    var isRunning: Bool
+    var isLinkLocal: Bool
+
+    /// Whether some host beyond this machine might be reached. An IPv6 link-local address says nothing: every
+    /// plugged cable has one.
+    static func canReachOthers(_ interfaces: [NetworkInterface]) -> Bool {
+        interfaces.contains { !$0.isLoopback && $0.isUp && $0.isRunning && !$0.isLinkLocal }
+    }
+
+    /// The addresses (IPv4 and IPv6) that the machine has now.
+    static func current() -> [NetworkInterface] {
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return [] }
+        defer { freeifaddrs(first) }
+        var interfaces: [NetworkInterface] = []
+        var next = first
+        while let entry = next?.pointee {
+            next = entry.ifa_next
+            guard let address = entry.ifa_addr else { continue }
+            let family = Int32(address.pointee.sa_family)
+            guard family == AF_INET || family == AF_INET6 else { continue }
+            func has(_ flag: UInt32) -> Bool { entry.ifa_flags & flag != 0 }
+            interfaces.append(
+                NetworkInterface(
+                    isLoopback: has(UInt32(IFF_LOOPBACK)), isUp: has(UInt32(IFF_UP)),
+                    isRunning: has(UInt32(IFF_RUNNING)),
+                    isLinkLocal: family == AF_INET6 && isLinkLocal(address)))
+        }
+        return interfaces
+    }
+
+    /// fe80::/10.
+    private static func isLinkLocal(_ address: UnsafeMutablePointer<sockaddr>) -> Bool {
+        address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { address in
+            withUnsafeBytes(of: address.pointee.sin6_addr) { $0[0] == 0xFE && $0[1] & 0xC0 == 0x80 }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import BackgroundNotices
+import CLibnotify
+
+/// Everything of the presenter that lives on the loop's thread.
+final class NotificationDesk: @unchecked Sendable { // because every member but init is used on the loop's thread only
+    private let appName: String
+    private let handler: @Sendable (PresenterEvent) -> Void
+    private let bus = SessionBus()
+    /// What the present server can do; asked again when another takes the name.
+    private var server: PresenterServer?
+    private var shown: [String: ShownNotice] = [:]
+
+    init(appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+        self.appName = appName
+        self.handler = handler
+        bus.onLost = { [unowned self] in
+            release()
+            self.handler(.busLost)
+        }
+        bus.onServerAppeared = { [unowned self] in
+            server = nil
+            self.handler(.serverAppeared)
+        }
+        bus.onServerVanished = { [unowned self] in
+            server = nil
+            // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
+            shown = [:]
+            self.handler(.serverVanished)
+        }
+    }
+
+    func connect(busAddress: String?) -> PresenterFailure? {
+        do throws(PresenterFailure) {
+            _ = try openBus(busAddress: busAddress)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func present(_ notice: Notice, replacing serverID: UInt32?) {
+        do throws(PresenterFailure) {
+            let server = try currentServer(mayStart: true)
+            let existing = shown[notice.identifier]
+            let target =
+                existing ?? ShownNotice(identifier: notice.identifier, serverID: serverID ?? 0, desk: self)
+            target.fill(with: notice, for: server)
+            try target.show()
+            shown[notice.identifier] = target
+            handler(.presented(identifier: notice.identifier, serverID: target.serverID))
+        } catch {
+            handler(.failed(identifier: notice.identifier, error))
+        }
+    }
+
+    func withdraw(identifier: String, serverID: UInt32) {
+        // A server that is not running shows nothing: it is not started for this.
+        guard (try? currentServer(mayStart: false)) != nil else { return }
+        let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: serverID, desk: self)
+        guard target.serverID != 0 else { return }
+        // Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
+        notify_notification_close(target.notification, nil)
+    }
+
+    func describeServer() -> PresenterServer? {
+        server = nil
+        return try? currentServer(mayStart: true)
+    }
+
+    func release() {
+        // The order matters. A notification that is finalized asks for libnotify's proxy, and would make a new one
+        // (and a new connection) if libnotify were let go first. And `notify_uninit` closes what still has an object:
+        // what is on screen shall stay there for the next agent to take over.
+        shown = [:]
+        server = nil
+        notify_uninit()
+        bus.release()
+    }
+
+    func didClose(_ notice: ShownNotice) {
+        // A closed object never reports again (its reason is set once): the next showing needs a new one.
+        if shown[notice.identifier] === notice { shown[notice.identifier] = nil }
+        handler(.closed(identifier: notice.identifier, serverID: notice.serverID, notice.closeReason))
+    }
+
+    func didActivate(_ notice: ShownNotice, action: String, token: String?) {
+        handler(
+            .activated(
+                identifier: notice.identifier, serverID: notice.serverID, action: action, activationToken: token))
+    }
+
+    private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
+        if let connection = bus.connection, g_dbus_connection_is_closed(connection) != 0 {
+            // It is dead and its signal still on the way: act on it now, once.
+            release()
+            handler(.busLost)
+        }
+        let connection = try bus.open(busAddress: busAddress)
+        if notify_is_initted() == 0 { notify_init(appName) }
+        return connection
+    }
+
+    private func currentServer(mayStart: Bool) throws(PresenterFailure) -> PresenterServer {
+        let connection = try openBus(busAddress: nil)
+        if let server { return server }
+        let asked = try PresenterServer.query(on: connection, mayStart: mayStart)
+        server = asked
+        return asked
+    }
+}

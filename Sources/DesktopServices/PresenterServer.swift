@@ -1,0 +1,75 @@
+import BackgroundNotices
+import CLibnotify
+
+/// The notification server that answers on the session bus.
+public struct PresenterServer: Sendable, Equatable {
+    public var name: String
+    public var vendor: String
+    public var version: String
+    /// The version of the Desktop Notifications specification it claims, such as "1.2".
+    public var specificationVersion: String
+    /// What it can do, such as "actions", "body-markup", "persistence".
+    public var capabilities: Set<String>
+
+    public init(
+        name: String, vendor: String, version: String, specificationVersion: String, capabilities: Set<String>
+    ) {
+        self.name = name
+        self.vendor = vendor
+        self.version = version
+        self.specificationVersion = specificationVersion
+        self.capabilities = capabilities
+    }
+
+    var hasActions: Bool { capabilities.contains("actions") }
+    var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
+}
+
+extension PresenterServer {
+    static let busName = "org.freedesktop.Notifications"
+
+    /// Asks the server on `connection`, blocking the loop's thread until it answers.
+    ///
+    /// Asked directly and not by `notify_get_server_caps`, which swallows the error: and whether nobody owns the name,
+    /// could not be started, or the bus is gone is just what has to be told apart.
+    static func query(on connection: OpaquePointer, mayStart: Bool) throws(PresenterFailure) -> PresenterServer {
+        let information = try call("GetServerInformation", on: connection, mayStart: mayStart)
+        defer { g_variant_unref(information) }
+        let capabilities = try call("GetCapabilities", on: connection, mayStart: mayStart)
+        defer { g_variant_unref(capabilities) }
+        guard type(of: information) == "(ssss)", type(of: capabilities) == "(as)" else {
+            throw .refused("the notification server's description has an unexpected type")
+        }
+        return PresenterServer(
+            name: string(in: information, at: 0), vendor: string(in: information, at: 1),
+            version: string(in: information, at: 2), specificationVersion: string(in: information, at: 3),
+            capabilities: strings(in: capabilities))
+    }
+
+    private static func call(
+        _ method: String, on connection: OpaquePointer, mayStart: Bool
+    ) throws(PresenterFailure) -> OpaquePointer {
+        var error: UnsafeMutablePointer<GError>?
+        let flags = mayStart ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START
+        let reply = g_dbus_connection_call_sync(
+            connection, busName, "/org/freedesktop/Notifications", busName, method, nil, nil, flags, -1, nil, &error)
+        guard let reply else { throw PresenterFailure(consuming: error) }
+        return reply
+    }
+
+    private static func type(of variant: OpaquePointer) -> String {
+        String(cString: g_variant_get_type_string(variant))
+    }
+
+    private static func string(in tuple: OpaquePointer, at index: Int) -> String {
+        let child = g_variant_get_child_value(tuple, gsize(index))
+        defer { g_variant_unref(child) }
+        return String(cString: g_variant_get_string(child, nil))
+    }
+
+    private static func strings(in tuple: OpaquePointer) -> Set<String> {
+        guard let list = g_variant_get_child_value(tuple, 0) else { return [] }
+        defer { g_variant_unref(list) }
+        return Set((0..<Int(g_variant_n_children(list))).map { string(in: list, at: $0) })
+    }
+}

@@ -1,0 +1,100 @@
+import BackgroundNotices
+import CLibnotify
+import Foundation
+
+/// The connection to the session bus, and the watch over who serves notifications there. Used on the loop's thread
+/// only.
+///
+/// libnotify always takes GLib's shared session connection (`g_bus_get`), found through the environment. So this
+/// takes the same one, and holds it: as long as it does, libnotify cannot make a connection of its own that would end
+/// the process with the bus. GLib keeps the shared connection by a weak reference, so when everything of the old one
+/// is released (notifications, libnotify's proxy, the watch, ours), the next `open` reads the environment again and
+/// connects anew. Tried with GLib 2.74 and libnotify 0.8.1: re-pointing one process to another bus works.
+final class SessionBus {
+    private(set) var connection: OpaquePointer?
+    private var closedHandler: gulong = 0
+    private var watch: guint = 0
+    private var hasServer = false
+
+    var onLost: (() -> Void)?
+    var onServerAppeared: (() -> Void)?
+    var onServerVanished: (() -> Void)?
+
+    /// Connects, unless connected already.
+    ///
+    /// The address has to go into the environment, where libnotify's own call looks for it. `setenv` while another
+    /// thread reads the environment is a risk taken knowingly: it happens once per connection, and only when
+    /// the address differs.
+    func open(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
+        if let connection { return connection }
+        let known = environment("DBUS_SESSION_BUS_ADDRESS")
+        let chosen = SessionBusAddress.choose(
+            given: busAddress, known: known, runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
+        guard let chosen else {
+            throw .noSessionBus("no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
+        }
+        if chosen != known { g_setenv("DBUS_SESSION_BUS_ADDRESS", chosen, 1) }
+
+        var error: UnsafeMutablePointer<GError>?
+        guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
+            let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+            g_clear_error(&error)
+            throw .noSessionBus(text)
+        }
+        // By default GLib raises SIGTERM when a session bus goes. An agent has more to do than notifications.
+        g_dbus_connection_set_exit_on_close(opened, 0)
+        guard g_dbus_connection_is_closed(opened) == 0 else {
+            g_object_unref(UnsafeMutableRawPointer(opened))
+            throw .noSessionBus("a part of this process still holds the connection to a bus that is gone")
+        }
+        connection = opened
+        startWatching(opened)
+        return opened
+    }
+
+    /// Lets go of the connection. The caller has released its notifications and libnotify before.
+    func release() {
+        guard let connection else { return }
+        self.connection = nil
+        hasServer = false
+        g_bus_unwatch_name(watch)
+        g_signal_handler_disconnect(UnsafeMutableRawPointer(connection), closedHandler)
+        g_object_unref(UnsafeMutableRawPointer(connection))
+    }
+
+    private func startWatching(_ opened: OpaquePointer) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        // Connected before the name watch, which listens to the same signal: so a lost bus is told as that alone.
+        closedHandler = stormy_connect_bus_closed(
+            opened,
+            { _, _, _, data in SessionBus.from(data).onLost?() },
+            context)
+        watch = g_bus_watch_name_on_connection(
+            opened, PresenterServer.busName, G_BUS_NAME_WATCHER_FLAGS_NONE,
+            { _, _, _, data in SessionBus.from(data).serverChanged(isPresent: true) },
+            { _, _, data in SessionBus.from(data).serverChanged(isPresent: false) },
+            context, nil)
+    }
+
+    private func serverChanged(isPresent: Bool) {
+        // The watch begins with "vanished" when nobody is there: no news.
+        guard isPresent || hasServer else { return }
+        hasServer = isPresent
+        if isPresent { onServerAppeared?() } else { onServerVanished?() }
+    }
+
+    private static func from(_ data: gpointer?) -> SessionBus {
+        guard let data else { fatalError("a callback of the session bus came without its owner") }
+        return Unmanaged<SessionBus>.fromOpaque(data).takeUnretainedValue()
+    }
+}
+
+private func environment(_ name: String) -> String? {
+    guard let value = g_getenv(name) else { return nil }
+    return String(cString: value)
+}
+
+private func isSocket(_ path: String) -> Bool {
+    var information = stat()
+    return stat(path, &information) == 0 && information.st_mode & S_IFMT == S_IFSOCK
+}

@@ -1,0 +1,107 @@
+import BackgroundNotices
+import CLibnotify
+
+/// A notification object that is, or is about to be, on screen. Used on the loop's thread only.
+///
+/// The object is held until the server closed it: signals of a released object reach nobody.
+final class ShownNotice {
+    let identifier: String
+    let notification: UnsafeMutablePointer<NotifyNotification>
+    private(set) var serverID: UInt32
+    private unowned let desk: NotificationDesk
+
+    /// `serverID`: of an earlier showing that this one replaces; 0 for none.
+    init(identifier: String, serverID: UInt32, desk: NotificationDesk) {
+        self.identifier = identifier
+        self.serverID = serverID
+        self.desk = desk
+        // libnotify keeps ids as signed; no server counts that far.
+        notification = stormy_notification_new(gint(exactly: serverID) ?? 0)
+        _ = stormy_connect_notification_closed(
+            notification,
+            { _, data in
+                let shown = ShownNotice.from(data)
+                shown.desk.didClose(shown)
+            },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        g_object_unref(UnsafeMutableRawPointer(notification))
+    }
+
+    /// Writes everything of `notice` into the object, leaving nothing of what it showed before.
+    func fill(with notice: Notice, for server: PresenterServer) {
+        notify_notification_update(
+            notification, NoticeText.title(notice.title, fallback: notice.appName),
+            NoticeText.body(notice.body, isMarkup: server.hasBodyMarkup), notice.iconName)
+        notify_notification_set_app_name(notification, notice.appName)
+        notify_notification_set_timeout(
+            notification, notice.isPersistent ? NOTIFY_EXPIRES_NEVER : NOTIFY_EXPIRES_DEFAULT)
+        fillHints(with: notice, for: server)
+        notify_notification_clear_actions(notification)
+        // Without the capability a server may ignore actions or print them; the spec says: leave them out.
+        if server.hasActions { fillActions(with: notice) }
+    }
+
+    /// Shows or updates it, and reads the id that the server gave. Blocks until the server answers.
+    func show() throws(PresenterFailure) {
+        var error: UnsafeMutablePointer<GError>?
+        guard notify_notification_show(notification, &error) != 0 else {
+            throw PresenterFailure(consuming: error)
+        }
+        serverID = UInt32(bitPattern: stormy_notification_id(notification))
+    }
+
+    /// Why it was closed; only of use once it was.
+    var closeReason: NoticeCloseReason {
+        NoticeCloseReason(rawValue: Int(notify_notification_get_closed_reason(notification))) ?? .undefined
+    }
+
+    private func fillHints(with notice: Notice, for server: PresenterServer) {
+        notify_notification_clear_hints(notification)
+        let urgency: NotifyUrgency =
+            switch notice.urgency {
+            case .low: NOTIFY_URGENCY_LOW
+            case .normal: NOTIFY_URGENCY_NORMAL
+            case .critical: NOTIFY_URGENCY_CRITICAL
+            }
+        notify_notification_set_urgency(notification, urgency)
+        // Set by hand: libnotify would know it only from a GApplication, which an agent has not.
+        setHint("desktop-entry", notice.desktopEntry)
+        if let category = notice.category { setHint("category", category) }
+        if let sound = notice.soundName {
+            setHint("sound-name", sound)
+        } else {
+            notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))
+        }
+        // A tag replaces even when a crash lost the server's id. Vendor hints, so only to those who say they know them.
+        for tag in ["x-dunst-stack-tag", "x-canonical-private-synchronous"] where server.capabilities.contains(tag) {
+            setHint(tag, notice.identifier)
+        }
+    }
+
+    private func setHint(_ key: String, _ value: String) {
+        notify_notification_set_hint(notification, key, g_variant_new_string(NoticeText.withoutControls(value)))
+    }
+
+    private func fillActions(with notice: Notice) {
+        for action in notice.actions where !action.key.isEmpty {
+            // libnotify drops an action without a label, and "default" often has none worth showing.
+            let label = action.label.isEmpty ? action.key : action.label
+            notify_notification_add_action(
+                notification, action.key, label,
+                { notification, key, data in
+                    let shown = ShownNotice.from(data)
+                    let token = notify_notification_get_activation_token(notification).map { String(cString: $0) }
+                    shown.desk.didActivate(shown, action: key.map { String(cString: $0) } ?? "", token: token)
+                },
+                Unmanaged.passUnretained(self).toOpaque(), nil)
+        }
+    }
+
+    private static func from(_ data: gpointer?) -> ShownNotice {
+        guard let data else { fatalError("a callback of a notification came without its owner") }
+        return Unmanaged<ShownNotice>.fromOpaque(data).takeUnretainedValue()
+    }
+}

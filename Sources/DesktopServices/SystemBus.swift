@@ -1,0 +1,124 @@
+import CLibnotify
+
+/// What the system bus tells about power, sleep and time zone; every service may be absent. Used on the loop's thread
+/// only.
+///
+/// When the bus goes (a system that restarts it), this stays silent from then on: desktops do not survive that either.
+final class SystemBus {
+    private let connection: OpaquePointer
+    private var subscriptions: [guint] = []
+    private let cancellable = g_cancellable_new()
+    private let onBattery: (Bool?) -> Void
+    private let onSignal: (DesktopSignal) -> Void
+
+    /// Nil without a system bus.
+    ///
+    /// - Parameters:
+    ///   - onBattery: UPower's word, at the start and when it changes; nil when UPower does not answer.
+    init?(onBattery: @escaping (Bool?) -> Void, onSignal: @escaping (DesktopSignal) -> Void) {
+        guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) else { return nil }
+        // The connection is shared with GIO's network monitor, and by default GLib ends the process with it.
+        g_dbus_connection_set_exit_on_close(connection, 0)
+        self.connection = connection
+        self.onBattery = onBattery
+        self.onSignal = onSignal
+        subscribe()
+        askPower()
+    }
+
+    deinit {
+        g_cancellable_cancel(cancellable)
+        g_object_unref(UnsafeMutableRawPointer(cancellable))
+        for subscription in subscriptions { g_dbus_connection_signal_unsubscribe(connection, subscription) }
+        g_object_unref(UnsafeMutableRawPointer(connection))
+    }
+
+    private func subscribe() {
+        let properties = "org.freedesktop.DBus.Properties"
+        listen(
+            to: "org.freedesktop.UPower", interface: properties, signal: "PropertiesChanged",
+            path: "/org/freedesktop/UPower", argument: "org.freedesktop.UPower"
+        ) { _, _, _, _, _, _, data in
+            SystemBus.from(data)?.askPower()
+        }
+        listen(
+            to: "org.freedesktop.timedate1", interface: properties, signal: "PropertiesChanged",
+            path: "/org/freedesktop/timedate1", argument: "org.freedesktop.timedate1"
+        ) { _, _, _, _, _, parameters, data in
+            guard SystemBus.namesTimeZone(parameters) else { return }
+            SystemBus.from(data)?.onSignal(.timeZoneChanged)
+        }
+        listen(
+            to: "org.freedesktop.login1", interface: "org.freedesktop.login1.Manager", signal: "PrepareForSleep",
+            path: "/org/freedesktop/login1", argument: nil
+        ) { _, _, _, _, _, parameters, data in
+            guard SystemBus.isWaking(parameters) else { return }
+            SystemBus.from(data)?.onSignal(.resumed)
+        }
+    }
+
+    private func listen(
+        to sender: String, interface: String, signal: String, path: String, argument: String?,
+        callback: GDBusSignalCallback
+    ) {
+        subscriptions.append(
+            g_dbus_connection_signal_subscribe(
+                connection, sender, interface, signal, path, argument, G_DBUS_SIGNAL_FLAGS_NONE, callback,
+                Unmanaged.passUnretained(self).toOpaque(), nil))
+    }
+
+    /// Asks UPower, without waiting: it may have to be started, or be stuck.
+    private func askPower() {
+        var parameters: [OpaquePointer?] = [
+            g_variant_new_string("org.freedesktop.UPower"), g_variant_new_string("OnBattery"),
+        ]
+        g_dbus_connection_call(
+            connection, "org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.DBus.Properties", "Get",
+            g_variant_new_tuple(&parameters, 2), nil, G_DBUS_CALL_FLAGS_NONE, -1, cancellable,
+            { source, result, data in
+                var error: UnsafeMutablePointer<GError>?
+                let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
+                defer { g_clear_error(&error) }
+                // Cancelled means that the owner is gone.
+                if let error, g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0 {
+                    return
+                }
+                SystemBus.from(data)?.onBattery(reply.flatMap(SystemBus.boolean))
+                if let reply { g_variant_unref(reply) }
+            },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// The boolean in a `(v)`.
+    private static func boolean(_ reply: OpaquePointer) -> Bool? {
+        guard String(cString: g_variant_get_type_string(reply)) == "(v)" else { return nil }
+        let boxed = g_variant_get_child_value(reply, 0)
+        defer { g_variant_unref(boxed) }
+        guard let value = g_variant_get_variant(boxed) else { return nil }
+        defer { g_variant_unref(value) }
+        guard String(cString: g_variant_get_type_string(value)) == "b" else { return nil }
+        return g_variant_get_boolean(value) != 0
+    }
+
+    /// Whether `PrepareForSleep` tells the end of the sleep.
+    private static func isWaking(_ parameters: OpaquePointer?) -> Bool {
+        guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(b)" else { return false }
+        let value = g_variant_get_child_value(parameters, 0)
+        defer { g_variant_unref(value) }
+        return g_variant_get_boolean(value) == 0
+    }
+
+    /// Whether a `PropertiesChanged` (`sa{sv}as`) is about the time zone: changed, or invalidated.
+    private static func namesTimeZone(_ parameters: OpaquePointer?) -> Bool {
+        guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(sa{sv}as)" else {
+            return false
+        }
+        guard let text = g_variant_print(parameters, 0) else { return false }
+        defer { g_free(text) }
+        return String(cString: text).contains("'Timezone'")
+    }
+
+    private static func from(_ data: gpointer?) -> SystemBus? {
+        data.map { Unmanaged<SystemBus>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,31 @@
+/// The meaning of a `Range` header for a file of known length.
+enum ByteRange: Equatable {
+    /// Not a single well-formed byte range: the header counts as absent (RFC 9110, 14.2).
+    case ignored
+    case satisfiable(Range<Int>)
+    case unsatisfiable
+
+    /// Several ranges in one header are ignored, which a server may always do: no client of ours asks for them.
+    static func parse(_ text: String, length: Int) -> ByteRange {
+        let halves = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard halves.count == 2, halves[0].lowercased() == "bytes" else { return .ignored }
+        let ends = halves[1].split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard ends.count == 2 else { return .ignored }
+        if ends[0].isEmpty {
+            guard let suffix = number(ends[1]) else { return .ignored }
+            return suffix == 0 || length == 0 ? .unsatisfiable : .satisfiable(max(0, length - suffix)..<length)
+        }
+        guard let first = number(ends[0]) else { return .ignored }
+        if ends[1].isEmpty {
+            return first < length ? .satisfiable(first..<length) : .unsatisfiable
+        }
+        guard let last = number(ends[1]), last >= first else { return .ignored }
+        return first < length ? .satisfiable(first..<(min(last, length - 1) + 1)) : .unsatisfiable
+    }
+
+    /// Digits only: `Int(_:)` alone would take a sign. A number too large for `Int` lies beyond any file.
+    private static func number(_ digits: Substring) -> Int? {
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(digits) ?? Int.max
+    }
+}

@@ -1,0 +1,198 @@
+import NIOCore
+import NIOHTTP1
+
+/// Asks a connection to end by the server's will.
+struct ServerClosing: Sendable {}
+
+/// One connection: takes requests one after another, gives each to its exchange, plays the script.
+final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = ByteBuffer
+
+    /// The request being worked on.
+    private struct Current {
+        let request: RecordedRequest
+        let exchange: any Exchange
+        let keepsAlive: Bool
+        var received = 0
+        var isRequestDone = false
+        /// `true` once the last byte of the answer is written.
+        var isAnswerDone = false
+        var player: ScriptPlayer?
+    }
+
+    private enum State {
+        case idle
+        case working(Current)
+        /// Nothing more is answered; what still comes is read and dropped.
+        case ended
+    }
+
+    private let number: Int
+    private let log: RequestLog
+    private let routes: RouteTable
+    private let gates: GateKeeper
+    private var state = State.idle
+    /// Parts of requests sent before the answer to the earlier one (pipelining).
+    private var pending = CircularBuffer<HTTPServerRequestPart>()
+    private var isReadingPaused = false
+
+    init(number: Int, log: RequestLog, routes: RouteTable, gates: GateKeeper) {
+        self.number = number
+        self.log = log
+        self.routes = routes
+        self.gates = gates
+    }
+
+    // MARK: Events of the channel
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let part = unwrapInboundIn(data)
+        if case .working(let current) = state, current.isRequestDone {
+            pending.append(part)
+            // A client that pipelines without reading must not fill our memory.
+            if pending.count >= 64 { setReading(false, context.channel) }
+        } else {
+            take(part, context.channel)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        end(as: .clientClosed)
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is ServerClosing else { return context.fireUserInboundEventTriggered(event) }
+        end(as: .serverClosed)
+        context.close(promise: nil)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Bytes that are not HTTP get the usual answer; a broken connection gets none, `channelInactive` follows.
+        guard error is HTTPParserError, case .idle = state else {
+            context.close(promise: nil)
+            return
+        }
+        state = .ended
+        let answer = ByteBuffer(string: "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        context.channel.writeAndFlush(answer).whenComplete { [channel = context.channel] _ in
+            channel.close(promise: nil)
+        }
+    }
+
+    // MARK: The request
+
+    private func take(_ part: HTTPServerRequestPart, _ channel: any Channel) {
+        switch (part, state) {
+        case (.head(let head), .idle):
+            begin(head, channel)
+        case (.body(let bytes), .working(var current)):
+            current.received += bytes.readableBytes
+            state = .working(current)
+            let total = current.received
+            log.update(current.request.id) { $0.bodyByteCount = total }
+            current.exchange.receive(bytes)
+            if case .afterBodyBytes(let count) = current.exchange.opening?.beginning, total >= count {
+                play(current.exchange.opening, channel)
+            }
+        case (.end, .working(var current)):
+            current.isRequestDone = true
+            state = .working(current)
+            log.update(current.request.id) { $0.isComplete = true }
+            if current.player == nil {
+                play(current.exchange.finish(), channel)
+            } else if current.isAnswerDone {
+                next(channel)
+            }
+        case (_, .ended), (.head, .working), (.body, .idle), (.end, .idle):
+            break
+        }
+    }
+
+    private func begin(_ head: HTTPRequestHead, _ channel: any Channel) {
+        let headers = HeaderList(head.headers.map { HeaderLine($0.name, $0.value) })
+        let request = log.received(
+            connection: number, method: head.method.rawValue, uri: head.uri, headers: headers)
+        let exchange = routes.exchange(for: request)
+        let opening = exchange.opening
+        state = .working(Current(request: request, exchange: exchange, keepsAlive: head.isKeepAlive))
+        if case .atHead = opening?.beginning {
+            play(opening, channel)
+        } else if opening?.grantsContinue ?? true, headers.tokens("Expect").contains("100-continue") {
+            channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
+        }
+    }
+
+    // MARK: The answer
+
+    /// Starts a script unless one was started for this request.
+    private func play(_ script: ResponseScript?, _ channel: any Channel) {
+        guard let script, case .working(var current) = state, current.player == nil else { return }
+        let player = ScriptPlayer(
+            script, for: current.request, clientKeepsAlive: current.keepsAlive, on: channel, gates: gates
+        ) { [weak self] event in
+            self?.heard(event, channel)
+        }
+        current.player = player
+        state = .working(current)
+        player.start()
+    }
+
+    private func heard(_ event: ScriptPlayer.Event, _ channel: any Channel) {
+        guard case .working(var current) = state else { return }
+        switch event {
+        case .wroteStatus(let status):
+            log.update(current.request.id) { $0.status = status }
+        case .sentBody(let count):
+            log.update(current.request.id) { $0.bodyBytesSent += count }
+        case .stopReading:
+            setReading(false, channel)
+        case .closing:
+            end(as: .cutByScript)
+        case .finished(let isWhole, let keep):
+            log.update(current.request.id) { $0.outcome = isWhole ? .answered : .cutByScript }
+            current.isAnswerDone = true
+            state = .working(current)
+            if keep {
+                if current.isRequestDone { next(channel) }
+            } else {
+                end(as: .answered)
+                closeGently(channel, clientIsSending: !current.isRequestDone)
+            }
+        }
+    }
+
+    private func next(_ channel: any Channel) {
+        state = .idle
+        while !pending.isEmpty {
+            if case .working(let current) = state, current.isRequestDone { break }
+            take(pending.removeFirst(), channel)
+        }
+        if pending.count < 64 { setReading(true, channel) }
+    }
+
+    /// Closing with unread bytes makes the kernel send a reset that overtakes the answer; so a client that is still
+    /// sending only loses our half, and the rest goes when it does.
+    private func closeGently(_ channel: any Channel, clientIsSending: Bool) {
+        setReading(true, channel)
+        channel.close(mode: clientIsSending ? .output : .all, promise: nil)
+    }
+
+    /// Ends the work on the current request; the log keeps the first outcome.
+    private func end(as outcome: RecordedRequest.Outcome) {
+        if case .working(let current) = state {
+            current.player?.abandon()
+            if !current.isRequestDone { current.exchange.abandon() }
+            log.update(current.request.id) { $0.outcome = outcome }
+        }
+        state = .ended
+        pending.removeAll()
+    }
+
+    private func setReading(_ isOn: Bool, _ channel: any Channel) {
+        guard isReadingPaused == isOn else { return }
+        isReadingPaused = !isOn
+        try? channel.syncOptions?.setOption(.autoRead, value: isOn)
+    }
+}

@@ -1,0 +1,42 @@
+import NIOCore
+import Synchronization
+
+/// Named gates: scripts wait at them, tests open them.
+final class GateKeeper: Sendable {
+    private struct State {
+        var open: Set<String> = []
+        var waiting: [Int: (gate: String, resume: @Sendable () -> Void)] = [:]
+        var nextNumber = 0
+    }
+
+    private let state = Mutex(State())
+
+    func open(_ gate: String) {
+        let released = state.withLock { state in
+            state.open.insert(gate)
+            let numbers = state.waiting.filter { $0.value.gate == gate }.keys.sorted()
+            return numbers.compactMap { state.waiting.removeValue(forKey: $0)?.resume }
+        }
+        for resume in released { resume() }
+    }
+
+    func close(_ gate: String) {
+        state.withLock { _ = $0.open.remove(gate) }
+    }
+
+    /// Calls `resume` once when the gate is open, at once if it is. The ticket takes the wait back.
+    func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
+        let ticket: Int? = state.withLock { state in
+            if state.open.contains(gate) { return nil }
+            state.nextNumber += 1
+            state.waiting[state.nextNumber] = (gate, resume)
+            return state.nextNumber
+        }
+        if ticket == nil { resume() }
+        return ticket
+    }
+
+    func forget(_ ticket: Int) {
+        state.withLock { _ = $0.waiting.removeValue(forKey: ticket) }
+    }
+}

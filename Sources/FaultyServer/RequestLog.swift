@@ -1,0 +1,176 @@
+import Foundation
+import NIOCore
+import Synchronization
+
+/// The server's memory: written on the event loop, read and awaited from anywhere.
+final class RequestLog: Sendable {
+    private struct Waiter {
+        /// Returns `true` once it has resumed its continuation.
+        let isServed: (ServerActivity) -> Bool
+        let fail: (any Error) -> Void
+        let timer: Scheduled<Void>
+    }
+
+    private struct State {
+        var activity = ServerActivity()
+        var waiters: [Int: Waiter] = [:]
+        var nextWaiter = 0
+        var isFinished = false
+        var file: FileHandle?
+    }
+
+    private let state: Mutex<State>
+    private let eventLoop: any EventLoop
+
+    /// With a path, each request is appended as a JSON line on arrival and again at its end: the last line with an
+    /// id holds, and a killed server leaves its open requests visible.
+    init(eventLoop: any EventLoop, file path: String?) throws {
+        self.eventLoop = eventLoop
+        var file: FileHandle?
+        if let path {
+            if !FileManager.default.fileExists(atPath: path) {
+                _ = FileManager.default.createFile(atPath: path, contents: nil)
+            }
+            file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+            try file?.seekToEnd()
+        }
+        var initial = State()
+        initial.file = file
+        state = Mutex(initial)
+    }
+
+    var activity: ServerActivity { state.withLock { $0.activity } }
+
+    // MARK: Writing
+
+    func connectionOpened() -> Int {
+        change {
+            $0.connectionsAccepted += 1
+            $0.connectionsOpen += 1
+            return $0.connectionsAccepted
+        }
+    }
+
+    func connectionClosed() {
+        change { $0.connectionsOpen -= 1 }
+    }
+
+    /// Records a request's head; the number is its id.
+    func received(connection: Int, method: String, uri: String, headers: HeaderList) -> RecordedRequest {
+        let halves = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let request = change { activity in
+            let request = RecordedRequest(
+                id: activity.requests.count + 1, connection: connection, method: method,
+                path: halves.first.map(String.init) ?? "", query: halves.count > 1 ? String(halves[1]) : nil,
+                headers: headers, receivedAt: Date())
+            activity.requests.append(request)
+            return request
+        }
+        append(request)
+        return request
+    }
+
+    /// Changes an entry. Its first end stays; counts may still grow, as when a refused body is drained.
+    func update(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
+        let ended: RecordedRequest? = change { activity in
+            let before = activity.requests[id - 1].outcome
+            body(&activity.requests[id - 1])
+            if before != .open { activity.requests[id - 1].outcome = before }
+            let after = activity.requests[id - 1]
+            return before == .open && after.outcome != .open ? after : nil
+        }
+        if let ended { append(ended) }
+    }
+
+    /// No more events: everyone still waiting is told.
+    func finish() {
+        state.withLock { state in
+            state.isFinished = true
+            for waiter in state.waiters.values {
+                waiter.timer.cancel()
+                waiter.fail(WaitFailure.serverStopped(summary: state.activity.summary))
+            }
+            state.waiters = [:]
+            try? state.file?.close()
+            state.file = nil
+        }
+    }
+
+    private func change<R>(_ body: (inout ServerActivity) -> R) -> R {
+        state.withLock { state in
+            let result = body(&state.activity)
+            for (number, waiter) in state.waiters where waiter.isServed(state.activity) {
+                waiter.timer.cancel()
+                state.waiters[number] = nil
+            }
+            return result
+        }
+    }
+
+    private func append(_ request: RecordedRequest) {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        state.withLock { state in
+            guard let file = state.file, var line = try? encoder.encode(request) else { return }
+            line.append(UInt8(ascii: "\n"))
+            try? file.write(contentsOf: line)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Returns the first value that `select` makes of the activity, now or after any later event. `select` runs
+    /// under the log's lock: it must not ask the server.
+    func wait<Value: Sendable>(
+        timeout: Duration, for select: @escaping @Sendable (ServerActivity) -> Value?
+    ) async throws -> Value {
+        let number = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                enroll(number, continuation, timeout: timeout, select)
+            }
+        } onCancel: {
+            self.fail(number) { _ in CancellationError() }
+        }
+    }
+
+    private func enroll<Value: Sendable>(
+        _ number: Int, _ continuation: CheckedContinuation<Value, any Error>, timeout: Duration,
+        _ select: @escaping @Sendable (ServerActivity) -> Value?
+    ) {
+        state.withLock { state in
+            if let value = select(state.activity) {
+                continuation.resume(returning: value)
+            } else if state.isFinished {
+                continuation.resume(throwing: WaitFailure.serverStopped(summary: state.activity.summary))
+            } else if Task.isCancelled {
+                continuation.resume(throwing: CancellationError())
+            } else {
+                // Scheduled under the lock: `finish` comes after it, so the loop still lives.
+                let timer = eventLoop.scheduleTask(in: TimeAmount(timeout)) {
+                    self.fail(number) { WaitFailure.timedOut(summary: $0.summary) }
+                }
+                state.waiters[number] = Waiter(
+                    isServed: { activity in
+                        guard let value = select(activity) else { return false }
+                        continuation.resume(returning: value)
+                        return true
+                    },
+                    fail: { continuation.resume(throwing: $0) },
+                    timer: timer)
+            }
+        }
+    }
+
+    private func fail(_ number: Int, with error: (ServerActivity) -> any Error) {
+        state.withLock { state in
+            guard let waiter = state.waiters.removeValue(forKey: number) else { return }
+            waiter.timer.cancel()
+            waiter.fail(error(state.activity))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Synchronization
+
+/// Which request gets which answer.
+final class RouteTable: Sendable {
+    enum Answer {
+        /// One script per request, the last one for all further requests.
+        case scripts([ResponseScript], next: Int)
+        case handler(@Sendable (RecordedRequest) -> ResponseScript)
+        case store(DavStore)
+    }
+
+    private struct Route {
+        let method: String?
+        let pattern: String
+        var answer: Answer
+
+        /// How closely the route fits; `nil`: not at all. Exact before prefix, long before short, method before any.
+        func rank(_ request: RecordedRequest) -> Int? {
+            if let method, method != request.method { return nil }
+            let methodBonus = method == nil ? 0 : 1
+            if pattern == request.path { return 1_000_000 + methodBonus }
+            guard pattern.hasSuffix("*"), request.path.hasPrefix(pattern.dropLast()) else { return nil }
+            return pattern.utf8.count * 2 + methodBonus
+        }
+    }
+
+    private let routes = Mutex<[Route]>([])
+
+    /// Sets the answer for a method and pattern, in place of an earlier one for the same pair.
+    func set(_ method: String?, _ pattern: String, _ answer: Answer) {
+        routes.withLock { routes in
+            routes.removeAll { $0.method == method && $0.pattern == pattern }
+            routes.append(Route(method: method, pattern: pattern, answer: answer))
+        }
+    }
+
+    /// What is to be done with a request. Consumes one script of a list.
+    func exchange(for request: RecordedRequest) -> any Exchange {
+        let answer: Answer? = routes.withLock { routes in
+            let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }
+            guard let best = ranked.max(by: { $0.1 < $1.1 })?.0 else { return nil }
+            let answer = routes[best].answer
+            if case .scripts(let scripts, let next) = answer {
+                routes[best].answer = .scripts(scripts, next: min(next + 1, scripts.count - 1))
+            }
+            return answer
+        }
+        switch answer {
+        case nil: return ScriptedExchange(.status(404, body: "no such route"))
+        case .scripts(let scripts, let next): return ScriptedExchange(scripts[next])
+        case .handler(let handler): return ScriptedExchange(handler(request))
+        case .store(let store): return DavExchange(store, request)
+        }
+    }
+}

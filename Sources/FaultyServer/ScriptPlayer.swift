@@ -1,0 +1,190 @@
+import Foundation
+import NIOCore
+
+/// Plays one script on one connection. Lives on the event loop. One write is under way at a time and the next waits
+/// until the kernel took it: a slow reader costs one piece of memory, and `bodyBytesSent` is true.
+final class ScriptPlayer {
+    /// What the connection needs to know.
+    enum Event {
+        case wroteStatus(Int)
+        case sentBody(Int)
+        case stopReading
+        /// The script is about to close the connection itself.
+        case closing
+        /// All steps done. `isWhole`: as long as announced. `keep`: the connection is fit for another request.
+        case finished(isWhole: Bool, keep: Bool)
+    }
+
+    /// A body being sent.
+    private struct Emission {
+        let payload: Payload
+        let delivery: ResponseScript.Delivery
+        var offset = 0
+        var pieces = 0
+    }
+
+    private let channel: any Channel
+    private let request: RecordedRequest
+    private let gates: GateKeeper
+    private let ending: ResponseScript.Ending
+    private let clientKeepsAlive: Bool
+    private let report: (Event) -> Void
+    private var steps: ArraySlice<ResponseScript.Step>
+    private var framing = AnswerFraming()
+    private var emission: Emission?
+    private var timer: Scheduled<Void>?
+    private var ticket: Int?
+    private var isOver = false
+
+    init(
+        _ script: ResponseScript, for request: RecordedRequest, clientKeepsAlive: Bool, on channel: any Channel,
+        gates: GateKeeper, report: @escaping (Event) -> Void
+    ) {
+        self.channel = channel
+        self.request = request
+        self.gates = gates
+        self.ending = script.ending
+        self.clientKeepsAlive = clientKeepsAlive
+        self.report = report
+        steps = script.steps[...]
+    }
+
+    func start() { advance() }
+
+    /// The connection is gone: nothing more is done, nothing more is reported.
+    func abandon() {
+        isOver = true
+        timer?.cancel()
+        if let ticket { gates.forget(ticket) }
+    }
+
+    private func advance() {
+        guard !isOver else { return }
+        if emission != nil { return emit() }
+        guard let step = steps.popFirst() else { return conclude() }
+        perform(step)
+    }
+
+    private func perform(_ step: ResponseScript.Step) {
+        switch step {
+        case .status(let code, let reason):
+            framing.begin(status: code, method: request.method)
+            report(.wroteStatus(code))
+            write("HTTP/1.1 \(code) \(reason ?? AnswerFraming.reason(code))\r\n")
+        case .headers(let list):
+            framing.announce(list)
+            write(list.wire)
+        case .interim(let code, let list):
+            write("HTTP/1.1 \(code) \(AnswerFraming.reason(code))\r\n\(list.wire)\r\n")
+        case .body(let payload, let delivery):
+            emission = request.method == "HEAD" ? nil : Emission(payload: payload, delivery: delivery)
+            write(framing.endHead())
+        case .chunkEnd(let trailers):
+            write(framing.endHead() + (request.method == "HEAD" ? "" : "0\r\n\(trailers.wire)\r\n"))
+            framing.hasLastChunk = true
+        case .resource(let file):
+            steps = (file.answer(method: request.method, headers: request.headers) + steps)[...]
+            advance()
+        case .raw(let payload):
+            framing.isForeign = true
+            emission = Emission(payload: payload, delivery: .atOnce)
+            emit()
+        case .delay(let seconds):
+            wait(seconds)
+        case .hold(let gate):
+            hold(at: gate)
+        case .stopReading:
+            report(.stopReading)
+            advance()
+        case .stall:
+            break
+        case .cut:
+            report(.closing)
+            channel.close(promise: nil)
+        case .reset:
+            report(.closing)
+            reset()
+        }
+    }
+
+    private func emit() {
+        guard var current = emission else { return }
+        let size = current.delivery.size(ofPiece: current.pieces)
+        let bytes = current.payload.read(at: current.offset, length: size)
+        guard !bytes.isEmpty else {
+            emission = nil
+            return advance()
+        }
+        current.offset += bytes.count
+        current.pieces += 1
+        emission = current
+        let isLast = current.offset >= current.payload.count
+        let pause = isLast ? 0 : current.delivery.interval
+        var buffer = channel.allocator.buffer(capacity: bytes.count + 16)
+        if current.delivery.isChunked { buffer.writeString(String(bytes.count, radix: 16) + "\r\n") }
+        buffer.writeBytes(bytes)
+        if current.delivery.isChunked { buffer.writeString("\r\n") }
+        write(buffer, bodyBytes: bytes.count, thenWait: pause)
+    }
+
+    private func write(_ text: String) {
+        guard !text.isEmpty else { return resume() }
+        write(ByteBuffer(string: text), bodyBytes: 0, thenWait: 0)
+    }
+
+    private func write(_ buffer: ByteBuffer, bodyBytes: Int, thenWait pause: Double) {
+        channel.writeAndFlush(buffer).assumeIsolated().whenComplete { [self] result in
+            // A failed write is followed by the end of the connection, which is recorded there.
+            guard case .success = result, !isOver else { return }
+            if bodyBytes > 0 {
+                framing.sent += bodyBytes
+                report(.sentBody(bodyBytes))
+            }
+            if pause > 0 { wait(pause) } else { resume() }
+        }
+    }
+
+    /// Through the loop, or a thousand small pieces would be a thousand nested calls.
+    private func resume() {
+        channel.eventLoop.assumeIsolated().execute { [self] in advance() }
+    }
+
+    private func wait(_ seconds: Double) {
+        let delay = TimeAmount.nanoseconds(Int64(seconds * 1_000_000_000))
+        timer = channel.eventLoop.assumeIsolated().scheduleTask(in: delay) { [self] in advance() }
+    }
+
+    private func hold(at gate: String) {
+        let eventLoop = channel.eventLoop
+        let me = NIOLoopBound(self, eventLoop: eventLoop)
+        ticket = gates.wait(at: gate) {
+            eventLoop.execute {
+                me.value.ticket = nil
+                me.value.advance()
+            }
+        }
+    }
+
+    private func reset() {
+        // Lingering for 0 seconds makes close() send RST in place of FIN.
+        guard let socket = channel as? any SocketOptionProvider else { return channel.close(promise: nil) }
+        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [channel] _ in
+            channel.close(promise: nil)
+        }
+    }
+
+    private func conclude() {
+        let head = framing.endHead()
+        guard head.isEmpty else { return write(head) }
+        isOver = true
+        report(.finished(isWhole: framing.isWhole, keep: isFitForMore))
+    }
+
+    private var isFitForMore: Bool {
+        switch ending {
+        case .keepOpen: true
+        case .close: false
+        case .automatic: framing.isDelimited && !framing.saysClose && clientKeepsAlive
+        }
+    }
+}

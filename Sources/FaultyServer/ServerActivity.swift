@@ -1,0 +1,82 @@
+import Foundation
+
+/// One request as the server saw it.
+public struct RecordedRequest: Sendable, Equatable, Codable, Identifiable {
+    /// How the exchange ended.
+    public enum Outcome: String, Sendable, Codable {
+        /// Not ended yet.
+        case open
+        /// The script ran to its end and the answer had the length it announced.
+        case answered
+        /// The script closed or reset the connection, or ended short of the announced length.
+        case cutByScript
+        /// The client went away first.
+        case clientClosed
+        /// `stop()` or `dropConnections()` ended it.
+        case serverClosed
+    }
+
+    /// Number of the request on this server, from 1.
+    public let id: Int
+    /// Number of the connection, from 1.
+    public let connection: Int
+    /// The method as written.
+    public let method: String
+    /// The path as written, still percent-encoded.
+    public let path: String
+    /// What follows `?`, still percent-encoded.
+    public let query: String?
+    /// All header lines in order.
+    public let headers: HeaderList
+    /// When its head was complete.
+    public let receivedAt: Date
+    /// Body bytes that arrived.
+    public internal(set) var bodyByteCount = 0
+    /// Whether the request's body arrived whole.
+    public internal(set) var isComplete = false
+    /// The last status line written, 1xx excluded.
+    public internal(set) var status: Int?
+    /// Body bytes of the answer handed to the kernel: an upper bound of what the client got.
+    public internal(set) var bodyBytesSent = 0
+    /// How it ended.
+    public internal(set) var outcome = Outcome.open
+
+    /// A request's path and query as written.
+    public var target: String { query.map { "\(path)?\($0)" } ?? path }
+}
+
+/// All that happened on a server so far.
+public struct ServerActivity: Sendable {
+    /// Requests in the order of arrival.
+    public internal(set) var requests: [RecordedRequest] = []
+    /// Connections accepted since the start.
+    public internal(set) var connectionsAccepted = 0
+    /// Connections open now.
+    public internal(set) var connectionsOpen = 0
+}
+
+/// Why waiting for an event ended without it.
+public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The time passed; with a summary of what had happened instead.
+    case timedOut(summary: String)
+    /// The server stopped; nothing more will happen.
+    case serverStopped(summary: String)
+
+    /// The reason and the log.
+    public var description: String {
+        switch self {
+        case .timedOut(let summary): "timed out waiting; the server saw: \(summary)"
+        case .serverStopped(let summary): "the server stopped; it had seen: \(summary)"
+        }
+    }
+}
+
+extension ServerActivity {
+    var summary: String {
+        let lines = requests.suffix(20).map {
+            "#\($0.id) \($0.method) \($0.target) in=\($0.bodyByteCount) out=\($0.bodyBytesSent)"
+                + " status=\($0.status.map(String.init) ?? "-") \($0.outcome.rawValue)"
+        }
+        return "\(connectionsAccepted) connections, \(connectionsOpen) open; " + lines.joined(separator: "; ")
+    }
+}

@@ -1,0 +1,68 @@
+/// Why a configuration is refused.
+public struct ConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Problem: Equatable, Sendable {
+        /// The file exists but cannot be read, or is not a text.
+        case unreadable(reason: String)
+        /// Not TOML; the parser's words.
+        case syntax(String)
+        /// A key nobody knows, with the nearest known one as it would be written here.
+        case unknownKey(String, nearest: String, isLikely: Bool)
+        /// A value of the wrong type.
+        case wrongType(key: String, expected: String, found: String)
+        /// A value of the right type that cannot be; what to write instead.
+        case invalidValue(key: String, value: String, advice: String)
+        /// A key that must be there is not.
+        case missingKey(String, advice: String)
+        /// The key is a credential, and others may read the file.
+        case exposedCredential(key: String)
+    }
+
+    /// What is wrong.
+    public var problem: Problem
+    /// The file, as the caller named it.
+    public var path: String
+    /// 1-based line, when known.
+    public var line: Int?
+    /// 1-based column in Unicode scalars, when known.
+    public var column: Int?
+
+    /// An error from its parts.
+    public init(_ problem: Problem, path: String, line: Int? = nil, column: Int? = nil) {
+        self.problem = problem
+        self.path = path
+        self.line = line
+        self.column = column
+    }
+
+    /// One line: where, what is wrong, what to do.
+    public var description: String {
+        let place = [path] + [line, column].compactMap { $0.map(String.init) }
+        return place.joined(separator: ":") + ": " + message
+    }
+
+    private var message: String {
+        switch problem {
+        case .unreadable(let reason):
+            "cannot be read: \(reason)"
+        case .syntax(let words):
+            "not valid TOML: \(words)"
+        case .unknownKey(let key, let nearest, let isLikely):
+            "unknown key \"\(key)\"; " + (isLikely ? "did you mean \"\(nearest)\"?" : "the nearest known key is \"\(nearest)\"")
+        case .wrongType(let key, let expected, let found):
+            "\"\(key)\" must be \(expected), not \(found)"
+        case .invalidValue(let key, let value, let advice):
+            "\"\(key)\" cannot be \(value); \(advice)"
+        case .missingKey(let key, let advice):
+            "\"\(key)\" is missing; \(advice)"
+        case .exposedCredential(let key):
+            "\"\(key)\" is a credential and other users can read this file; run: chmod 600 \(ConfigurationError.shellWord(path))"
+        }
+    }
+
+    /// The path as one word of a shell, so that the advice can be pasted.
+    private static func shellWord(_ path: String) -> String {
+        let isPlain = path.unicodeScalars.allSatisfy { $0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+~".unicodeScalars.contains($0) }
+        return isPlain && !path.isEmpty ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import Glibc
+
+extension Configuration {
+    /// Reads the configuration file; a missing one means the defaults.
+    ///
+    /// A file with a credential (password, token, access key, user info in an address) that group or others can read
+    /// is refused, as ssh does with keys.
+    public static func load(path: String) throws(ConfigurationError) -> Configuration {
+        guard let file = try ConfigurationFile.read(path) else { return Configuration() }
+        let parser = try ConfigurationParser(text: file.text, path: path)
+        if file.othersCanRead, let credential = parser.credential { throw credential }
+        return parser.configuration
+    }
+}
+
+private struct ConfigurationFile {
+    var text: String
+    var othersCanRead: Bool
+
+    /// More than anybody writes by hand, in bytes.
+    private static let maximumBytes = 1024 * 1024
+
+    /// nil when there is no such file. Permissions and content are taken from the same descriptor, so that the file
+    /// judged is the file read; not blocking, because somebody may have put a named pipe there.
+    static func read(_ path: String) throws(ConfigurationError) -> ConfigurationFile? {
+        func unreadable(_ reason: String) -> ConfigurationError { ConfigurationError(.unreadable(reason: reason), path: path) }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let code = errno
+            if code == ENOENT || code == ENOTDIR { return nil }
+            throw unreadable(String(cString: strerror(code)))
+        }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw unreadable(String(cString: strerror(errno))) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unreadable("it is not a regular file; remove it or write a file there") }
+        let data: Data
+        do {
+            data = try handle.read(upToCount: maximumBytes + 1) ?? Data()
+        } catch {
+            throw unreadable("the disk reports an error")
+        }
+        guard data.count <= maximumBytes else { throw unreadable("it is larger than 1 MiB; this is not a configuration") }
+        guard let text = String(data: data, encoding: .utf8) else { throw unreadable("it is not UTF-8; save it in that encoding") }
+        return ConfigurationFile(text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0)
+    }
+}

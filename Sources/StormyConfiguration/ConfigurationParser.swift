@@ -1,0 +1,176 @@
+import Foundation
+import TOMLKit
+
+extension Configuration {
+    /// Reads a configuration from its text. Who may read the file is ``load(path:)``'s business.
+    /// - Parameters:
+    ///   - text: TOML.
+    ///   - path: how errors call the file.
+    public static func parse(text: String, path: String) throws(ConfigurationError) -> Configuration {
+        try ConfigurationParser(text: text, path: path).configuration
+    }
+}
+
+/// The walk over the tables: one function per section, the keys and their limits in one place each.
+struct ConfigurationParser {
+    private(set) var configuration = Configuration()
+    /// The first credential in the file: the error to throw when others can read it.
+    private(set) var credential: ConfigurationError?
+
+    private enum Section: String, CaseIterable {
+        case weather, storm, schedule, background, notifications, upload
+
+        var keys: [String] {
+            switch self {
+            case .weather: ["provider", "contact", "base_url", "geocoding_url"]
+            case .storm: ["horizon_hours", "thunderstorm", "gusts_kmh", "rain_mm_per_hour", "alert_severity"]
+            case .schedule: ["spread_seconds", "missed"]
+            case .background: ["refresh_budget_seconds", "processing_budget_seconds", "grace_seconds"]
+            case .notifications: ["enabled", "quiet_hours"]
+            case .upload: ["keep_location", "default", "destinations"]
+            }
+        }
+    }
+
+    private static let destinationKeys = [
+        "kind", "url", "user", "password", "password_file", "token", "token_file", "access_key", "secret_key_file",
+        "region", "bucket", "field", "limit_kbps",
+    ]
+    private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
+
+    init(text: String, path: String) throws(ConfigurationError) {
+        if text.utf8.contains(0) {
+            // The parser takes a C string and would silently ignore everything after the NUL.
+            throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
+        }
+        let root = try ConfigurationParser.toml(text, path: path)
+        let source = TableReader.Source(file: path, positions: KeyPositions(text))
+        let elsewhere = ConfigurationParser.fullNames
+        let reader = try TableReader(
+            root, path: [], known: Section.allCases.map(\.rawValue), elsewhere: elsewhere, source: source)
+        for section in Section.allCases {
+            guard let table = try reader.table(section.rawValue, known: section.keys, elsewhere: elsewhere) else { continue }
+            switch section {
+            case .weather: try weather(table)
+            case .storm: try storm(table)
+            case .schedule: try schedule(table)
+            case .background: try background(table)
+            case .notifications: try notifications(table)
+            case .upload: try upload(table)
+            }
+        }
+    }
+
+    private static func toml(_ text: String, path: String) throws(ConfigurationError) -> TOMLTable {
+        do {
+            return try TOMLTable(string: text)
+        } catch let error as TOMLParseError {
+            let words = error.description.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            throw ConfigurationError(.syntax(words), path: path, line: error.source.begin.line, column: error.source.begin.column)
+        } catch {
+            throw ConfigurationError(.syntax(String(describing: error)), path: path)
+        }
+    }
+
+    private mutating func weather(_ table: TableReader) throws(ConfigurationError) {
+        if let provider = try table.choice("provider", Configuration.Weather.Provider.self) { configuration.weather.provider = provider }
+        configuration.weather.contact = try table.string("contact") ?? ""
+        configuration.weather.baseURL = try address(table, "base_url")
+        configuration.weather.geocodingURL = try address(table, "geocoding_url")
+        let provider = configuration.weather.provider
+        if provider.needsContact, configuration.weather.contact.isEmpty {
+            throw table.invalid(
+                "provider", "\"\(provider.rawValue)\" without a contact",
+                "the service refuses anonymous requests: write contact = \"you@example.org\"")
+        }
+    }
+
+    private mutating func storm(_ table: TableReader) throws(ConfigurationError) {
+        if let hours = try table.integer("horizon_hours", in: 1...168) { configuration.storm.horizonHours = hours }
+        try table.bool("thunderstorm", into: &configuration.storm.thunderstorm)
+        try table.number("gusts_kmh", upTo: 1000, positive: true, into: &configuration.storm.gustsKMH)
+        try table.number("rain_mm_per_hour", upTo: 1000, positive: true, into: &configuration.storm.rainMMPerHour)
+        if let severity = try table.choice("alert_severity", Configuration.Storm.AlertSeverity.self) { configuration.storm.alertSeverity = severity }
+    }
+
+    private mutating func schedule(_ table: TableReader) throws(ConfigurationError) {
+        try table.number("spread_seconds", upTo: 86_400, positive: false, into: &configuration.schedule.spreadSeconds)
+        if let missed = try table.choice("missed", Configuration.Schedule.Missed.self) { configuration.schedule.missed = missed }
+    }
+
+    private mutating func background(_ table: TableReader) throws(ConfigurationError) {
+        try table.number("refresh_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.refreshBudgetSeconds)
+        try table.number("processing_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.processingBudgetSeconds)
+        try table.number("grace_seconds", upTo: 3600, positive: false, into: &configuration.background.graceSeconds)
+    }
+
+    private mutating func notifications(_ table: TableReader) throws(ConfigurationError) {
+        try table.bool("enabled", into: &configuration.notifications.enabled)
+        guard let text = try table.string("quiet_hours") else { return }
+        guard let quiet = Configuration.QuietHours(parsing: text) else {
+            throw table.invalid("quiet_hours", "\"\(text)\"", "write two different times of day, as in \"22:00-07:00\", or \"\" for none")
+        }
+        configuration.notifications.quietHours = quiet
+    }
+
+    private mutating func upload(_ table: TableReader) throws(ConfigurationError) {
+        try table.bool("keep_location", into: &configuration.upload.keepLocation)
+        if let destinations = try table.table("destinations", known: nil) {
+            for name in destinations.keys {
+                guard let below = try destinations.table(name, known: ConfigurationParser.destinationKeys) else { continue }
+                configuration.upload.destinations[name] = try destination(below)
+            }
+        }
+        guard let name = try table.string("default") else { return }
+        let names = configuration.upload.destinations.keys.sorted()
+        guard names.contains(name) else {
+            let near = NearestName.find(name, among: names).map { "did you mean \"\($0.name)\"? " } ?? ""
+            throw table.invalid("default", "\"\(name)\"", near + "name a destination that has a table [upload.destinations.NAME]")
+        }
+        configuration.upload.defaultDestination = name
+    }
+
+    private mutating func destination(_ table: TableReader) throws(ConfigurationError) -> Configuration.Destination {
+        guard let kind = try table.choice("kind", Configuration.Destination.Kind.self) else {
+            let kinds = Configuration.Destination.Kind.allCases.map(\.rawValue)
+            throw table.missing("kind", "write kind = one of " + kinds.joined(separator: ", "))
+        }
+        guard let url = try address(table, "url") else { throw table.missing("url", "write url = \"https://…\"") }
+        var destination = Configuration.Destination(kind: kind, url: url)
+        destination.user = try table.string("user")
+        destination.password = try secret(table, "password", orFile: "password_file")
+        destination.passwordFile = try table.string("password_file")
+        destination.token = try secret(table, "token", orFile: "token_file")
+        destination.tokenFile = try table.string("token_file")
+        destination.accessKey = try secret(table, "access_key", orFile: nil)
+        destination.secretKeyFile = try table.string("secret_key_file")
+        destination.region = try table.string("region")
+        destination.bucket = try table.string("bucket")
+        destination.field = try table.string("field")
+        destination.limitKbps = try table.integer("limit_kbps", in: 1...(.max))
+        return destination
+    }
+
+    private mutating func address(_ table: TableReader, _ key: String) throws(ConfigurationError) -> String? {
+        guard let text = try table.url(key) else { return nil }
+        // A name alone is a credential too: several services take a token in its place.
+        let parts = URLComponents(string: text)
+        if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { note(table.exposed(key)) }
+        return text
+    }
+
+    private mutating func secret(_ table: TableReader, _ key: String, orFile file: String?) throws(ConfigurationError) -> String? {
+        guard let text = try table.string(key) else { return nil }
+        if let file, try table.string(file) != nil {
+            throw table.invalid(key, "given beside \(file)", "keep one of the two")
+        }
+        note(table.exposed(key))
+        return text
+    }
+
+    /// Keeps the credential that stands first in the file.
+    private mutating func note(_ found: ConfigurationError) {
+        if let credential, (credential.line ?? .max) <= (found.line ?? .max) { return }
+        credential = found
+    }
+}

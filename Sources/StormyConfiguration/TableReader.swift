@@ -1,0 +1,146 @@
+import Foundation
+import TOMLKit
+
+/// One table of the file with the keys it may have. Every refusal names the key and its place.
+struct TableReader {
+    let path: [String]
+    private let table: TOMLTable
+    private let source: Source
+
+    /// The text the tables come from.
+    struct Source {
+        var file: String
+        var positions: KeyPositions
+    }
+
+    /// Refuses keys outside `known`, the first in the file first. `elsewhere` are full names of keys in other tables,
+    /// for the hint when a key merely stands under the wrong header.
+    init(_ table: TOMLTable, path: [String], known: [String]?, elsewhere: [String] = [], source: Source) throws(ConfigurationError) {
+        self.table = table
+        self.path = path
+        self.source = source
+        guard let known else { return }
+        let unknown = table.keys.filter { !known.contains($0) }
+        func order(_ key: String) -> (Int, Int) {
+            let position = source.positions[path + [key]]
+            return (position?.line ?? .max, position?.column ?? .max)
+        }
+        guard let first = unknown.min(by: { order($0) < order($1) }) else { return }
+        let near = NearestName.find(first, among: known)
+        let moved = elsewhere.first { $0.split(separator: ".").last.map(String.init) == first }
+        if let near, near.isLikely || moved == nil {
+            throw error(.unknownKey(name(first), nearest: name(near.name), isLikely: near.isLikely), at: first)
+        }
+        throw error(.unknownKey(name(first), nearest: moved ?? "", isLikely: true), at: first)
+    }
+
+    var keys: [String] { table.keys.sorted() }
+
+    /// The table below `key`, or nil when there is none.
+    func table(_ key: String, known: [String]?, elsewhere: [String] = []) throws(ConfigurationError) -> TableReader? {
+        guard let value = table[key] else { return nil }
+        guard let below = value.table else { throw wrongType(key, value, "a table ([\(name(key))])") }
+        return try TableReader(below, path: path + [key], known: known, elsewhere: elsewhere, source: source)
+    }
+
+    func bool(_ key: String, into target: inout Bool) throws(ConfigurationError) {
+        guard let value = table[key] else { return }
+        guard let bool = value.bool else { throw wrongType(key, value, "true or false") }
+        target = bool
+    }
+
+    func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
+        guard let value = table[key] else { return nil }
+        guard let integer = value.int else { throw wrongType(key, value, "a whole number") }
+        guard range.contains(integer) else {
+            let bounds = range.upperBound == .max ? "\(range.lowerBound) or more" : "from \(range.lowerBound) to \(range.upperBound)"
+            throw invalid(key, "\(integer)", "write a whole number \(bounds)")
+        }
+        return integer
+    }
+
+    /// A number, whole or not. `positive` leaves out zero.
+    func number(_ key: String, upTo limit: Double, positive: Bool, into target: inout Double) throws(ConfigurationError) {
+        guard let value = table[key] else { return }
+        guard let number = value.double ?? value.int.map(Double.init) else { throw wrongType(key, value, "a number") }
+        guard number.isFinite, positive ? number > 0 : number >= 0, number <= limit else {
+            let shown = value.int.map(String.init) ?? String(number)
+            let top = String(format: "%.0f", limit)
+            throw invalid(key, shown, positive ? "write a number over 0, at most \(top)" : "write a number from 0 to \(top)")
+        }
+        target = number
+    }
+
+    /// A text without control characters (it may end in a header line); nil when absent or empty.
+    func string(_ key: String) throws(ConfigurationError) -> String? {
+        guard let value = table[key] else { return nil }
+        guard let string = value.string else { throw wrongType(key, value, "a text in quotes") }
+        guard !string.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw invalid(key, "a text of several lines or with control characters", "write it on one line")
+        }
+        return string.isEmpty ? nil : string
+    }
+
+    /// One of the names of an enumeration.
+    func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, _: Choice.Type) throws(ConfigurationError) -> Choice?
+    where Choice.RawValue == String {
+        guard let value = table[key] else { return nil }
+        guard let text = value.string else { throw wrongType(key, value, "a text in quotes") }
+        if let choice = Choice(rawValue: text) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let near = NearestName.find(text, among: names).flatMap { $0.isLikely ? "did you mean \"\($0.name)\"? " : nil } ?? ""
+        let shown = "\"" + String(text.unicodeScalars.prefix(60).map { $0.properties.generalCategory == .control ? " " : Character($0) }) + "\""
+        throw invalid(key, shown, near + "write one of " + names.joined(separator: ", "))
+    }
+
+    /// An http or https address with a host; nil when absent or empty. The value is not repeated in errors: it may
+    /// contain a password.
+    func url(_ key: String) throws(ConfigurationError) -> String? {
+        guard let text = try string(key) else { return nil }
+        guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
+              ["http", "https"].contains(scheme), let host = parts.host, !host.isEmpty
+        else { throw invalid(key, "this address", "write http:// or https:// and a host") }
+        return text
+    }
+
+    func invalid(_ key: String, _ value: String, _ advice: String) -> ConfigurationError {
+        error(.invalidValue(key: name(key), value: value, advice: advice), at: key)
+    }
+
+    func missing(_ key: String, _ advice: String) -> ConfigurationError {
+        let position = source.positions[path]
+        return ConfigurationError(.missingKey(name(key), advice: advice), path: source.file, line: position?.line, column: position?.column)
+    }
+
+    func exposed(_ key: String) -> ConfigurationError {
+        error(.exposedCredential(key: name(key)), at: key)
+    }
+
+    private func wrongType(_ key: String, _ value: any TOMLValueConvertible, _ expected: String) -> ConfigurationError {
+        let found = switch value.type {
+        case .table: "a table"
+        case .array: "a list"
+        case .string: "a text"
+        case .int: "a whole number"
+        case .double: "a number with a fraction"
+        case .bool: "true or false"
+        case .date: "a date"
+        case .time: "a time"
+        case .dateTime: "a date with time"
+        }
+        return error(.wrongType(key: name(key), expected: expected, found: found), at: key)
+    }
+
+    private func error(_ problem: ConfigurationError.Problem, at key: String) -> ConfigurationError {
+        let position = source.positions[path + [key]]
+        return ConfigurationError(problem, path: source.file, line: position?.line, column: position?.column)
+    }
+
+    /// The full name, parts quoted where TOML needs it; control characters never reach a terminal.
+    private func name(_ key: String) -> String {
+        (path + [key]).map { part in
+            let plain = part.unicodeScalars.allSatisfy { $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "_" || $0 == "-") }
+            return plain && !part.isEmpty ? part : "'" + String(part.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) }) + "'"
+        }.joined(separator: ".")
+    }
+}

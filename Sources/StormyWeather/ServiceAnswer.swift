@@ -1,0 +1,94 @@
+import Foundation
+
+/// One JSON value, read without promises about its type: services put null, text or nonsense where numbers belong,
+/// and one odd hour must not cost the others.
+///
+/// Over JSONSerialization: a Decodable enumeration that tries one type after the other needs half a minute for 4 MiB
+/// of `true`, as long as a whole refresh may take.
+struct JSONValue {
+    private let raw: Any
+
+    init(_ raw: Any) { self.raw = raw }
+
+    subscript(key: String) -> JSONValue? { (raw as? [String: Any])?[key].map(JSONValue.init) }
+
+    var isObject: Bool { raw is [String: Any] }
+    var elements: [JSONValue]? { (raw as? [Any])?.map(JSONValue.init) }
+    var text: String? { raw as? String }
+    var isTrue: Bool { number?.boolValue == true && isBool }
+
+    /// A number; neither a Boolean, which Foundation would count as 0 or 1, nor infinite.
+    var finite: Double? {
+        guard let number, !isBool, number.doubleValue.isFinite else { return nil }
+        return number.doubleValue
+    }
+
+    private var number: NSNumber? { raw as? NSNumber }
+    /// Foundation's parser makes its Booleans of type char, and no number.
+    private var isBool: Bool { number.map { $0.objCType.pointee == CChar(UInt8(ascii: "c")) } ?? false }
+}
+
+/// The judgement every answer goes through before anybody looks for weather in it.
+enum ServiceAnswer {
+    /// The JSON of a successful answer, or why there is none.
+    static func json(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
+        guard data.count <= OpenMeteo.maximumAnswerBytes else { throw .tooLarge(bytes: data.count) }
+        let body = trimmed(data)
+        let value = (try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)).map(JSONValue.init)
+        if value?["error"]?.isTrue == true || !(200...299).contains(status) {
+            let reason = (value?["reason"]?.text ?? "").singleLine(limit: 200)
+            throw isRateLimit(status: status, reason: reason)
+                ? .rateLimited(reason: reason) : .service(status: status, reason: reason)
+        }
+        if let value {
+            guard value.isObject || value.elements != nil else { throw .notJSON(excerpt: excerpt(body)) }
+            return value
+        }
+        // Open-Meteo streams: an error in the middle of an answer comes as plain text inside open brackets, with
+        // status 200, and ends the answer there. That too is "cut off".
+        throw endsInside(body) ? .truncated : .notJSON(excerpt: excerpt(body))
+    }
+
+    private static func isRateLimit(status: Int, reason: String) -> Bool {
+        status == 429 || reason.contains("request limit exceeded") || reason.contains("Too many concurrent requests")
+    }
+
+    private static func excerpt(_ body: Data) -> String {
+        String(decoding: body.prefix(400), as: UTF8.self).singleLine(limit: 80)
+    }
+
+    /// Without a byte order mark and the blanks around.
+    private static func trimmed(_ data: Data) -> Data {
+        var body = data[...]
+        if body.starts(with: [0xEF, 0xBB, 0xBF]) { body = body.dropFirst(3) }
+        let blanks: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
+        while let first = body.first, blanks.contains(first) { body = body.dropFirst() }
+        while let last = body.last, blanks.contains(last) { body = body.dropLast() }
+        return Data(body)
+    }
+
+    /// Whether the bytes begin as an object or a list that is still open at their end. Nothing at all is cut off, too.
+    private static func endsInside(_ body: Data) -> Bool {
+        guard let first = body.first else { return true }
+        guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return false }
+        var depth = 0
+        var inString = false
+        var escaped = false
+        for byte in body {
+            if escaped {
+                escaped = false
+            } else if inString {
+                if byte == UInt8(ascii: "\\") { escaped = true }
+                if byte == UInt8(ascii: "\"") { inString = false }
+            } else {
+                switch byte {
+                case UInt8(ascii: "\""): inString = true
+                case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+                case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+                default: break
+                }
+            }
+        }
+        return inString || depth > 0
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+
+/// The words of a storm's notification: plain text, English, times in the given locale and zone.
+public enum StormText {
+    /// "Storm expected in Sydney".
+    public static func title(place: String) -> String {
+        let name = place.singleLine(limit: 80)
+        return name.isEmpty ? "Storm expected" : "Storm expected in \(name)"
+    }
+
+    /// What comes and when, worst kind first: "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h."
+    /// A reason at another time than the one before it has its own times. Empty without reasons.
+    public static func body(_ reasons: [StormReason], timeZone: TimeZone, locale: Locale) -> String {
+        let kinds = StormReasonKind.allCases
+        let ordered = reasons.enumerated().sorted { left, right in
+            let leftRank = (kinds.firstIndex(of: left.element.kind) ?? 0, left.element.from, left.offset)
+            return leftRank < (kinds.firstIndex(of: right.element.kind) ?? 0, right.element.from, right.offset)
+        }.map(\.element)
+        var spoken: StormWindow?
+        let phrases = ordered.map { reason in
+            if let window = spoken, window.contains(reason.window) { return reason.phrase }
+            spoken = reason.window
+            return reason.phrase + " " + span(reason.window, timeZone: timeZone, locale: locale)
+        }
+        guard let first = phrases.first else { return "" }
+        return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
+    }
+
+    private static func span(_ window: StormWindow, timeZone: TimeZone, locale: Locale) -> String {
+        // Within a day the hours say it all; "from 17:00 to 17:00" would not.
+        let needsDay = window.until.timeIntervalSince(window.from) >= 86_400
+        var style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
+        if needsDay { style = style.weekday(.abbreviated) }
+        // ICU puts narrow no-break spaces before "PM"; notification servers and terminals lack the glyph.
+        func clock(_ date: Date) -> String { date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ") }
+        return "from \(clock(window.from)) to \(clock(window.until))"
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+
+/// A collection's URL taken apart, so that a name can be put into it and nowhere else.
+struct CollectionAddress: Equatable, Sendable {
+    /// `https://host:port`, without user and password: those must not travel in `Destination` or be remembered.
+    let origin: String
+    /// The origin as given, for requests.
+    private let requestOrigin: String
+    /// Percent-encoded path segments.
+    let segments: [String]
+
+    /// `nil` unless it is an http or https address. Query and fragment mean nothing for a collection: dropped.
+    init?(_ url: String) {
+        guard let colon = url.range(of: "://") else { return nil }
+        let scheme = url[..<colon.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else { return nil }
+        let rest = url[colon.upperBound...]
+        let authority = rest.prefix(while: { $0 != "/" && $0 != "?" && $0 != "#" })
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        guard !host.isEmpty else { return nil }
+        origin = "\(scheme)://\(host)"
+        requestOrigin = "\(scheme)://\(authority)"
+        var segments: [String] = []
+        let path = rest[authority.endIndex...].prefix(while: { $0 != "?" && $0 != "#" })
+        for segment in path.split(separator: "/") {
+            switch segment {
+            case ".": continue
+            case "..": _ = segments.popLast()
+            default: segments.append(Self.encoded(String(segment), keeping: "%!$&'()*+,;=:@"))
+            }
+        }
+        self.segments = segments
+    }
+
+    /// The collection made of the first `levels` segments, with its slash.
+    func folder(levels: Int) -> String {
+        requestOrigin + "/" + segments.prefix(levels).map { $0 + "/" }.joined()
+    }
+
+    /// A file of this collection, for a request.
+    func file(_ name: String) -> String { folder(levels: segments.count) + Self.encoded(name, keeping: "") }
+
+    /// A file of this collection, for others to see: without user and password.
+    func publicFile(_ name: String) -> String {
+        origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
+    }
+
+    private static func encoded(_ text: String, keeping kept: String) -> String {
+        let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8).union(kept.utf8)
+        let digits = Array("0123456789ABCDEF")
+        var result = ""
+        for byte in text.utf8 {
+            if plain.contains(byte) {
+                result.append(Character(UnicodeScalar(byte)))
+            } else {
+                result += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+            }
+        }
+        return result
+    }
+}
+
+/// Names of files on a server.
+enum RemoteName {
+    /// File systems behind WebDAV servers end names at 255 bytes.
+    static let maximumBytes = 255
+    /// Numbered names tried before giving up.
+    static let maximumIndex = 1000
+
+    /// One path segment, whatever was given: separators become `_` (an encoded slash is decoded into a real one by
+    /// some servers), and so do control characters and the two names that mean another folder.
+    static func safe(_ name: String) -> String {
+        let cleaned = String(
+            String.UnicodeScalarView(
+                name.unicodeScalars.map { $0 == "/" || $0 == "\\" || $0.value < 32 || $0.value == 127 ? "_" : $0 }))
+        switch cleaned {
+        case "": return "file"
+        case ".": return "_"
+        case "..": return "__"
+        default: return cleaned
+        }
+    }
+
+    /// `photo.jpg`, `photo-1.jpg`, `photo-2.jpg` …
+    static func numbered(_ name: String, _ index: Int) -> String {
+        let whole = safe(name)
+        var stem = Substring(whole)
+        var suffix = Substring()
+        if let dot = whole.lastIndex(of: "."), dot != whole.startIndex, whole[dot...].utf8.count <= 32 {
+            stem = whole[..<dot]
+            suffix = whole[dot...]
+        }
+        let number = index == 0 ? "" : "-\(index)"
+        while stem.utf8.count + number.utf8.count + suffix.utf8.count > maximumBytes, stem.count > 1 { stem.removeLast() }
+        return stem + number + suffix
+    }
+
+    /// Where the bytes wait until they are whole. The same for every attempt of one upload, so that nothing is left.
+    static func temporary(token: String) -> String {
+        let kept = token.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || (48...57).contains($0.value)) }
+        return ".\(String(String.UnicodeScalarView(kept.prefix(64)))).part"
+    }
+}

@@ -1,0 +1,58 @@
+/// What an app asked for, as far as the protocol is concerned.
+public struct TransferRequest: Codable, Equatable, Sendable {
+    public var method: String
+    public var url: String
+    public var headers: [HeaderField]
+    /// Seconds without a byte.
+    public var idleTimeout: Double
+    /// Of the whole file, also when it arrives in several attempts.
+    public var maximumBodyBytes: Int64?
+    /// Bytes per second.
+    public var rateLimit: Int64?
+
+    public init(
+        method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
+        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.idleTimeout = idleTimeout
+        self.maximumBodyBytes = maximumBodyBytes
+        self.rateLimit = rateLimit
+    }
+
+    /// A caller that sets a range or a condition itself gets exactly that exchange, never a resumed one.
+    var isResumable: Bool {
+        method == "GET"
+            && !names(anyOf: ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])
+    }
+
+    /// Whether sending it twice equals sending it once (RFC 9110 §9.2.2).
+    var isIdempotent: Bool { method != "POST" && method != "PATCH" }
+
+    func names(anyOf wanted: Set<String>) -> Bool {
+        headers.contains { wanted.contains($0.name.lowercased()) }
+    }
+}
+
+/// Where an answer's body goes.
+public enum BodyDisposition: Equatable, Sendable {
+    /// Seek to this offset and write there. It may be the last byte held (see `PartialFile`), so never just append.
+    case append(at: Int64)
+    /// Commit `DownloadMachine.partial`, truncate the file, take everything.
+    case rewrite
+    /// Write nothing. The sink may also stop the attempt at once: the outcome is the same.
+    case discard
+}
+
+/// What follows an ended attempt.
+public enum DownloadCommand: Equatable, Sendable {
+    /// The whole body is held. The status is the app's business, also when it says 404.
+    case finish(head: ResponseHead, resumedFrom: Int64?)
+    /// Another attempt after so many seconds, with what is held.
+    case retry(after: Double, TransferTrouble)
+    /// Another attempt after so many seconds; the bytes held are discarded first.
+    case restart(after: Double, TransferTrouble)
+    case fail(TransferTrouble)
+}

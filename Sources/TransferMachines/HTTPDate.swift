@@ -1,0 +1,65 @@
+import Foundation
+
+/// Reads the three date forms of RFC 9110 §5.6.7. No calendar or locale of the machine is involved.
+public enum HTTPDate {
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`; `nil` for
+    /// anything else. The day's name is not compared: servers get it wrong, and nothing depends on it.
+    /// - Parameter now: places the two-digit year of the second form (never more than 50 years ahead). Only the century
+    ///   depends on it, so a fixed day serves where no clock is at hand.
+    public static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {
+        let words = text.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "," }).map(String.init)
+        if words.count == 6, words[5] == "GMT", let year = number(words[3], digits: 4) {
+            return date(year: year, month: words[2], day: words[1], time: words[4])
+        }
+        if words.count == 5, let year = number(words[4], digits: 4) {
+            return date(year: year, month: words[1], day: words[2], time: words[3])
+        }
+        if words.count == 4, words[3] == "GMT" {
+            let parts = words[1].split(separator: "-").map(String.init)
+            guard parts.count == 3, let short = number(parts[2], digits: 2) else { return nil }
+            return date(year: fourDigits(short, now: now), month: parts[1], day: parts[0], time: words[2])
+        }
+        return nil
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    private static func date(year: Int, month: String, day: String, time: String) -> Date? {
+        guard let monthIndex = months.firstIndex(of: month),
+            let day = number(day, digits: 1...2), (1...31).contains(day)
+        else { return nil }
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        guard clock.count == 3, let hour = number(clock[0], digits: 2), let minute = number(clock[1], digits: 2),
+            let second = number(clock[2], digits: 2), hour < 24, minute < 60, second <= 60
+        else { return nil }
+        let days = daysSinceEpoch(year: year, month: monthIndex + 1, day: day)
+        let next = monthIndex == 11 ? (year + 1, 1) : (year, monthIndex + 2)
+        guard days < daysSinceEpoch(year: next.0, month: next.1, day: 1) else { return nil }
+        return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3600 + minute * 60 + min(second, 59)))
+    }
+
+    private static func number(_ text: String, digits: Int) -> Int? { number(text, digits: digits...digits) }
+
+    private static func number(_ text: String, digits: ClosedRange<Int>) -> Int? {
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(text)
+    }
+
+    private static func fourDigits(_ short: Int, now: Date) -> Int {
+        let thisYear = 1970 + Int(now.timeIntervalSince1970 / 31_556_952)
+        let year = thisYear - thisYear % 100 + short
+        return year > thisYear + 50 ? year - 100 : year
+    }
+
+    /// Days of the proleptic Gregorian calendar; the year is counted from March so that leap days come last.
+    private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+}

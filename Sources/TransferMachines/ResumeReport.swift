@@ -1,0 +1,26 @@
+/// What became of the bytes that were already here, for the history.
+public enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
+    /// Why bytes that were here are not used.
+    public enum Reason: String, Codable, Sendable {
+        case noValidator = "no validator"
+        case changed = "the file changed"
+        case rangeIgnored = "the server sent the whole file"
+        case badPart = "the server's part does not fit"
+        case notSatisfiable = "the server has no such part"
+        case otherAddress = "another address answered"
+        case notResumable = "this request cannot be resumed"
+    }
+
+    /// Nothing was here.
+    case fresh
+    case resumed(at: Int64)
+    case startedOver(Reason)
+
+    public var description: String {
+        switch self {
+        case .fresh: "from the start"
+        case .resumed(let offset): "resumed at \(offset) with If-Range"
+        case .startedOver(let reason): "started over: \(reason.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,16 @@
+import Foundation
+
+/// The `Retry-After` header (RFC 9110 §10.2.3).
+public enum RetryAfter {
+    /// Seconds to wait. A date in the past is 0; more than `maximum` (seconds) is `maximum`, however many digits a
+    /// server sends; neither a number nor a date is `nil`.
+    public static func seconds(_ value: String, now: Date, maximum: Double) -> Double? {
+        let text = value.trimmingCharacters(in: .whitespaces)
+        if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
+            // Twenty digits do not fit an integer; as a floating-point number they are merely large.
+            return min(Double(text) ?? maximum, maximum)
+        }
+        guard let date = HTTPDate.parse(value, now: now) else { return nil }
+        return min(max(0, date.timeIntervalSince(now)), maximum)
+    }
+}

@@ -1,0 +1,253 @@
+import Foundation
+
+/// What an end's waiting time is made of.
+struct Pauses {
+    let policy: RetryPolicy
+    let now: Date
+    let attempts: Int
+    let jitter: Double
+
+    func retry(_ head: ResponseHead, _ message: String? = nil) -> UploadOutcome {
+        let trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
+        let after = policy.delay(retryAfter: trouble.retryAfter, attemptsWithoutProgress: attempts, jitter: jitter)
+        return .retry(after: after, trouble)
+    }
+}
+
+/// Each step's answers.
+extension UploadMachine {
+    mutating func afterFailure(_ failure: WireFailure, _ pauses: Pauses) -> UploadOutcome {
+        let trouble = TransferTrouble(failure)
+        guard failure.isWorthRetrying else { return fail(trouble) }
+        if failure.mayHaveActed { noteUncertainty() }
+        let after =
+            trouble.isWaitingForNetwork
+            ? policy.networkPause(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter)
+            : policy.backoff(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter)
+        return .retry(after: after, trouble)
+    }
+
+    /// The last request may have been carried out though its answer says otherwise or is lost: ask before repeating.
+    /// A PUT to the temporary name needs no question; repeating it is harmless.
+    private mutating func noteUncertainty() {
+        switch state {
+        case .moving(let index):
+            state = .lookingForTemporary(index, wasRefused: false)
+        case .sendingBody(let index, _) where plan.kind == .put:
+            state = .lookingForTarget(index)
+        case .sendingBody, .choosingName, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget,
+            .finished, .failed:
+            break
+        }
+    }
+
+    /// Answers that mean the same to every request.
+    mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
+        switch head.status {
+        case 300..<400 where head.status != 304:
+            let place = head["Location"].map { String($0.prefix(while: { $0 != "?" })) } ?? "another address"
+            return fail(trouble(-1010, head, "The folder has moved to \(place): change the upload's address."))
+        case 401, 407:
+            return fail(trouble(-1013, head, "Not permitted: the server wants other credentials."))
+        case 403:
+            return fail(trouble(-1102, head, "Not permitted: the server refuses uploads to this folder."))
+        case 413:
+            return fail(trouble(-1103, head, "The file is too large for the server."))
+        case 507:
+            noteUncertainty()
+            let trouble = TransferTrouble(head: head, now: pauses.now, policy: policy, message: "The server is full.")
+            return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + pauses.jitter)), trouble)
+        case 405, 501:
+            return nil
+        case 408, 423, 425, 429, 500...:
+            noteUncertainty()
+            return pauses.retry(head, head.status == 423 ? "The file is locked on the server." : nil)
+        default:
+            return nil
+        }
+    }
+
+    mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool) -> UploadOutcome {
+        switch existence(head) {
+        case .there: return tryName(after: index, isStored: isStored)
+        // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`.
+        case .absent, .unknown:
+            state = isStored ? .moving(index) : .sendingBody(index, foldersMade: false)
+            return .continue
+        case .refused: return refused(head)
+        }
+    }
+
+    mutating func afterPut(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            state = .checkingBody(index)
+            return .continue
+        case 404, 409:
+            guard plan.kind == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
+                return fail(trouble(-1100, head, "The folder does not exist on the server."))
+            }
+            state = .makingFolder(index, level: levels, goingDown: false)
+            return .continue
+        // Certain: the transport sends a PUT once, and a lost answer is asked about before the next.
+        case 412 where plan.kind == .put:
+            return tryName(after: index, isStored: false)
+        default:
+            return refused(head)
+        }
+    }
+
+    mutating func afterFolder(_ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool) -> UploadOutcome {
+        switch head.status {
+        // 405: it exists.
+        case 200..<300, 405:
+            let isLast = level == address?.segments.count
+            state =
+                isLast
+                ? .sendingBody(index, foldersMade: true) : .makingFolder(index, level: level + 1, goingDown: true)
+            return .continue
+        case 404, 409:
+            guard !goingDown, level > 1 else {
+                return fail(trouble(-1100, head, "The folder does not exist on the server and cannot be made."))
+            }
+            state = .makingFolder(index, level: level - 1, goingDown: false)
+            return .continue
+        default:
+            return refused(head)
+        }
+    }
+
+    mutating func afterBodyCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch existence(head) {
+        case .there(let length):
+            if length == nil || length == plan.byteCount { return stored(index) }
+            if plan.kind == .put {
+                let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
+                return fail(trouble(-1011, head, message))
+            }
+            state = .sendingBody(index, foldersMade: false)
+            return pauses.retry(head, "The server kept \(length ?? 0) of \(plan.byteCount) bytes.")
+        case .absent:
+            state = plan.kind == .put ? .lookingForTarget(index) : .sendingBody(index, foldersMade: false)
+            return pauses.retry(head, "The server does not show the file it took.")
+        case .unknown: return stored(index)
+        case .refused: return refused(head)
+        }
+    }
+
+    private mutating func stored(_ index: Int) -> UploadOutcome {
+        if plan.kind == .put { return finish(index) }
+        state = .moving(index)
+        return .continue
+    }
+
+    mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200, 201, 204: return finish(index)
+        case 405, 501: return fail(trouble(-1011, head, "The server cannot rename files (MOVE): use a plain PUT upload."))
+        case 412, 404, 410:
+            // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
+            state = .lookingForTemporary(index, wasRefused: head.status == 412)
+            return .continue
+        case 409:
+            state = .choosingName(index, isStored: false)
+            return pauses.retry(head, "The folder is gone from the server.")
+        case 202, 207:
+            state = .lookingForTemporary(index, wasRefused: false)
+            return pauses.retry(head)
+        default: return refused(head)
+        }
+    }
+
+    mutating func afterTemporaryCheck(_ head: ResponseHead, _ index: Int, wasRefused: Bool) -> UploadOutcome {
+        switch existence(head) {
+        case .there(let length):
+            if let length, length != plan.byteCount {
+                state = .sendingBody(index, foldersMade: false)
+                return .continue
+            }
+            if wasRefused { return tryName(after: index, isStored: true) }
+            state = .moving(index)
+        case .absent:
+            state = .lookingForTarget(index)
+        case .unknown:
+            if wasRefused { return tryName(after: index, isStored: true) }
+            state = .moving(index)
+        case .refused:
+            return refused(head)
+        }
+        return .continue
+    }
+
+    /// The final name after an answer was lost. A file of our length there is ours: the name was free just before.
+    /// (With a plain PUT that can be wrong, if somebody took the name in that moment with a file of the same length
+    /// **and** the 412 was lost. WebDAV has no such gap: there the temporary file tells.)
+    mutating func afterTargetCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch existence(head) {
+        case .there(let length):
+            // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
+            if length == plan.byteCount || (length == nil && plan.kind == .webdav) { return finish(index) }
+            if plan.kind == .put { return tryName(after: index, isStored: false) }
+            state = .choosingName(index, isStored: false)
+            return pauses.retry(head, "The temporary file is gone from the server.")
+        case .absent, .unknown:
+            if plan.kind == .put {
+                state = .sendingBody(index, foldersMade: false)
+                return .continue
+            }
+            state = .choosingName(index, isStored: false)
+            return pauses.retry(head, "The temporary file is gone from the server.")
+        case .refused:
+            return refused(head)
+        }
+    }
+}
+
+// MARK: - Words of an answer
+
+extension UploadMachine {
+    private enum Existence {
+        case there(length: Int64?)
+        case absent
+        /// The server does not know HEAD.
+        case unknown
+        case refused
+    }
+
+    private func existence(_ head: ResponseHead) -> Existence {
+        switch head.status {
+        // The length of a coded body is not the file's.
+        case 200..<300: .there(length: head["Content-Encoding"] == nil ? head.contentLength : nil)
+        case 404, 410, 409: .absent
+        case 405, 501: .unknown
+        default: .refused
+        }
+    }
+
+    private mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
+        guard index < RemoteName.maximumIndex else {
+            return fail(TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
+        }
+        state = .choosingName(index + 1, isStored: isStored)
+        return .continue
+    }
+
+    private mutating func finish(_ index: Int) -> UploadOutcome {
+        let url = address?.publicFile(finalName(index)) ?? plan.collectionURL
+        state = .finished(url)
+        return .finished(remoteURL: url)
+    }
+
+    private mutating func refused(_ head: ResponseHead) -> UploadOutcome {
+        fail(trouble(-1011, head, "The server answered with status \(head.status)."))
+    }
+
+    private mutating func fail(_ trouble: TransferTrouble) -> UploadOutcome {
+        state = .failed(trouble)
+        return .fail(trouble)
+    }
+
+    private func trouble(_ code: Int, _ head: ResponseHead, _ message: String) -> TransferTrouble {
+        TransferTrouble(code: code, message: message, status: head.status)
+    }
+}

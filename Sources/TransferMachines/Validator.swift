@@ -1,0 +1,56 @@
+import Foundation
+
+/// What proves that two answers carry the same bytes. Only strong validators are kept: a weak one allows bytes to
+/// differ, and splicing them would make a file that never existed.
+public enum Validator: Codable, Equatable, Hashable, Sendable {
+    /// A strong entity tag with its quotes.
+    case entityTag(String)
+    /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
+    case lastModified(String)
+
+    /// The value of `If-Range`.
+    public var ifRange: String {
+        switch self {
+        case .entityTag(let tag): tag
+        case .lastModified(let date): date
+        }
+    }
+
+    /// The strong validator of an answer; `nil` if there is none.
+    ///
+    /// A date counts only when the answer has no entity tag at all (RFC 9110 §13.1.5: not even a weak one) and is
+    /// older than the answer: by 1 s against the server's own `Date` (one clock), by 60 s against our clock.
+    /// - Parameter receivedAt: when the answer came, for servers that send no `Date`.
+    public static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
+        let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
+        if let tag = tags.first {
+            return tags.count == 1 && isStrong(tag) ? .entityTag(tag) : nil
+        }
+        guard let text = head["Last-Modified"].map(trimmed), let modified = HTTPDate.parse(text) else { return nil }
+        if let served = head["Date"].flatMap({ HTTPDate.parse($0) }) {
+            return served.timeIntervalSince(modified) >= 1 ? .lastModified(text) : nil
+        }
+        guard let receivedAt, receivedAt.timeIntervalSince(modified) >= 60 else { return nil }
+        return .lastModified(text)
+    }
+
+    /// Whether an answer names this very validator. A missing header is not equal: without it nothing is proven.
+    public func matches(_ head: ResponseHead) -> Bool {
+        switch self {
+        case .entityTag(let tag): head["ETag"].map(Self.trimmed) == tag
+        case .lastModified(let date): head["Last-Modified"].map(Self.trimmed) == date
+        }
+    }
+
+    private static func isStrong(_ tag: String) -> Bool {
+        let bytes = Array(tag.utf8)
+        guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22 else { return false }
+        return bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 > 0x22 && $0 != 0x7F) }
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        var rest = Substring(text)
+        while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
+        return String(rest.drop(while: { $0 == " " || $0 == "\t" }))
+    }
+}

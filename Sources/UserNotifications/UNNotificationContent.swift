@@ -1,0 +1,129 @@
+import BackgroundLedger
+import Foundation
+
+/// How much a notification may disturb.
+public enum UNNotificationInterruptionLevel: UInt, Sendable {
+    case passive = 0
+    case active = 1
+    case timeSensitive = 2
+    case critical = 3
+}
+
+/// The name of a sound of the desktop's sound theme.
+public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+}
+
+/// A sound. Differs from Apple: names are those of the freedesktop sound theme.
+public final class UNNotificationSound: Hashable, Sendable {
+    let name: String
+
+    public init(named name: UNNotificationSoundName) { self.name = name.rawValue }
+
+    public static let `default` = UNNotificationSound(named: UNNotificationSoundName("message-new-instant"))
+    public static let defaultCritical = UNNotificationSound(named: UNNotificationSoundName("dialog-warning"))
+
+    public static func == (one: UNNotificationSound, other: UNNotificationSound) -> Bool { one.name == other.name }
+    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+/// What a notification says. Read only: ``UNMutableNotificationContent`` is for writing.
+open class UNNotificationContent: @unchecked Sendable {  // because it is a value by use: the centre copies it in and out
+    var storedTitle = ""
+    var storedSubtitle = ""
+    var storedBody = ""
+    var storedCategory = ""
+    var storedThread = ""
+    var storedUserInfo: [AnyHashable: Any] = [:]
+    var storedSound: UNNotificationSound?
+    var storedLevel = UNNotificationInterruptionLevel.active
+    var storedBadge: NSNumber?
+
+    init() {}
+
+    open var title: String { storedTitle }
+    open var subtitle: String { storedSubtitle }
+    open var body: String { storedBody }
+    open var categoryIdentifier: String { storedCategory }
+    open var threadIdentifier: String { storedThread }
+    /// Property-list values only.
+    open var userInfo: [AnyHashable: Any] { storedUserInfo }
+    open var sound: UNNotificationSound? { storedSound }
+    open var interruptionLevel: UNNotificationInterruptionLevel { storedLevel }
+    open var badge: NSNumber? { storedBadge }
+
+    /// - Throws: ``UNError`` when `userInfo` holds something that JSON cannot.
+    func record() throws -> NotificationContent {
+        var plain: [String: Any] = [:]
+        for (key, value) in storedUserInfo { plain["\(key)"] = value }
+        guard JSONSerialization.isValidJSONObject(plain),
+            let data = try? JSONSerialization.data(withJSONObject: plain, options: [.sortedKeys])
+        else { throw UNError(.notificationInvalidNoContent, "userInfo holds a value that cannot be stored") }
+        guard !(storedTitle + storedSubtitle + storedBody).isEmpty else {
+            throw UNError(.notificationInvalidNoContent, "a notification needs a title or a body")
+        }
+        return NotificationContent(
+            title: storedTitle, subtitle: storedSubtitle, body: storedBody, categoryIdentifier: storedCategory,
+            threadIdentifier: storedThread, userInfo: String(decoding: data, as: UTF8.self), sound: storedSound?.name,
+            interruptionLevel: Int(storedLevel.rawValue), badge: storedBadge?.intValue)
+    }
+
+    static func make(from record: NotificationContent) -> UNNotificationContent {
+        let content = UNNotificationContent()
+        content.storedTitle = record.title
+        content.storedSubtitle = record.subtitle
+        content.storedBody = record.body
+        content.storedCategory = record.categoryIdentifier
+        content.storedThread = record.threadIdentifier
+        content.storedUserInfo =
+            (try? JSONSerialization.jsonObject(with: Data(record.userInfo.utf8)) as? [String: Any]) ?? [:]
+        content.storedSound = record.sound.map { UNNotificationSound(named: UNNotificationSoundName($0)) }
+        content.storedLevel = UNNotificationInterruptionLevel(rawValue: UInt(record.interruptionLevel)) ?? .active
+        content.storedBadge = record.badge.map { NSNumber(value: $0) }
+        return content
+    }
+}
+
+/// What a notification is to say.
+public final class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
+    public override init() { super.init() }
+
+    public override var title: String {
+        get { storedTitle }
+        set { storedTitle = newValue }
+    }
+    public override var subtitle: String {
+        get { storedSubtitle }
+        set { storedSubtitle = newValue }
+    }
+    public override var body: String {
+        get { storedBody }
+        set { storedBody = newValue }
+    }
+    public override var categoryIdentifier: String {
+        get { storedCategory }
+        set { storedCategory = newValue }
+    }
+    public override var threadIdentifier: String {
+        get { storedThread }
+        set { storedThread = newValue }
+    }
+    public override var userInfo: [AnyHashable: Any] {
+        get { storedUserInfo }
+        set { storedUserInfo = newValue }
+    }
+    public override var sound: UNNotificationSound? {
+        get { storedSound }
+        set { storedSound = newValue }
+    }
+    public override var interruptionLevel: UNNotificationInterruptionLevel {
+        get { storedLevel }
+        set { storedLevel = newValue }
+    }
+    public override var badge: NSNumber? {
+        get { storedBadge }
+        set { storedBadge = newValue }
+    }
+}

@@ -1,0 +1,192 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+public struct UNAuthorizationOptions: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let badge = UNAuthorizationOptions(rawValue: 1)
+    public static let sound = UNAuthorizationOptions(rawValue: 2)
+    public static let alert = UNAuthorizationOptions(rawValue: 4)
+    public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
+    public static let provisional = UNAuthorizationOptions(rawValue: 64)
+}
+
+public enum UNAuthorizationStatus: Int, Sendable {
+    case notDetermined = 0
+    case denied = 1
+    case authorized = 2
+    case provisional = 3
+    case ephemeral = 4
+}
+
+/// What the person allows.
+public final class UNNotificationSettings: Sendable {
+    public let authorizationStatus: UNAuthorizationStatus
+
+    init(authorizationStatus: UNAuthorizationStatus) { self.authorizationStatus = authorizationStatus }
+}
+
+/// Hears what a person did with a notification. Set it before the app's scenes are built, or the response that
+/// launched this process is lost.
+public protocol UNUserNotificationCenterDelegate: AnyObject {
+    /// The launch ends when this returns.
+    func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async
+}
+
+extension UNUserNotificationCenterDelegate {
+    public func userNotificationCenter(
+        _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse
+    ) async {}
+}
+
+/// Desktop notifications, sent and kept by the app's agent: they stay, with their buttons, when this process ends.
+public final class UNUserNotificationCenter: Sendable {
+    private static let shared = UNUserNotificationCenter()
+
+    private struct WeakDelegate: @unchecked Sendable {  // because the mutex around it guards the reference
+        weak var delegate: (any UNUserNotificationCenterDelegate)?
+    }
+
+    private let held = Mutex(WeakDelegate())
+
+    private init() {
+        LaunchHandlers.shared.set(.notificationResponse) { launch in
+            await UNUserNotificationCenter.shared.deliverResponses(notification: launch.identifier)
+        }
+    }
+
+    public static func current() -> UNUserNotificationCenter { shared }
+
+    public var delegate: (any UNUserNotificationCenterDelegate)? {
+        get { held.withLock { $0.delegate } }
+        set {
+            nonisolated(unsafe) let new = newValue
+            held.withLock { $0.delegate = new }
+        }
+    }
+
+    /// Differs from Apple: a desktop asks nobody. `true` unless the person switched the app's notifications off.
+    public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
+        await notificationSettings().authorizationStatus == .authorized
+    }
+
+    public func notificationSettings() async -> UNNotificationSettings {
+        let settings = try? AppRuntime.shared.ledger().read { try $0.fact(.settings) }
+        return UNNotificationSettings(
+            authorizationStatus: settings?.notificationsEnabled ?? true ? .authorized : .denied)
+    }
+
+    // MARK: Adding
+
+    /// Makes a notification durable; the agent shows it when its time has come and a server is there.
+    ///
+    /// The same identifier with equal content changes nothing, also after the person closed it; with other content
+    /// it replaces the earlier one, on the screen too.
+    /// - Throws: ``UNError``.
+    public func add(_ request: UNNotificationRequest) async throws { try addNow(request) }
+
+    public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil) {
+        do {
+            try addNow(request)
+            completion?(nil)
+        } catch {
+            completion?(error)
+        }
+    }
+
+    private func addNow(_ request: UNNotificationRequest) throws {
+        let content = try request.content.record()
+        if let trigger = request.trigger as? UNTimeIntervalNotificationTrigger, trigger.repeats {
+            throw UNError(.notificationInvalidNoDate, "repeating triggers are not supported yet")
+        }
+        let now = Date()
+        do {
+            try AppRuntime.shared.commit {
+                try $0.addNotification(request.identifier, content, dueAt: request.trigger?.dueDate(now: now), now: now)
+            }
+        } catch {
+            throw UNError(.notificationsNotAllowed, "\(error)")
+        }
+    }
+
+    // MARK: Lists
+
+    public func pendingNotificationRequests() async -> [UNNotificationRequest] {
+        list { $0.state == .pending || $0.state == .presenting }.map(Self.request(from:))
+    }
+
+    public func deliveredNotifications() async -> [UNNotification] {
+        list { $0.state == .delivered }.map {
+            UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: Self.request(from: $0))
+        }
+    }
+
+    public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) {
+        remove { $0.state == .pending && identifiers.contains($0.identifier) }
+    }
+
+    public func removeAllPendingNotificationRequests() { remove { $0.state == .pending } }
+
+    public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
+        remove { ($0.state == .delivered || $0.state == .presenting) && identifiers.contains($0.identifier) }
+    }
+
+    public func removeAllDeliveredNotifications() { remove { $0.state == .delivered || $0.state == .presenting } }
+
+    private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
+        ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
+    }
+
+    private func remove(_ isWanted: (NotificationRecord) -> Bool) {
+        _ = try? AppRuntime.shared.commit { transaction in
+            for var record in try transaction.notifications() where isWanted(record) {
+                record.state = record.state == .pending ? .withdrawn : .withdrawing
+                record.endedAt = Date()
+                try transaction.save(record)
+            }
+        }
+    }
+
+    // MARK: Categories
+
+    /// The buttons of this app's notifications, by category. Durable: the agent needs them when this process is gone.
+    public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
+        // Set at every start of an app: writing only what changed rings no bell and starts no agent.
+        _ = try? AppRuntime.shared.ledger().write { transaction in
+            for category in categories {
+                try transaction.setCategory(
+                    category.identifier,
+                    actions: category.actions.map { NoticeAction(key: $0.identifier, label: $0.title) })
+            }
+            try transaction.deleteCategories(except: Set(categories.map(\.identifier)))
+        }
+    }
+
+    // MARK: Responses
+
+    private func deliverResponses(notification identifier: String) async -> Bool {
+        guard let delegate else {
+            FileHandle.standardError.write(Data("a notification response came, but no delegate is set\n".utf8))
+            return false
+        }
+        let responses = (try? AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }) ?? []
+        for record in responses where record.notification == identifier {
+            let request = UNNotificationRequest(
+                identifier: record.notification, content: .make(from: record.content), trigger: nil)
+            nonisolated(unsafe) let receiver = delegate
+            await receiver.userNotificationCenter(
+                self,
+                didReceive: UNNotificationResponse(
+                    notification: UNNotification(date: record.createdAt, request: request), actionIdentifier: record.action))
+            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: Date()) }
+        }
+        return true
+    }
+
+    private static func request(from record: NotificationRecord) -> UNNotificationRequest {
+        UNNotificationRequest(identifier: record.identifier, content: .make(from: record.content), trigger: nil)
+    }
+}

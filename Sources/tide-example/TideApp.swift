@@ -1,0 +1,26 @@
+import BackgroundTasks
+import Foundation
+import UserNotifications
+
+/// Somebody else's app: told of the tide every day at six, beside Stormy, with an agent and a ledger of its own.
+@main
+struct TideApp: App {
+    var body: some Scene {
+        Worker { scheduleTide() }
+            .backgroundTask(.appRefresh("TideMorning")) {
+                scheduleTide()
+                let content = UNMutableNotificationContent()
+                content.title = "High tide today"
+                content.body = "The moon is where it was yesterday, give or take."
+                let day = Date().formatted(.iso8601.year().month().day())
+                try? await UNUserNotificationCenter.current().add(
+                    UNNotificationRequest(identifier: "tide-\(day)", content: content, trigger: nil))
+            }
+    }
+}
+
+func scheduleTide() {
+    let request = BGAppRefreshTaskRequest(identifier: "TideMorning")
+    request.recurrence = .daily(WallClockTime(hour: 6, minute: 0)!)
+    do { try BGTaskScheduler.shared.submit(request) } catch { print("not scheduled: \(error.localizedDescription)") }
+}

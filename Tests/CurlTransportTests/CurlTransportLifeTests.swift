@@ -1,0 +1,161 @@
+import Foundation
+import Synchronization
+import Testing
+import TransferMachines
+
+@testable import CurlTransport
+
+@Suite(.timeLimit(.minutes(1))) struct CurlTransportLifeTests {
+    private func endless() -> ScriptedServer {
+        ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\n\r\n")
+            while client.send([UInt8](repeating: 7, count: 4096)) {}
+        }
+    }
+
+    @Test func bodiesAreBounded() async {
+        let sink = Memory()
+        let unannounced = await Bench().run(
+            WireRequest(method: "GET", url: endless().url, maximumBodyBytes: 10_000), sink: sink)
+        #expect(unannounced.failure == .bodyTooLarge && unannounced.head?.status == 200)
+        #expect(sink.bytes.count <= 10_000 && unannounced.bytesReceived == sink.bytes.count)
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 10001\r\n\r\n")
+            client.waitUntilGone()
+        }
+        let announced = await Bench().run(WireRequest(method: "GET", url: server.url, maximumBodyBytes: 10_000))
+        #expect(announced.failure == .bodyTooLarge && announced.bytesReceived == 0)
+    }
+
+    @Test func sinksCanStop() async {
+        let request = WireRequest(method: "GET", url: endless().url)
+        let full = await Bench().run(request, sink: Memory(limit: 10_000))
+        #expect(full.failure == .stoppedByOwner && full.head != nil)
+        let refused = await Bench().run(request, sink: Memory(takesHead: false))
+        #expect(refused.failure == .stoppedByOwner && refused.bytesReceived == 0)
+    }
+
+    @Test func cancelEndsOnce() async {
+        let bench = Bench()
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.waitUntilGone()
+        }
+        let id = AttemptID(transfer: 1, number: 1)
+        bench.transport.start(id, WireRequest(method: "GET", url: server.url), source: nil, sink: Memory())
+        bench.transport.start(id, WireRequest(method: "GET", url: server.url), source: nil, sink: Memory())
+        bench.transport.cancel(id)
+        bench.transport.cancel(id)
+        bench.transport.cancel(AttemptID(transfer: 9, number: 9))
+        let other = AttemptID(transfer: 2, number: 1)
+        bench.transport.start(other, WireRequest(method: "GET", url: "file:///"), source: nil, sink: Memory())
+        let ends = await bench.ends(2).ends
+        #expect(ends[id]?.map(\.failure) == [.cancelled] && ends[other]?.count == 1)
+    }
+
+    @Test func stopCancelsAndEndsTheThread() async {
+        let bench = Bench()
+        let server = endless()
+        let id = AttemptID(transfer: 1, number: 1)
+        let late = AttemptID(transfer: 1, number: 2)
+        bench.transport.start(id, WireRequest(method: "GET", url: server.url), source: nil, sink: Memory())
+        bench.transport.stop()
+        bench.transport.stop()
+        bench.transport.cancel(id)
+        bench.transport.start(late, WireRequest(method: "GET", url: server.url), source: nil, sink: Memory())
+        let ends = await bench.ends(2).ends
+        #expect(ends[id]?.map(\.failure) == [.cancelled] && ends[late]?.map(\.failure) == [.cancelled])
+    }
+
+    @Test func twoHundredAtOnce() async {
+        let body = [UInt8](repeating: 42, count: 20_000)
+        let server = ScriptedServer { client in
+            while client.readHead() != nil {
+                client.send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n")
+                client.send(body)
+            }
+        }
+        let bench = Bench()
+        let sinks = (0..<200).map { _ in Memory() }
+        for (index, sink) in sinks.enumerated() {
+            let id = AttemptID(transfer: Int64(index), number: 1)
+            bench.transport.start(id, WireRequest(method: "GET", url: server.url), source: nil, sink: sink)
+        }
+        let ends = await bench.ends(200).ends
+        #expect(ends.count == 200 && ends.values.allSatisfy { $0.count == 1 && $0[0].failure == nil })
+        #expect(sinks.allSatisfy { $0.bytes == body })
+    }
+
+    @Test func connectionsAreReusedButNotForPut() async {
+        let server = ScriptedServer { client in
+            while let head = client.readHead() {
+                if head.hasPrefix("PUT") { _ = client.readBody(1) }
+                client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+        }
+        let bench = Bench()
+        for _ in 0..<3 { _ = await bench.run(WireRequest(method: "GET", url: server.url)) }
+        #expect(server.connections == 1)
+        _ = await bench.run(WireRequest(method: "PUT", url: server.url), source: Bytes([1]))
+        #expect(server.connections == 2)
+    }
+
+    @Test func progressIsSparse() async {
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
+            for _ in 0..<2000 { client.send([UInt8](repeating: 1, count: 4000)) }
+        }
+        let bench = Bench()
+        let id = AttemptID(transfer: 1, number: 1)
+        let begin = monotonicSeconds()
+        bench.transport.start(id, WireRequest(method: "GET", url: server.url), source: nil, sink: Memory())
+        let (ends, progress) = await bench.ends(1)
+        let seconds = monotonicSeconds() - begin
+        #expect(ends[id]?.first?.bytesReceived == 8_000_000)
+        #expect(Double(progress.count) <= seconds * 4 + 1)
+        #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.2 <= $1.2 })
+    }
+
+    @Test func anIdleTransportNeverWakes() async throws {
+        let server = ScriptedServer { client in
+            while client.readHead() != nil { client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
+        }
+        let thread = Mutex("")
+        let (ends, continuation) = AsyncStream<Void>.makeStream()
+        let transport = CurlTransport(
+            handler: { _ in
+                let name = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")
+                thread.withLock { $0 = name ?? "" }
+                continuation.yield()
+            }, userAgent: "Bench/1")
+        let request = WireRequest(method: "GET", url: server.url)
+        transport.start(AttemptID(transfer: 1, number: 1), request, source: nil, sink: Memory())
+        for await _ in ends { break }
+        // Another transport's stall measures 1.5 s; meanwhile the idle one may only have gone to sleep.
+        func switches() throws -> Int {
+            let status = try String(contentsOfFile: "/proc/\(thread.withLock { $0 })/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary") }
+            return Int(line?.split(whereSeparator: \.isWhitespace).last ?? "") ?? -1
+        }
+        let before = try switches()
+        let silent = ScriptedServer { $0.waitUntilGone() }
+        let end = await Bench().run(WireRequest(method: "GET", url: silent.url, idleTimeout: 1.5))
+        #expect(end.failure == .stalled)
+        #expect(try switches() - before <= 1)
+        transport.stop()
+    }
+
+    @Test func rateLimitIsNotAStall() async {
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n")
+            client.send([UInt8](repeating: 1, count: 30_000))
+            client.waitUntilGone()
+        }
+        let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 0.2, rateLimit: 20_000))
+        #expect(end.failure == nil && end.bytesReceived == 30_000)
+    }
+}

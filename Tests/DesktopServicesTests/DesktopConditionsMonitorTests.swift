@@ -1,0 +1,87 @@
+import BackgroundScheduling
+import CLibnotify
+import Foundation
+import Testing
+
+@testable import DesktopServices
+
+extension RealDesktop {
+    @Suite struct Conditions {
+        let conditions = EventFeed<DesktopConditions>()
+        let signals = EventFeed<DesktopSignal>()
+
+        func makeMonitor(systemBus: String, folder: URL) -> DesktopConditionsMonitor {
+            g_setenv("DBUS_SYSTEM_BUS_ADDRESS", systemBus, 1)
+            return DesktopConditionsMonitor(
+                loop: RealDesktop.loop, powerSupplies: folder.appendingPathComponent("supplies").path,
+                localTime: folder.appendingPathComponent("localtime").path, handler: conditions.send,
+                onSignal: signals.send)
+        }
+
+        @Test func `works without a system bus`() async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let supplies = folder.appendingPathComponent("supplies")
+            try KernelSupplies.write(
+                ["AC": ["type": "Mains", "online": "1"], "BAT0": ["type": "Battery", "status": "Full"]], to: supplies)
+            let monitor = makeMonitor(systemBus: "unix:path=/nonexistent/bus", folder: folder)
+            defer { monitor.stop() }
+            #expect(monitor.current.isOnExternalPower)
+            #expect(try await conditions.next().isOnExternalPower)
+
+            try KernelSupplies.write(["AC": ["type": "Mains", "online": "0"]], to: supplies)
+            // Nothing different the second time: told once.
+            monitor.refresh()
+            monitor.refresh()
+            #expect(try await !conditions.next().isOnExternalPower)
+            #expect(!monitor.current.isOnExternalPower)
+            try KernelSupplies.write(["AC": ["type": "Mains", "online": "1"]], to: supplies)
+            monitor.refresh()
+            #expect(try await conditions.next().isOnExternalPower)
+        }
+
+        @Test(arguments: [false, true]) func `a replaced zone link is told`(byRename: Bool) async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let files = FileManager.default
+            let link = folder.appendingPathComponent("localtime").path
+            try files.createSymbolicLink(atPath: link, withDestinationPath: "/usr/share/zoneinfo/UTC")
+            let monitor = makeMonitor(systemBus: "unix:path=/nonexistent/bus", folder: folder)
+            defer { monitor.stop() }
+            _ = try await conditions.next()
+            if byRename {
+                let tokyo = "/usr/share/zoneinfo/Asia/Tokyo"
+                try files.createSymbolicLink(atPath: link + ".new", withDestinationPath: tokyo)
+                #expect(rename(link + ".new", link) == 0)
+            } else {
+                try files.removeItem(atPath: link)
+                try files.createSymbolicLink(atPath: link, withDestinationPath: "/usr/share/zoneinfo/Asia/Tokyo")
+            }
+            #expect(try await signals.next() == .timeZoneChanged)
+        }
+
+        @Test func `the system bus tells of power, sleep and zone`() async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let services = try FakeSystemServices(on: bus, isOnBattery: true)
+            let monitor = makeMonitor(systemBus: bus.address, folder: folder)
+            defer { monitor.stop() }
+            // The kernel lists nothing, so only UPower can have said this; and then the subscriptions are made.
+            _ = try await conditions.first { !$0.isOnExternalPower }
+
+            services.setOnBattery(false)
+            #expect(try await conditions.next().isOnExternalPower)
+            services.timeDateChanged("NTP")
+            services.prepareForSleep(true)
+            services.prepareForSleep(false)
+            #expect(try await signals.next() == .resumed)
+            services.timeDateChanged("Timezone")
+            #expect(try await signals.next() == .timeZoneChanged)
+
+            // By default GLib would raise SIGTERM now, and the tests to come would not run.
+            bus.stop()
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+
+/// A screen nobody sees, with a real notification server on a bus of the test's.
+final class DunstDesktop: Sendable {
+    private let screen: ChildProcess
+    private let dunst: ChildProcess
+    private let environment: [String: String]
+    private let folder: URL
+
+    init(on bus: PrivateBus) throws {
+        folder = try TemporaryFolder.make()
+        let file = folder.appendingPathComponent("dunstrc")
+        try Data(Self.configuration.utf8).write(to: file)
+        screen = try ChildProcess("Xvfb", ["-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "tcp"])
+        environment = ["DISPLAY": ":" + (try screen.firstLine()), "DBUS_SESSION_BUS_ADDRESS": bus.address]
+        dunst = try ChildProcess("dunst", ["-config", file.path], environment: environment)
+    }
+
+    func stop() {
+        dunst.stop()
+        screen.stop()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// The server alone.
+    func crashServer() {
+        kill(dunst.pid, SIGKILL)
+    }
+
+    /// What a person does: moves the pointer onto the topmost notification, and clicks.
+    func click() throws {
+        let search = ["search", "--sync", "--onlyvisible", "--class", "Dunst"]
+        try ChildProcess.run("xdotool", search, environment: environment)
+        try ChildProcess.run("xdotool", ["mousemove", "40", "12", "click", "1"], environment: environment)
+    }
+
+    @discardableResult
+    func control(_ arguments: String...) throws -> String {
+        try ChildProcess.run("dunstctl", arguments, environment: environment)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Low urgency leaves after a second, everything else stays; a click acts; the first one lies in the corner.
+    private static let configuration = """
+        [global]
+        origin = top-left
+        offset = 0x0
+        width = 300
+        idle_threshold = 0
+        markup = full
+        format = "%s\\n%b"
+        mouse_left_click = do_action
+        [urgency_low]
+        timeout = 1
+        [urgency_normal]
+        timeout = 0
+        [urgency_critical]
+        timeout = 0
+        """
+}

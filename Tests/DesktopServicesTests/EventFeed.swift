@@ -1,0 +1,25 @@
+/// Events of a callback, to be awaited one after the other.
+final class EventFeed<Event: Sendable>: Sendable {
+    let send: @Sendable (Event) -> Void
+    private let stream: AsyncStream<Event>
+
+    init() {
+        let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
+        self.stream = stream
+        send = { continuation.yield($0) }
+    }
+
+    /// The next event; throws when the test's time is over.
+    func next() async throws -> Event {
+        for await event in stream { return event }
+        throw FixtureFailure("no further event came")
+    }
+
+    /// The first event that fits; others before it are skipped.
+    func first(where fits: (Event) -> Bool) async throws -> Event {
+        while true {
+            let event = try await next()
+            if fits(event) { return event }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import BackgroundNotices
+import Foundation
+import Testing
+
+@testable import DesktopServices
+
+/// One loop for all: GIO's network monitor stays with the first one it meets. And one test at a time: libnotify and
+/// GLib's shared connections are one per process.
+@Suite(.serialized, .timeLimit(.minutes(1)))
+enum RealDesktop {
+    static let loop = GLibLoop(name: "test-glib")
+}
+
+private func notice(
+    _ identifier: String, title: String = "Storm", body: String = "Take the washing in.",
+    urgency: NoticeUrgency = .normal, actions: [NoticeAction] = []
+) -> Notice {
+    Notice(
+        identifier: identifier, appName: "Stormy", desktopEntry: "stormy", iconName: "weather-storm", title: title,
+        body: body, category: "weather.warning", urgency: urgency, actions: actions)
+}
+
+extension RealDesktop {
+    @Suite struct Presenting {
+        let events = EventFeed<PresenterEvent>()
+
+        /// A presenter on a bus with dunst, up to the moment that dunst is there.
+        func withDesktop(_ body: (LibnotifyPresenter, DunstDesktop) async throws -> Void) async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            let desktop = try DunstDesktop(on: bus)
+            defer { desktop.stop() }
+            #expect(try await events.next() == .serverAppeared)
+            try await body(presenter, desktop)
+        }
+
+        func makePresenter() -> LibnotifyPresenter {
+            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: events.send)
+        }
+
+        func presentedID(_ identifier: String) async throws -> UInt32 {
+            let event = try await events.next()
+            guard case .presented(identifier, let id) = event else { throw FixtureFailure("unexpected: \(event)") }
+            return id
+        }
+
+        @Test func `the same identifier again replaces`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a"), replacing: nil)
+                let first = try await presentedID("a")
+                #expect(first > 0)
+                presenter.present(notice("a", title: "Worse"), replacing: nil)
+                #expect(try await presentedID("a") == first)
+                presenter.present(notice("b"), replacing: nil)
+                #expect(try await presentedID("b") != first)
+                #expect(try desktop.control("count", "displayed") == "2")
+            }
+        }
+
+        @Test func `the person's dismissal is told`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a"), replacing: nil)
+                let id = try await presentedID("a")
+                try desktop.control("close")
+                #expect(try await events.next() == .closed(identifier: "a", serverID: id, .dismissed))
+                // A closed object never reports again: the next showing has to be a new one.
+                presenter.present(notice("a"), replacing: nil)
+                let second = try await presentedID("a")
+                try desktop.control("close")
+                #expect(try await events.next() == .closed(identifier: "a", serverID: second, .dismissed))
+            }
+        }
+
+        @Test func `expiry is told`() async throws {
+            try await withDesktop { presenter, _ in
+                presenter.present(notice("a", urgency: .low), replacing: nil)
+                let id = try await presentedID("a")
+                #expect(try await events.next() == .closed(identifier: "a", serverID: id, .expired))
+            }
+        }
+
+        @Test func `a withdrawal is told as our own`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a"), replacing: nil)
+                let id = try await presentedID("a")
+                presenter.withdraw(identifier: "a", serverID: id)
+                #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
+                #expect(try desktop.control("count", "displayed") == "0")
+            }
+        }
+
+        @Test(arguments: ["default", "details"]) func `a click presses the button`(key: String) async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a", actions: [NoticeAction(key: key, label: "Show")]), replacing: nil)
+                let id = try await presentedID("a")
+                try desktop.click()
+                let event = try await events.next()
+                guard case .activated("a", id, key, _) = event else {
+                    Issue.record("unexpected: \(event)")
+                    return
+                }
+            }
+        }
+
+        @Test func `the body's markup is shown as written and the title is untouched`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a", title: "Wind & <rain>", body: "<b>5 < 6</b> & \u{0}more"), replacing: nil)
+                _ = try await presentedID("a")
+                try desktop.control("close")
+                _ = try await events.next()
+                let history = try desktop.control("history")
+                #expect(history.contains("&lt;b&gt;5 &lt; 6&lt;/b&gt; &amp; more"))
+                #expect(history.contains("Wind & <rain>"))
+            }
+        }
+
+        @Test func `an empty title falls back to the app's name`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a", title: "", body: ""), replacing: nil)
+                _ = try await presentedID("a")
+            }
+        }
+
+        @Test func `a later process replaces and withdraws what an earlier one showed`() async throws {
+            try await withDesktop { earlier, desktop in
+                earlier.present(notice("a"), replacing: nil)
+                let id = try await presentedID("a")
+                earlier.stop()
+                #expect(try desktop.control("count", "displayed") == "1")
+
+                let address = try #require(ProcessInfo.processInfo.environment["DBUS_SESSION_BUS_ADDRESS"])
+                let later = makePresenter()
+                defer { later.stop() }
+                later.connect(busAddress: address)
+                #expect(try await events.next() == .serverAppeared)
+                later.present(notice("a", title: "Again"), replacing: id)
+                #expect(try await presentedID("a") == id)
+                later.stop()
+
+                let last = makePresenter()
+                defer { last.stop() }
+                last.withdraw(identifier: "a", serverID: id)
+                let server = await describe(last)
+                #expect(server?.name == "dunst")
+                #expect(try desktop.control("count", "displayed") == "0")
+            }
+        }
+
+        @Test func `after a crash that lost the id, the tag replaces`() async throws {
+            try await withDesktop { earlier, desktop in
+                earlier.present(notice("a"), replacing: nil)
+                _ = try await presentedID("a")
+                earlier.stop()
+                let later = makePresenter()
+                defer { later.stop() }
+                later.present(notice("a"), replacing: nil)
+                _ = try await events.first { if case .presented = $0 { true } else { false } }
+                #expect(try desktop.control("count", "displayed") == "1")
+            }
+        }
+
+        @Test func `describes the server`() async throws {
+            try await withDesktop { presenter, _ in
+                let server = try #require(await describe(presenter))
+                #expect(server.name == "dunst")
+                #expect(server.vendor == "knopwob")
+                #expect(server.specificationVersion == "1.2")
+                #expect(server.capabilities.isSuperset(of: ["actions", "body", "body-markup", "x-dunst-stack-tag"]))
+            }
+        }
+
+        func describe(_ presenter: LibnotifyPresenter) async -> PresenterServer? {
+            await withCheckedContinuation { continuation in
+                presenter.describeServer { continuation.resume(returning: $0) }
+            }
+        }
+    }
+}

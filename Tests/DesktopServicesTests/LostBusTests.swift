@@ -1,0 +1,106 @@
+import BackgroundNotices
+import CLibnotify
+import Foundation
+import Testing
+
+@testable import DesktopServices
+
+extension RealDesktop {
+    @Suite struct Losing {
+        let events = EventFeed<PresenterEvent>()
+        let notice = Notice(
+            identifier: "a", appName: "Stormy", desktopEntry: "stormy", iconName: "", title: "Storm", body: "Soon")
+
+        func makePresenter() -> LibnotifyPresenter {
+            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: events.send)
+        }
+
+        @Test func `without an address no bus is started`() async throws {
+            let runtime = g_getenv("XDG_RUNTIME_DIR").map { String(cString: $0) }
+            g_unsetenv("DBUS_SESSION_BUS_ADDRESS")
+            g_unsetenv("XDG_RUNTIME_DIR")
+            defer { if let runtime { g_setenv("XDG_RUNTIME_DIR", runtime, 1) } }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.present(notice, replacing: nil)
+            let event = try await events.next()
+            guard case .failed("a", .noSessionBus) = event else {
+                Issue.record("unexpected: \(event)")
+                return
+            }
+            #expect(g_getenv("DBUS_SESSION_BUS_ADDRESS") == nil)
+        }
+
+        @Test func `an address where nobody listens is no bus`() async throws {
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            let failure = await withCheckedContinuation { continuation in
+                presenter.connect(busAddress: "unix:path=/nonexistent/bus") { continuation.resume(returning: $0) }
+            }
+            guard case .noSessionBus = failure else {
+                Issue.record("unexpected: \(String(describing: failure))")
+                return
+            }
+        }
+
+        @Test func `without a server it fails, and tells when one comes and goes`() async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            presenter.present(notice, replacing: nil)
+            try await expectNoServer()
+            let desktop = try DunstDesktop(on: bus)
+            defer { desktop.stop() }
+            #expect(try await events.next() == .serverAppeared)
+            presenter.present(notice, replacing: nil)
+            guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
+            desktop.crashServer()
+            #expect(try await events.next() == .serverVanished)
+            presenter.withdraw(identifier: "a", serverID: 1)
+            presenter.present(notice, replacing: nil)
+            try await expectNoServer()
+        }
+
+        @Test func `a server that cannot be started is no server`() async throws {
+            let bus = try PrivateBus(serviceCommand: "/bin/false")
+            defer { bus.stop() }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            presenter.present(notice, replacing: nil)
+            try await expectNoServer()
+        }
+
+        @Test func `outlives its bus and moves to another`() async throws {
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            for _ in 0..<3 {
+                let bus = try PrivateBus()
+                defer { bus.stop() }
+                presenter.connect(busAddress: bus.address)
+                let desktop = try DunstDesktop(on: bus)
+                defer { desktop.stop() }
+                #expect(try await events.next() == .serverAppeared)
+                presenter.present(notice, replacing: nil)
+                guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
+                bus.stop()
+                // The server, which loses the bus too, may be seen to leave first.
+                _ = try await events.first { $0 == .busLost }
+                presenter.present(notice, replacing: nil)
+                guard case .failed("a", .noSessionBus) = try await events.next() else {
+                    throw FixtureFailure("was not refused")
+                }
+            }
+        }
+
+        func expectNoServer() async throws {
+            let event = try await events.next()
+            guard case .failed("a", .noServer) = event else {
+                Issue.record("unexpected: \(event)")
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+
+/// A bus of the test's own, on which nothing is started unless a service file says so.
+final class PrivateBus: Sendable {
+    let address: String
+    private let daemon: ChildProcess
+    private let folder: URL
+
+    /// `serviceCommand`: started by the bus when somebody asks for the notification server.
+    init(serviceCommand: String? = nil) throws {
+        folder = try TemporaryFolder.make()
+        let services = folder.appendingPathComponent("services")
+        try FileManager.default.createDirectory(at: services, withIntermediateDirectories: true)
+        if let serviceCommand {
+            let service = "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(serviceCommand)\n"
+            try Data(service.utf8).write(to: services.appendingPathComponent("notifications.service"))
+        }
+        let configuration = """
+            <busconfig>
+              <type>session</type>
+              <listen>unix:dir=\(folder.path)</listen>
+              <servicedir>\(services.path)</servicedir>
+              <policy context="default">
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+                <allow own="*"/>
+              </policy>
+            </busconfig>
+            """
+        let file = folder.appendingPathComponent("bus.conf")
+        try Data(configuration.utf8).write(to: file)
+        daemon = try ChildProcess("dbus-daemon", ["--config-file=\(file.path)", "--print-address=1", "--nofork"])
+        address = try daemon.firstLine()
+    }
+
+    func stop() {
+        daemon.stop()
+        try? FileManager.default.removeItem(at: folder)
+    }
+}
+
+enum TemporaryFolder {
+    static func make() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("desk-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+}

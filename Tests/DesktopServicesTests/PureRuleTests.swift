@@ -1,0 +1,127 @@
+import BackgroundNotices
+import Foundation
+import Testing
+
+@testable import DesktopServices
+
+@Suite struct PowerRules {
+    let mains = PowerSupply(type: "Mains", scope: nil, online: 1, status: nil)
+    let unplugged = PowerSupply(type: "Mains", scope: nil, online: 0, status: nil)
+    let draining = PowerSupply(type: "Battery", scope: "System", online: nil, status: "Discharging")
+    let full = PowerSupply(type: "Battery", scope: nil, online: nil, status: "Full")
+    let mouse = PowerSupply(type: "Battery", scope: "Device", online: nil, status: "Discharging")
+    let typeC = PowerSupply(type: "USB", scope: nil, online: 1, status: nil)
+
+    @Test func `a machine without a battery is on external power`() {
+        #expect(PowerSupply.isOnExternalPower([]))
+        #expect(PowerSupply.isOnExternalPower([unplugged]))
+        #expect(PowerSupply.isOnExternalPower([mouse]))
+    }
+
+    @Test func `a laptop is, when any line delivers`() {
+        #expect(PowerSupply.isOnExternalPower([mains, full]))
+        #expect(PowerSupply.isOnExternalPower([unplugged, typeC, draining]))
+        #expect(!PowerSupply.isOnExternalPower([unplugged, draining]))
+        // Unplugged a moment ago: the battery may still say "Full".
+        #expect(!PowerSupply.isOnExternalPower([unplugged, full]))
+    }
+
+    @Test func `where only the battery is listed, it tells`() {
+        #expect(PowerSupply.isOnExternalPower([full]))
+        #expect(!PowerSupply.isOnExternalPower([draining]))
+    }
+
+    @Test func `reads the kernel's list`() throws {
+        let root = try TemporaryFolder.make()
+        defer { try? FileManager.default.removeItem(at: root) }
+        try KernelSupplies.write(["AC": ["type": "Mains", "online": "1"]], to: root)
+        try KernelSupplies.write(["BAT0": ["type": "Battery", "status": "Full"], "odd": [:]], to: root)
+        #expect(PowerSupply.read(from: root.path) == [mains, full])
+        #expect(PowerSupply.read(from: root.path + "/absent") == [])
+    }
+}
+
+enum KernelSupplies {
+    static func write(_ supplies: [String: [String: String]], to root: URL) throws {
+        for (name, attributes) in supplies {
+            let folder = root.appendingPathComponent(name)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            for (key, value) in attributes { try Data("\(value)\n".utf8).write(to: folder.appendingPathComponent(key)) }
+        }
+    }
+}
+
+@Suite struct NetworkRules {
+    let wire = NetworkInterface(isLoopback: false, isUp: true, isRunning: true, isLinkLocal: false)
+
+    @Test func `an address beyond this machine counts`() {
+        #expect(NetworkInterface.canReachOthers([wire]))
+        #expect(!NetworkInterface.canReachOthers([]))
+        for change: (inout NetworkInterface) -> Void in [
+            { $0.isLoopback = true }, { $0.isUp = false }, { $0.isRunning = false }, { $0.isLinkLocal = true },
+        ] {
+            var other = wire
+            change(&other)
+            #expect(!NetworkInterface.canReachOthers([other]))
+        }
+    }
+
+    @Test func `finds this machine's loopback`() {
+        #expect(NetworkInterface.current().contains { $0.isLoopback })
+    }
+}
+
+@Suite struct AddressRules {
+    func choose(
+        _ given: String?, known: String? = nil, runtime: String? = nil, sockets: Set<String> = []
+    ) -> String? {
+        SessionBusAddress.choose(given: given, known: known, runtimeDirectory: runtime) { sockets.contains($0) }
+    }
+
+    @Test func `the told one, the known one, the runtime folder's`() {
+        #expect(choose("unix:path=/a", known: "unix:path=/b") == "unix:path=/a")
+        #expect(choose(nil, known: "unix:path=/b", runtime: "/run/u", sockets: ["/run/u/bus"]) == "unix:path=/b")
+        #expect(choose("", known: "", runtime: "/run/u", sockets: ["/run/u/bus"]) == "unix:path=/run/u/bus")
+        #expect(choose(nil, runtime: "/run/a b", sockets: ["/run/a b/bus"]) == "unix:path=/run/a%20b/bus")
+        #expect(choose(nil, runtime: "/run/u") == nil)
+        #expect(choose(nil, runtime: "relative", sockets: ["relative/bus"]) == nil)
+    }
+
+    @Test func `autolaunch is never an address`() {
+        #expect(choose("autolaunch:") == nil)
+        #expect(choose("autolaunch:scope=x;unix:path=/a") == "unix:path=/a")
+        #expect(choose("autolaunch:", known: "unix:path=/b") == "unix:path=/b")
+    }
+}
+
+@Suite struct TextRules {
+    @Test func `escapes only for servers that read markup`() {
+        #expect(NoticeText.body("<b>a & b</b>", isMarkup: true) == "&lt;b&gt;a &amp; b&lt;/b&gt;")
+        #expect(NoticeText.body("<b>a & b</b>", isMarkup: false) == "<b>a & b</b>")
+        #expect(NoticeText.body("a\u{0}b\u{1B}c\nd\te🌩", isMarkup: true) == "abc\nd\te🌩")
+    }
+
+    @Test func `a title is never empty`() {
+        #expect(NoticeText.title("<i>", fallback: "App") == "<i>")
+        #expect(NoticeText.title("", fallback: "App") == "App")
+        #expect(NoticeText.title("\u{7}", fallback: "") == " ")
+    }
+}
+
+@Suite struct FailureRules {
+    @Test(arguments: ["ServiceUnknown", "NameHasNoOwner", "NoReply", "Spawn.ChildExited", "TimedOut"])
+    func `nobody there`(kind: String) {
+        #expect(PresenterFailure(remoteError: "org.freedesktop.DBus.Error.\(kind)", text: "t") == .noServer("t"))
+    }
+
+    @Test func `the bus gone, and a server's refusal`() {
+        #expect(
+            PresenterFailure(remoteError: "org.freedesktop.DBus.Error.Disconnected", text: "t") == .noSessionBus("t"))
+        #expect(
+            PresenterFailure(remoteError: "org.freedesktop.DBus.Error.InvalidArgs", text: "t")
+                == .refused("org.freedesktop.DBus.Error.InvalidArgs: t"))
+        #expect(
+            PresenterFailure(remoteError: "org.freedesktop.Notifications.Error.ExcessNotificationGeneration", text: "t")
+                == .refused("org.freedesktop.Notifications.Error.ExcessNotificationGeneration: t"))
+    }
+}

@@ -1,0 +1,170 @@
+import FaultyServer
+import Foundation
+import Glibc
+import Synchronization
+
+/// A client that sees every byte: a blocking socket. Each call blocks a thread of its own, never one of the pool.
+final class WireClient: Sendable {
+    /// How the connection ended, if it did.
+    enum End: Sendable { case closed, reset, timedOut }
+
+    struct ConnectFailure: Error { let code: Int32 }
+
+    private let descriptor: Int32
+    private let unread = Mutex(Data())
+
+    /// `sendTimeout`: milliseconds without room in the socket after which sending gives up.
+    init(port: Int, sendTimeout: Int = 20_000) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw ConnectFailure(code: errno) }
+        // A test that would hang ends as a failure instead.
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        limit = timeval(tv_sec: sendTimeout / 1000, tv_usec: sendTimeout % 1000 * 1000)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// The client goes away. The descriptor lives as long as the object, so no other socket can get its number.
+    func hangUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    func send(_ text: String) async { await send(Data(text.utf8)) }
+
+    /// Sends all, or as much as the server takes before it goes away.
+    @discardableResult
+    func send(_ data: Data) async -> Int {
+        await blocking { [descriptor] in
+            data.withUnsafeBytes { bytes in
+                var done = 0
+                while done < bytes.count {
+                    let count = Glibc.send(
+                        descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
+                    guard count > 0 else { break }
+                    done += count
+                }
+                return done
+            }
+        }
+    }
+
+    /// Reads until `isEnough` or the end of the connection. What was read stays for the next call until it is `take`n.
+    func receive(until isEnough: @escaping @Sendable (Data) -> Bool) async -> End? {
+        await blocking { [self] in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while !isEnough(unread.withLock { $0 }) {
+                let count = recv(descriptor, &buffer, buffer.count, 0)
+                if count == 0 { return .closed }
+                if count < 0 { return errno == ECONNRESET ? .reset : .timedOut }
+                unread.withLock { $0.append(contentsOf: buffer[0..<count]) }
+            }
+            return nil
+        }
+    }
+
+    func receiveToEnd() async -> (data: Data, end: End?) {
+        let end = await receive { _ in false }
+        return (take(), end)
+    }
+
+    /// Removes and returns the first `count` bytes read, all by default.
+    func take(_ count: Int? = nil) -> Data {
+        unread.withLock { data in
+            let part = Data(data.prefix(count ?? data.count))
+            data = Data(data.dropFirst(part.count))
+            return part
+        }
+    }
+
+    /// One answer with `Content-Length` (or none), the connection left open. `hasBody` `false`: the answer to HEAD.
+    func answer(hasBody: Bool = true) async -> WireAnswer {
+        var end = await receive { $0.range(of: WireAnswer.headEnd) != nil }
+        guard let mark = unread.withLock({ $0.range(of: WireAnswer.headEnd)?.upperBound }) else {
+            return WireAnswer(take(), end)
+        }
+        var answer = WireAnswer(take(mark), nil)
+        let length = hasBody ? answer["Content-Length"].flatMap { Int($0) } ?? 0 : 0
+        end = await receive { $0.count >= length }
+        answer.body = take(length)
+        answer.end = end
+        return answer
+    }
+
+    /// Sends a request with a correct length and reads its answer.
+    func request(
+        _ method: String, _ target: String, _ headers: [String: String] = [:], body: Data = Data()
+    ) async -> WireAnswer {
+        await send(Self.head(method, target, headers, length: body.isEmpty ? nil : body.count))
+        await send(body)
+        return await answer(hasBody: method != "HEAD")
+    }
+
+    static func head(
+        _ method: String, _ target: String, _ headers: [String: String] = [:], length: Int? = nil
+    ) -> String {
+        var text = "\(method) \(target) HTTP/1.1\r\nHost: test\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        if let length { text += "Content-Length: \(length)\r\n" }
+        return text + "\r\n"
+    }
+}
+
+/// An answer taken apart.
+struct WireAnswer: Sendable {
+    static let headEnd = Data("\r\n\r\n".utf8)
+
+    let head: String
+    var body: Data
+    var end: WireClient.End?
+
+    init(_ data: Data, _ end: WireClient.End?) {
+        let mark = data.range(of: Self.headEnd)
+        head = String(decoding: data[..<(mark?.lowerBound ?? data.endIndex)], as: UTF8.self)
+        body = mark.map { Data(data[$0.upperBound...]) } ?? Data()
+        self.end = end
+    }
+
+    var status: Int {
+        let words = head.split(separator: " ", maxSplits: 2)
+        return words.count > 1 ? Int(words[1]) ?? 0 : 0
+    }
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    subscript(name: String) -> String? {
+        for line in head.split(separator: "\r\n") where line.lowercased().hasPrefix(name.lowercased() + ": ") {
+            return String(line.dropFirst(name.count + 2))
+        }
+        return nil
+    }
+}
+
+/// Runs blocking work on a thread of its own.
+func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: work()) }
+    }
+}
+
+/// A server for the time of one test.
+func withServer(
+    logFile: String? = nil, _ body: (FaultyServer) async throws -> Void
+) async throws {
+    let server = try await FaultyServer.start(logFile: logFile)
+    do {
+        try await body(server)
+    } catch {
+        await server.stop()
+        throw error
+    }
+    await server.stop()
+}

@@ -1,0 +1,68 @@
+import Foundation
+import StormyConfiguration
+import Testing
+
+@Suite final class ConfigurationFileTests {
+    private let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "stormy-configuration-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func file(_ content: Data, mode: Int) throws -> String {
+        let path = folder.appending(path: "config.toml").path
+        #expect(FileManager.default.createFile(atPath: path, contents: content))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        return path
+    }
+
+    private func message(_ path: String) -> String? {
+        do throws(ConfigurationError) {
+            _ = try Configuration.load(path: path)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func aMissingFileIsTheDefaults() throws {
+        #expect(try Configuration.load(path: folder.appending(path: "none/config.toml").path) == Configuration())
+    }
+
+    @Test(arguments: [
+        ("password = \"x\"", 4), ("token = \"x\"", 4), ("access_key = \"x\"", 4),
+    ])
+    func aCredentialForEverybodyIsRefused(_ line: String, _ number: Int) throws {
+        let text = Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\n\(line)\n".utf8)
+        for mode in [0o644, 0o640, 0o604] {
+            let path = try file(text, mode: mode)
+            let words = try #require(message(path))
+            #expect(words.hasPrefix("\(path):\(number):1: "))
+            #expect(words.hasSuffix("run: chmod 600 \(path)"))
+        }
+        #expect(message(try file(text, mode: 0o600)) == nil)
+    }
+
+    @Test(arguments: ["https://me:secret@example.org", "https://token@example.org"])
+    func userInfoInAnAddressIsACredential(_ url: String) throws {
+        let text = Data("[weather]\nbase_url = '\(url)'\n".utf8)
+        let words = try #require(message(file(text, mode: 0o644)))
+        #expect(words.contains("weather.base_url"))
+        #expect(!words.contains("secret"))
+        #expect(message(try file(text, mode: 0o600)) == nil)
+    }
+
+    @Test func withoutACredentialAnybodyMayRead() throws {
+        let path = try file(Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)
+        #expect(try Configuration.load(path: path).upload.destinations["home"]?.passwordFile == "x")
+    }
+
+    @Test func whatIsNoTextIsRefused() throws {
+        #expect(message(folder.path)?.contains("not a regular file") == true)
+        #expect(message(try file(Data([0x61, 0xFF, 0xFE]), mode: 0o600))?.contains("UTF-8") == true)
+        #expect(message(try file(Data(count: 1024 * 1024 + 1), mode: 0o600))?.contains("1 MiB") == true)
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+private let url = "https://host/file"
+private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+private func head(_ status: Int, _ headers: [String: String] = [:], url: String = url) -> ResponseHead {
+    ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: url)
+}
+
+private func held(_ bytes: Int64, of total: Int64?, tag: String? = "\"1\"") -> PartialFile {
+    PartialFile(durableBytes: bytes, validator: tag.map { .entityTag($0) }, totalBytes: total, url: url)
+}
+
+private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Content-Length": "60"]
+
+@Suite struct DownloadMachineTests {
+    /// One attempt: the answer's disposition and what follows.
+    private func attempt(
+        _ machine: inout DownloadMachine, _ head: ResponseHead?, failure: WireFailure? = nil, durable: Int64 = 0,
+        attempts: Int = 0
+    ) -> (BodyDisposition?, DownloadCommand) {
+        _ = machine.begin()
+        let disposition = head.map { machine.received($0) }
+        let end = WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 0)
+        return (disposition, machine.ended(
+            end, durableBytes: durable, now: now, attemptsWithoutProgress: attempts, jitter: 0.5))
+    }
+
+    @Test func asksForTheRestWithBothHeaders() {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let headers = machine.begin().headers
+        #expect(headers == [
+            HeaderField("Accept-Encoding", "identity"), HeaderField("Range", "bytes=40-"), HeaderField("If-Range", "\"1\""),
+        ])
+        #expect(machine.report.description == "resumed at 40 with If-Range")
+    }
+
+    @Test(arguments: [
+        (TransferRequest(url: url), held(40, of: 100, tag: nil)),
+        (TransferRequest(method: "POST", url: url), held(40, of: 100)),
+        (TransferRequest(url: url, headers: [HeaderField("If-None-Match", "\"x\"")]), held(40, of: 100)),
+        (TransferRequest(url: url), held(140, of: 100)),
+        (TransferRequest(url: url), held(0, of: 100)),
+    ])
+    func startsFromTheStart(_ request: TransferRequest, _ partial: PartialFile) {
+        var machine = DownloadMachine(request: request, partial: partial)
+        let names = machine.begin().headers.map(\.name)
+        #expect(!names.contains("Range") && !names.contains("If-Range"))
+    }
+
+    @Test func takesAFittingPart() {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: nil))
+        let (disposition, command) = attempt(&machine, head(206, part), durable: 100)
+        #expect(disposition == .append(at: 40))
+        #expect(command == .finish(head: head(206, part), resumedFrom: 40))
+        #expect(machine.partial?.totalBytes == 100)
+    }
+
+    @Test(arguments: [
+        ["Content-Range": "bytes 39-99/100"], ["Content-Range": "bytes 0-59/60"], ["Content-Range": "bytes 40-99/101"],
+        ["Content-Range": "nonsense"], ["ETag": "\"2\""], ["ETag": "W/\"1\""], ["ETag": ""], ["Content-Length": "61"],
+        ["Content-Type": "multipart/byteranges; boundary=x"],
+    ])
+    func refusesAPartThatDoesNotFit(_ change: [String: String]) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let answer = head(206, part.merging(change) { $1 })
+        let (disposition, command) = attempt(&machine, answer, failure: .stoppedByOwner, durable: 40)
+        #expect(disposition == .discard)
+        guard case .restart(after: 0, _) = command else { Issue.record("\(command)"); return }
+        #expect(machine.partial == nil)
+        #expect(!machine.begin().headers.contains { $0.name == "Range" })
+    }
+
+    @Test func refusesAPartOfAnotherAddressOrWithoutAnyTotal() {
+        var elsewhere = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        #expect(attempt(&elsewhere, head(206, part, url: "https://other/file")).0 == .discard)
+        #expect(elsewhere.report == .startedOver(.otherAddress))
+        var endless = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: nil))
+        let open = head(206, ["Content-Range": "bytes 40-99/*", "ETag": "\"1\""])
+        #expect(attempt(&endless, open).0 == .discard)
+    }
+
+    @Test func wholeFileInsteadOfAPartIsTakenWhole() {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let answer = head(200, ["ETag": "\"2\"", "Content-Length": "50"])
+        let (disposition, command) = attempt(&machine, answer, durable: 50)
+        #expect(disposition == .rewrite)
+        #expect(command == .finish(head: answer, resumedFrom: nil))
+        #expect(machine.report.description == "started over: the file changed")
+        #expect(machine.partial == PartialFile(durableBytes: 0, validator: .entityTag("\"2\""), totalBytes: 50, url: url))
+    }
+
+    @Test func everythingHereIsProvenByTheLastByte() {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(100, of: nil))
+        let (disposition, command) = attempt(&machine, head(416, ["Content-Range": "bytes */100"]), durable: 100)
+        #expect(disposition == .discard)
+        guard case .retry(after: 0, _) = command else { Issue.record("\(command)"); return }
+        #expect(machine.begin().headers.contains(HeaderField("Range", "bytes=99-")))
+        let last = head(206, ["Content-Range": "bytes 99-99/100", "ETag": "\"1\""])
+        #expect(machine.received(last) == .append(at: 99))
+        let end = WireEnd(head: last, failure: nil, bytesSent: 0, bytesReceived: 1)
+        #expect(machine.ended(end, durableBytes: 100, now: now, attemptsWithoutProgress: 0, jitter: 0)
+            == .finish(head: last, resumedFrom: 99))
+    }
+
+    @Test(arguments: [
+        (416, ["Content-Range": "bytes */50"]), (416, [:]), (412, [:]), (304, [:]),
+        (416, ["Content-Range": "bytes */100"]),
+    ])
+    func startsOverWhenTheServerHasNoSuchPart(_ status: Int, _ headers: [String: String]) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let (disposition, command) = attempt(&machine, head(status, headers), durable: 40)
+        #expect(disposition == .discard)
+        guard case .restart = command else { Issue.record("\(command)"); return }
+    }
+
+    @Test(arguments: [408, 429, 500, 502, 503, 504])
+    func retryableStatusKeepsTheBytes(_ status: Int) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let (disposition, command) = attempt(&machine, head(status, ["Retry-After": "99"]), durable: 40)
+        #expect(disposition == .discard)
+        guard case .retry(after: 99, let trouble) = command else { Issue.record("\(command)"); return }
+        #expect(trouble.status == status && trouble.retryAfter == 99 && !trouble.isWaitingForNetwork)
+        #expect(machine.partial == held(40, of: 100))
+    }
+
+    @Test(arguments: [204, 301, 304, 400, 401, 403, 404, 410, 412, 416, 418])
+    func otherStatusesAreTheAppsBusiness(_ status: Int) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
+        let (disposition, command) = attempt(&machine, head(status), durable: 0)
+        #expect(disposition == .rewrite)
+        #expect(command == .finish(head: head(status), resumedFrom: nil))
+        #expect(machine.partial?.validator == nil)
+    }
+
+    @Test func aShortBodyIsResumedOrStartedOver() {
+        let strong = head(200, ["Content-Length": "100", "ETag": "\"1\""])
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
+        guard case .retry(after: 0.5, let trouble) = attempt(&machine, strong, failure: .connectionLost, durable: 40).1
+        else { Issue.record("no retry"); return }
+        #expect(trouble.code == -1005)
+        #expect(machine.partial == held(40, of: 100))
+        // A server that closes without an error is the same.
+        guard case .retry = attempt(&machine, head(206, part), durable: 70).1 else { Issue.record("no retry"); return }
+        var weak = DownloadMachine(request: TransferRequest(url: url), partial: nil)
+        let command = attempt(&weak, head(200, ["ETag": "W/\"1\""]), failure: .connectionLost, durable: 40).1
+        guard case .restart = command else { Issue.record("\(command)"); return }
+        #expect(weak.partial == nil && weak.report.description == "started over: no validator")
+    }
+
+    @Test(arguments: [
+        (WireFailure.couldNotResolveHost, -1003, true), (.couldNotConnect, -1004, true), (.timedOutConnecting, -1001, true),
+        (.stalled, -1001, false), (.connectionLost, -1005, false), (.badAnswer("x"), -1011, false),
+        (.other(code: 35, message: "x"), -1200, false),
+    ])
+    func failuresThatPass(_ failure: WireFailure, _ code: Int, _ waits: Bool) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        guard case .retry(let after, let trouble) = attempt(&machine, nil, failure: failure, durable: 40).1 else {
+            Issue.record("no retry")
+            return
+        }
+        #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
+        #expect(machine.partial == held(40, of: 100))
+    }
+
+    @Test(arguments: [
+        WireFailure.tlsUntrusted("x"), .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
+        .stoppedByOwner, .cancelled,
+    ])
+    func failuresThatStay(_ failure: WireFailure) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
+        guard case .fail = attempt(&machine, nil, failure: failure).1 else { Issue.record("no failure"); return }
+    }
+
+    @Test func aPostIsNotSentTwiceBehindTheAppsBack() {
+        var machine = DownloadMachine(request: TransferRequest(method: "POST", url: url), partial: nil)
+        guard case .fail = attempt(&machine, nil, failure: .connectionLost).1 else { Issue.record("sent twice"); return }
+        guard case .retry = attempt(&machine, nil, failure: .couldNotConnect).1 else { Issue.record("no retry"); return }
+        #expect(attempt(&machine, head(500), durable: 0).1 == .finish(head: head(500), resumedFrom: nil))
+        guard case .retry = attempt(&machine, head(503)).1 else { Issue.record("no retry"); return }
+    }
+
+    @Test func aTooLargeFileFailsAtItsHead() {
+        let request = TransferRequest(url: url, maximumBodyBytes: 99)
+        var machine = DownloadMachine(request: request, partial: held(40, of: 100))
+        let (disposition, command) = attempt(&machine, head(206, part), failure: .stoppedByOwner, durable: 40)
+        #expect(disposition == .discard)
+        #expect(command == .fail(TransferTrouble(.bodyTooLarge)))
+    }
+}

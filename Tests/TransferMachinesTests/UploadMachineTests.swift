@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg") -> UploadPlan {
+    UploadPlan(
+        kind: kind, collectionURL: "https://me:pw@host/dav/a/b", fileName: name, byteCount: 10, token: "t1",
+        headers: [HeaderField("Authorization", "x"), HeaderField("Content-Type", "image/jpeg"), HeaderField("Expect", "y")])
+}
+
+@Suite struct UploadMachineTests {
+    private func ask(_ machine: inout UploadMachine) -> (line: String, request: WireRequest, saved: UploadMachine.Saved)? {
+        guard case .send(let request, let withBody, let saved) = machine.next() else { return nil }
+        let place = request.url.replacingOccurrences(of: "https://me:pw@host/dav/", with: "")
+        return ("\(request.method) \(place)\(withBody ? " body" : "")", request, saved)
+    }
+
+    /// Plays a dialogue: each line is a request as it must be, and its answer's status.
+    private func play(
+        _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:]
+    ) -> UploadOutcome? {
+        var outcome: UploadOutcome?
+        for (index, (line, status)) in dialogue.enumerated() {
+            #expect(ask(&machine)?.line == line)
+            let fields = lengths[index].map { [HeaderField("Content-Length", "\($0)")] } ?? []
+            let head = ResponseHead(status: status, headers: fields, url: "")
+            let end = WireEnd(
+                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: 0,
+                bytesReceived: 0)
+            outcome = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
+        }
+        return outcome
+    }
+
+    private let name = "a/b/noon%2012%3A00.jpg"
+    private let next = "a/b/noon%2012%3A00-1.jpg"
+    private let part = "a/b/.t1.part"
+    private let done = UploadOutcome.finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg")
+
+    @Test func plainCourse() {
+        var machine = UploadMachine(plan: plan())
+        let outcome = play(&machine, [
+            ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200), ("MOVE \(part)", 201),
+        ], lengths: [2: 10])
+        #expect(outcome == done)
+        #expect(machine.next() == .finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg"))
+    }
+
+    @Test func headers() {
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        let put = ask(&machine)?.request
+        #expect(put?.headers.map(\.name) == ["Authorization", "Content-Type"])
+        #expect(put?.maximumRedirects == 0)
+        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
+        _ = play(&machine, [("HEAD \(part)", 200)])
+        #expect(ask(&machine)?.request.headers == [
+            HeaderField("Authorization", "x"), HeaderField("Destination", "https://host/dav/a/b/noon%2012%3A00-3.jpg"),
+            HeaderField("Overwrite", "F"),
+        ])
+    }
+
+    @Test func takenNamesAreCountedUp() {
+        var machine = UploadMachine(plan: plan())
+        _ = play(&machine, [
+            ("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200),
+            ("MOVE \(part)", 412), ("HEAD \(part)", 200), ("HEAD a/b/noon%2012%3A00-2.jpg", 404),
+        ])
+        #expect(ask(&machine)?.line == "MOVE \(part)")
+    }
+
+    @Test func missingFoldersAreMade() {
+        var machine = UploadMachine(plan: plan())
+        _ = play(&machine, [
+            ("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 409), ("MKCOL a/", 201), ("MKCOL a/b/", 201),
+            ("PUT \(part) body", 201),
+        ])
+        #expect(ask(&machine)?.line == "HEAD \(part)")
+        var hopeless = UploadMachine(plan: plan())
+        let outcome = play(&hopeless, [
+            ("HEAD \(name)", 404), ("PUT \(part) body", 404), ("MKCOL a/b/", 409), ("MKCOL a/", 405), ("MKCOL a/b/", 409),
+        ])
+        guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
+    }
+
+    @Test func aLostMoveIsAskedAbout() {
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
+        let outcome = play(&machine, [
+            ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200),
+        ], lengths: [3: 10])
+        #expect(outcome == done)
+        // Not carried out: again, under the same name.
+        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
+        _ = play(&machine, [("HEAD \(part)", 200)], lengths: [0: 10])
+        #expect(ask(&machine)?.line == "MOVE \(part)")
+    }
+
+    @Test(arguments: [(401, -1013), (403, -1102), (413, -1103), (301, -1010), (400, -1011)])
+    func finalAnswers(_ status: Int, _ code: Int) {
+        var machine = UploadMachine(plan: plan())
+        guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)]) else {
+            Issue.record("no failure")
+            return
+        }
+        #expect(trouble.code == code && trouble.status == status)
+    }
+
+    @Test(arguments: [408, 423, 429, 500, 502, 503, 507])
+    func answersThatPass(_ status: Int) {
+        var machine = UploadMachine(plan: plan())
+        guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])
+        else { Issue.record("no retry"); return }
+        #expect(trouble.status == status && (status != 507 || after >= 1800))
+        #expect(ask(&machine)?.line == "PUT \(part) body")
+    }
+
+    @Test func aServerWithoutMoveIsSaidToBeOne() {
+        var machine = UploadMachine(plan: plan())
+        let outcome = play(&machine, [
+            ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 405), ("MOVE \(part)", 501),
+        ])
+        guard case .fail(let trouble)? = outcome else { Issue.record("no failure"); return }
+        #expect(trouble.message.contains("MOVE"))
+    }
+
+    @Test func plainPut() {
+        var machine = UploadMachine(plan: plan(.put))
+        _ = play(&machine, [("HEAD \(name)", 404)])
+        #expect(ask(&machine)?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
+        let outcome = play(&machine, [("PUT \(name) body", 0), ("HEAD \(name)", 200)], lengths: [1: 10])
+        #expect(outcome == done)
+        // Somebody else's file of another length stays as it is.
+        machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        _ = play(&machine, [("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(next) body", 201)], lengths: [0: 4])
+        #expect(ask(&machine)?.line == "HEAD \(next)")
+    }
+
+    @Test func namesAreBoundedAndAddressesChecked() {
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
+        _ = machine.next()
+        let there = WireEnd(head: ResponseHead(status: 200, headers: [], url: ""), failure: nil, bytesSent: 0, bytesReceived: 0)
+        guard case .fail = machine.ended(there, now: now, attemptsWithoutProgress: 0, jitter: 0) else {
+            Issue.record("unbounded")
+            return
+        }
+        var nowhere = UploadMachine(plan: UploadPlan(
+            kind: .put, collectionURL: "photos", fileName: "a", byteCount: 1, token: "t"))
+        #expect(nowhere.next() == .fail(TransferTrouble(.unsupportedURL)))
+    }
+
+    @Test func savedStateSurvivesCoding() throws {
+        let saved = UploadMachine.Saved(step: .move, nameIndex: 7, isStored: true)
+        #expect(try JSONDecoder().decode(UploadMachine.Saved.self, from: JSONEncoder().encode(saved)) == saved)
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// A WebDAV server as a dictionary. Folders are paths with a slash at the end.
+private struct DictionaryServer {
+    struct File: Equatable {
+        var owner: String
+        var length: Int64
+    }
+
+    var files: [String: File] = [:]
+    var folders: Set<String> = ["/"]
+    var keepsHalfFiles = false
+    var checksDestinationFirst = false
+
+    mutating func answer(_ request: WireRequest, body: Int64?) -> ResponseHead {
+        let path = String(request.url.dropFirst("http://h".count))
+        let folder = path.hasSuffix("/") ? path : String(path[...path.lastIndex(of: "/")!])
+        switch request.method {
+        case "HEAD":
+            guard let file = files[path] else { return head(404) }
+            return head(200, ["Content-Length": "\(file.length)"])
+        case "MKCOL":
+            if folders.contains(path) { return head(405) }
+            let parent = String(path.dropLast()[...path.dropLast().lastIndex(of: "/")!])
+            guard folders.contains(parent) else { return head(409) }
+            folders.insert(path)
+            return head(201)
+        case "PUT":
+            guard folders.contains(folder) else { return head(409) }
+            if request.headers.contains(HeaderField("If-None-Match", "*")), files[path] != nil { return head(412) }
+            files[path] = File(owner: "us", length: body ?? 0)
+            return head(201)
+        case "MOVE":
+            let target = request.headers.first { $0.name == "Destination" }!.value.dropFirst("http://h".count)
+            let refused = files[String(target)] != nil
+            if checksDestinationFirst, refused { return head(412) }
+            guard let file = files[path] else { return head(404) }
+            if refused { return head(412) }
+            files[path] = nil
+            files[String(target)] = file
+            return head(201)
+        default:
+            return head(405)
+        }
+    }
+
+    func head(_ status: Int, _ headers: [String: String] = [:]) -> ResponseHead {
+        ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
+    }
+}
+
+@Suite struct UploadPropertyTests {
+    @Test(arguments: UploadKind.allCasesForTests, 0..<40)
+    func exactlyOneWholeCopy(_ kind: UploadKind, _ block: Int) {
+        for seed in block * 100..<block * 100 + 100 { run(kind, seed) }
+    }
+
+    private func run(_ kind: UploadKind, _ seed: Int) {
+        var dice = Dice(seed)
+        let length: Int64 = 10
+        var server = DictionaryServer()
+        server.keepsHalfFiles = dice.chance(50)
+        server.checksDestinationFirst = dice.chance(50)
+        if kind == .put || dice.chance(50) { server.folders.formUnion(["/a/", "/a/b/"]) }
+        var foreign: [String: DictionaryServer.File] = [:]
+        let plan = UploadPlan(
+            kind: kind, collectionURL: "http://h/a/b", fileName: "p.jpg", byteCount: length, token: "t")
+        var machine = UploadMachine(plan: plan)
+        var saved: UploadMachine.Saved?
+        for round in 0..<600 {
+            let quiet = round >= 300
+            // Somebody else takes a name, sometimes with a file of our length.
+            if !quiet, dice.chance(8), server.folders.contains("/a/b/") {
+                let path = "/a/b/" + ["p.jpg", "p-1.jpg", "p-2.jpg"].randomElement(using: &dice)!
+                // Never while an answer about that very name is open: no protocol could tell the two files apart.
+                if server.files[path] == nil, saved?.step == .chooseName || saved == nil {
+                    // Nor, for a plain PUT, with our very length between the look at the name and the PUT.
+                    let isWindow = kind == .put && saved != nil
+                    foreign[path] = .init(owner: "other", length: dice.chance(50) && !isWindow ? length : 3)
+                    server.files[path] = foreign[path]
+                }
+            }
+            guard case .send(let request, let withBody, let state) = machine.next() else { break }
+            saved = state
+            let crash = !quiet && dice.chance(15)
+            if crash, dice.chance(40) {
+                machine = UploadMachine(plan: plan, resuming: saved)
+                continue
+            }
+            let end = send(request, withBody ? length : nil, &server, &dice, quiet: quiet)
+            if crash {
+                machine = UploadMachine(plan: plan, resuming: saved)
+                continue
+            }
+            switch machine.ended(end, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0) {
+            case .continue, .retry: continue
+            case .fail(let trouble):
+                Issue.record("\(kind) seed \(seed): \(trouble)")
+                return
+            case .finished(let url):
+                let ours = server.files.filter { $0.value == .init(owner: "us", length: length) }
+                #expect(ours.map { "http://h" + $0.key } == [url], "\(kind) seed \(seed)")
+                for (path, file) in foreign { #expect(server.files[path] == file, "\(kind) seed \(seed): overwritten") }
+                #expect(server.files["/a/b/.t.part"] == nil)
+                return
+            }
+        }
+        Issue.record("\(kind) seed \(seed): no end")
+    }
+
+    /// One request over a bad network: it may not arrive, arrive in part, or be carried out and its answer lost.
+    private func send(
+        _ request: WireRequest, _ body: Int64?, _ server: inout DictionaryServer, _ dice: inout Dice, quiet: Bool
+    ) -> WireEnd {
+        let lost = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+        if quiet || dice.chance(70) {
+            return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+        }
+        switch Int.random(in: 0..<5, using: &dice) {
+        case 4 where request.method == "MOVE":
+            // Something between us repeats the request: the answer is the second one's.
+            _ = server.answer(request, body: body)
+            return WireEnd(head: server.answer(request, body: body), failure: nil, bytesSent: 0, bytesReceived: 0)
+        case 0:
+            return lost
+        case 1:
+            return WireEnd(head: server.head(503), failure: nil, bytesSent: 0, bytesReceived: 0)
+        case 2 where body != nil && server.keepsHalfFiles:
+            _ = server.answer(request, body: 4)
+            return lost
+        default:
+            let head = server.answer(request, body: body)
+            // A gateway's 502 hides what the server did.
+            return dice.chance(50)
+                ? lost : WireEnd(head: server.head(head.status < 300 ? 502 : head.status), failure: nil, bytesSent: 0, bytesReceived: 0)
+        }
+    }
+}
+
+extension UploadKind {
+    static let allCasesForTests: [UploadKind] = [.webdav, .put]
+}
