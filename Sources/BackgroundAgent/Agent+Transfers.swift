@@ -107,7 +107,8 @@ extension Agent {
         case .plain:
             guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(transfer) }
             try startDownload(&transfer, attempt, source: source)
-        case .webdav: try startUpload(&transfer, attempt)
+        case .webdav: try startUpload(&transfer, attempt, .webdav)
+        case .put: try startUpload(&transfer, attempt, .put)
         }
     }
 
@@ -132,14 +133,16 @@ extension Agent {
         ports.transport.start(attempt, request, source: source, sink: file)
     }
 
-    private func startUpload(_ transfer: inout TransferRecord, _ attempt: AttemptID) throws(LedgerError) {
+    private func startUpload(
+        _ transfer: inout TransferRecord, _ attempt: AttemptID, _ kind: UploadKind
+    ) throws(LedgerError) {
         guard let order = transfer.upload else { return }
         let id = attempt.transfer
         var machine =
             uploads[id]
             ?? UploadMachine(
                 plan: UploadPlan(
-                    kind: .webdav, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+                    kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
                     token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
                 resuming: transfer.uploadState.flatMap {
                     try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))

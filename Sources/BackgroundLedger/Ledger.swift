@@ -61,6 +61,12 @@ public final class Ledger: Sendable {
         }
     }
 
+    /// Reads what a ring of the bell was about. inotify tells of the write before the commit is visible, so this waits
+    /// for the writer (`BEGIN IMMEDIATE`), where ``read(_:)`` could see the state before and never be rung for again.
+    public func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(LedgerError) -> Value {
+        try write(body)
+    }
+
     /// Runs `body` on one consistent snapshot.
     public func read<Value>(_ body: (LedgerTransaction) throws -> Value) throws(LedgerError) -> Value {
         do {

@@ -9,6 +9,8 @@ public struct UploadOrder: Codable, Sendable, Equatable {
         case plain
         /// PUT to a temporary name, then MOVE.
         case webdav
+        /// One PUT to a free name.
+        case put
     }
 
     public var method: Method

@@ -98,7 +98,7 @@ public final class AppRuntime: Sendable {
         // Watching began before the first look: a commit in between rings.
         continuation.yield()
         for await _ in rings {
-            if let value = try ledger.read(condition) { return value }
+            if let value = try ledger.readAfterRing(condition) { return value }
         }
         throw CancellationError()
     }

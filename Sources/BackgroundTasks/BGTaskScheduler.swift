@@ -165,6 +165,9 @@ public final class BGTaskScheduler: Sendable {
         try await ask(.simulateExpire, identifier)
     }
 
+    /// While a person chooses something (a file, say) the launch's time does not run out; 10 minutes at most. Beyond Apple.
+    public func personIsChoosing(_ isChoosing: Bool) { try? LaunchContext.current?.setPersonChoosing(isChoosing) }
+
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: Date()) }
         return try await AppRuntime.shared.wait { try $0.answer(to: id) }

@@ -61,7 +61,7 @@ final class EventReplay: Sendable {
 
     private func deliver(to session: URLSession) {
         guard !state.withLock({ $0.isStopped }) else { return }
-        let events = (try? AppRuntime.shared.ledger().read { transaction in
+        let events = (try? AppRuntime.shared.ledger().readAfterRing { transaction in
             try transaction.undeliveredEvents(session: self.sessionIdentifier).compactMap { event in
                 try transaction.transfer(event.transfer).map { (event, $0) }
             }

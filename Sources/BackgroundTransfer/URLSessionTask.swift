@@ -143,6 +143,8 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         /// WebDAV: PUT to a temporary name in the collection at the request's URL, checked, then MOVE to this name
         /// (or the next free one): no half file ever stands under a final name.
         case webdav(fileName: String)
+        /// One PUT to this name (or the next free one) in the collection at the request's URL.
+        case put(fileName: String)
     }
 
     private let file: URL?
@@ -175,15 +177,31 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
 
     /// Makes the snapshot now instead of in `resume()`, to learn early whether the file can be read. Beyond Apple.
     ///
-    /// - Returns: digest and size of what will be sent.
+    /// - Returns: the copy, and digest and size of what will be sent.
+    /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, empty, changing.
     @discardableResult
-    public func takeSnapshot() throws -> (sha256: String, byteCount: Int64) {
+    public func takeSnapshot() throws -> (file: URL, sha256: String, byteCount: Int64) {
         guard let file else { throw URLError(.fileDoesNotExist) }
-        if let taken = snapshot.withLock({ $0 }) { return (taken.sha256, taken.byteCount) }
-        _ = try AppRuntime.shared.ledger()
-        let taken = try Snapshot.take(of: file, in: AppRuntime.shared.directories)
-        snapshot.withLock { $0 = taken }
-        return (taken.sha256, taken.byteCount)
+        let directories = AppRuntime.shared.directories
+        let taken: Snapshot
+        if let earlier = snapshot.withLock({ $0 }) {
+            taken = earlier
+        } else {
+            _ = try AppRuntime.shared.ledger()
+            taken = try Snapshot.take(of: file, in: directories)
+            snapshot.withLock { $0 = taken }
+        }
+        return (directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
+    }
+
+    /// Removes a snapshot that will not be sent after all. Beyond Apple.
+    public func discardSnapshot() {
+        let taken = snapshot.withLock { snapshot in
+            defer { snapshot = nil }
+            return snapshot
+        }
+        guard let taken else { return }
+        try? FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
     }
 
     override func start(description: String?) throws -> TransferRecord {
@@ -201,13 +219,13 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         record.bytesTotal = taken.byteCount
         record.sourceSHA256 = taken.sha256
         record.sourceName = file.path
-        switch delivery {
-        case .plain:
-            record.upload = UploadOrder(
-                method: .plain, fileName: file.lastPathComponent, byteCount: taken.byteCount, token: taken.name)
-        case .webdav(let name):
-            record.upload = UploadOrder(method: .webdav, fileName: name, byteCount: taken.byteCount, token: taken.name)
-        }
+        let (method, name): (UploadOrder.Method, String) =
+            switch delivery {
+            case .plain: (.plain, file.lastPathComponent)
+            case .webdav(let name): (.webdav, name)
+            case .put(let name): (.put, name)
+            }
+        record.upload = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
         let new = record
         return try AppRuntime.shared.commit { try $0.insert(new) }
     }

@@ -16,7 +16,7 @@ final class CommandQueue: Sendable {
     }
 
     // Unsafe only to the compiler, because other threads pass it to nothing but curl_multi_wakeup, which libcurl
-    // allows.
+    // allows, and only under the lock while nobody asked to stop: the loop frees it after it saw that.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
 

@@ -6,6 +6,7 @@ import TransferMachines
 /// The thread sleeps in one wait: without running transfers nothing wakes it. Memory does not grow with the size of
 /// what is moved. Nothing is decided here and nothing is logged; headers and addresses may hold secrets.
 public final class CurlTransport: Transport {
+    private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue
     private let thread: pthread_t
 
@@ -31,8 +32,6 @@ public final class CurlTransport: Transport {
         self.handler = handler
         thread = Boot.spawn(boot)
     }
-
-    private let handler: @Sendable (TransportEvent) -> Void
 
     deinit { stop() }
 

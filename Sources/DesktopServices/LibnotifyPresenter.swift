@@ -5,9 +5,9 @@ import BackgroundNotices
 /// Every call only posts to the loop's thread and returns; every answer comes there as an event. libnotify's state is
 /// one per process, so there may be one presenter at a time: `stop()` one before making the next.
 ///
-/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after a
-/// `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a server
-/// is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
+/// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after
+/// a `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a
+/// server is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
 public final class LibnotifyPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: NotificationDesk

@@ -106,8 +106,8 @@ public struct DownloadMachine: Equatable, Sendable {
         case .refused(let head, let refusal):
             return afterRefusal(head, refusal, now: now, attemptsWithoutProgress, jitter)
         case .taking(let head, let from, let total):
+            // Where a length was announced it decides, whatever libcurl thought of the end.
             let isWhole = total.map { durableBytes == $0 } ?? (end.failure == nil)
-            // An error page is never more than a whole one: its bytes are not the file's.
             if isWhole { return .finish(head: head, resumedFrom: from > 0 ? from : nil) }
             if let total, durableBytes > total {
                 partial = nil

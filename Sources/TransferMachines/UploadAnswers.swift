@@ -226,7 +226,8 @@ extension UploadMachine {
 
     private mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else {
-            return fail(TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
+            let message = "\(RemoteName.maximumIndex) files of this name exist already."
+            return fail(TransferTrouble(code: -3000, message: message))
         }
         state = .choosingName(index + 1, isStored: isStored)
         return .continue

@@ -1,5 +1,5 @@
 /// How a server takes files.
-public enum UploadKind: String, Codable, Sendable {
+public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// PUT under a temporary name, then MOVE: a half file never has the final name.
     case webdav
     /// One PUT to the final name, for servers without MOVE.

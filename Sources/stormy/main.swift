@@ -1,1 +1,3 @@
-print("placeholder")
+import StormyCommand
+
+StormyTool.main()

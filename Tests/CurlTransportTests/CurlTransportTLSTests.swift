@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 import TransferMachines
 
@@ -24,7 +25,8 @@ private final class TLSServer {
                 "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
         try maker.run()
         maker.waitUntilExit()
-        process = Self.process(in: folder, ["s_server", "-HTTP", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"])
+        process = Self.process(
+            in: folder, ["s_server", "-HTTP", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"])
         let output = Pipe()
         process.standardOutput = output
         try process.run()
@@ -40,7 +42,8 @@ private final class TLSServer {
     }
 
     deinit {
-        process.terminate()
+        // Not SIGTERM: a child started from a dispatch thread inherits its mask, which blocks that signal.
+        kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         try? FileManager.default.removeItem(at: folder)
     }
@@ -83,8 +86,10 @@ struct CurlTransportTLSTests {
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        let server = try TLSServer(answers: ["f": "HTTP/1.1 302 F\r\nLocation: \(plain.url)/\r\nContent-Length: 0\r\n\r\n"])
-        let end = await Bench(certificateAuthorities: server.certificate).run(WireRequest(method: "GET", url: server.url + "/f"))
+        let redirect = "HTTP/1.1 302 F\r\nLocation: \(plain.url)/\r\nContent-Length: 0\r\n\r\n"
+        let server = try TLSServer(answers: ["f": redirect])
+        let request = WireRequest(method: "GET", url: server.url + "/f")
+        let end = await Bench(certificateAuthorities: server.certificate).run(request)
         #expect(end.failure == .redirectToOtherScheme && plain.connections == 0)
     }
 }

@@ -51,7 +51,10 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.failure == .connectionLost || (answer.hasSuffix("Content-") && end.failure != nil))
     }
 
-    @Test(arguments: ["", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello", "HTTP/1.1 302 F\r\nLocation: /b\r\nContent-Length: 9\r\n\r\n"])
+    @Test(arguments: [
+        "", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello",
+        "HTTP/1.1 302 F\r\nLocation: /b\r\nContent-Length: 9\r\n\r\n",
+    ])
     func silenceIsAStall(_ answer: String) async {
         let server = ScriptedServer { client in
             _ = client.readHead()
@@ -218,7 +221,9 @@ private func ok(_ body: String, _ headers: String = "") -> String {
         #expect(end.failure == nil && end.head?["ETag"] == nil && sink.text == "hello")
     }
 
-    @Test(arguments: ["X-Flood: \(String(repeating: "a", count: 1000))\r\n", "A: b\r\n", String(repeating: "z", count: 1000)])
+    @Test(arguments: [
+        "X-Flood: \(String(repeating: "a", count: 1000))\r\n", "A: b\r\n", String(repeating: "z", count: 1000),
+    ])
     func headerFloodIsABadAnswer(_ piece: String) async {
         let server = ScriptedServer { client in
             _ = client.readHead()

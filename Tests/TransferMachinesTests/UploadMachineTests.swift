@@ -140,7 +140,8 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     @Test func namesAreBoundedAndAddressesChecked() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
         _ = machine.next()
-        let there = WireEnd(head: ResponseHead(status: 200, headers: [], url: ""), failure: nil, bytesSent: 0, bytesReceived: 0)
+        let head = ResponseHead(status: 200, headers: [], url: "")
+        let there = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
         guard case .fail = machine.ended(there, now: now, attemptsWithoutProgress: 0, jitter: 0) else {
             Issue.record("unbounded")
             return

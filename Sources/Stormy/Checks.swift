@@ -1,0 +1,87 @@
+import Foundation
+import GRDB
+import StormyWeather
+
+/// The last forecast of a place, as fetched.
+struct ForecastRecord: StoreRecord {
+    static let databaseTableName = "forecast"
+    var place: Int64
+    var content: Forecast
+    var fetchedAt: Date
+}
+
+/// The last check of a place.
+public struct CheckRecord: Codable, Sendable, Equatable {
+    public var place: Int64
+    public var at: Date
+    /// `nil` when nothing could be judged.
+    public var assessment: Assessment?
+    /// Why the service could not be asked, or its answer not be used.
+    public var trouble: String?
+    public var source: String
+    public var fetchedAt: Date?
+
+    public var isStormy: Bool? { assessment?.isStormy }
+}
+
+extension CheckRecord: StoreRecord {
+    public static let databaseTableName = "checkResult"
+}
+
+/// What a check comes to: the judgement, how old its data is, and what went wrong on the way.
+public struct CheckOutcome: Sendable {
+    public var place: Place
+    public var assessment: Assessment?
+    public var fetchedAt: Date?
+    /// Why the stored copy was used, or why there is nothing.
+    public var trouble: String?
+    /// Not refreshed just now although that was tried, or too old to rely on.
+    public var isStale: Bool
+    public var source: String
+}
+
+extension StormyStore {
+    public func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
+
+    func lastForecast(of place: Place) throws -> (forecast: Forecast, fetchedAt: Date)? {
+        try queue.read { try ForecastRecord.fetchOne($0, key: place.id) }.map { ($0.content, $0.fetchedAt) }
+    }
+
+    /// Takes an answer in one transaction: forecast, judgement, storms. Taking the same answer twice changes nothing more.
+    func take(_ forecast: Forecast, of place: Place, fetchedAt: Date, rule: StormRule, now: Date) throws -> Assessment {
+        let assessment = rule.assess(forecast, now: now)
+        try queue.write { database in
+            // Removed while its answer was on the way.
+            guard var known = try Place.fetchOne(database, key: place.id) else { return }
+            if let zone = forecast.timeZoneIdentifier, zone != known.timeZone {
+                known.timeZone = zone
+                try known.update(database)
+            }
+            // An answer that was handed over may arrive after a fresher one.
+            let held = try ForecastRecord.fetchOne(database, key: place.id)
+            if (held?.fetchedAt ?? .distantPast) <= fetchedAt {
+                var record = ForecastRecord(place: place.id!, content: forecast, fetchedAt: fetchedAt)
+                try record.save(database)
+                var check = CheckRecord(
+                    place: place.id!, at: now, assessment: assessment, trouble: nil, source: forecast.source,
+                    fetchedAt: fetchedAt)
+                try check.save(database)
+            }
+            try Self.follow(assessment, place: place.id!, now: now, database)
+        }
+        return assessment
+    }
+
+    /// A check that brought no usable answer. What is known stays.
+    func noteTrouble(_ trouble: String, of place: Place, now: Date) throws {
+        try queue.write { database in
+            guard try Place.fetchOne(database, key: place.id) != nil else { return }
+            var check =
+                try CheckRecord.fetchOne(database, key: place.id)
+                ?? CheckRecord(place: place.id!, at: now, assessment: nil, trouble: nil, source: OpenMeteo.source, fetchedAt: nil)
+            check.at = now
+            check.trouble = trouble
+            try check.save(database)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import BackgroundTasks
+import Foundation
+import UserNotifications
+
+/// What a person's press on a notification does.
+final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
+    func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+        let info = response.notification.request.content.userInfo
+        let storm = (info["storm"] as? NSNumber)?.int64Value ?? (info["storm"] as? Int).map(Int64.init)
+        switch response.actionIdentifier {
+        case "photo": await addPhoto(storm: storm)
+        case "snooze": await showAgain(response.notification.request, after: 3600)
+        case UNNotificationDefaultActionIdentifier, "details": await explain(response.notification.request)
+        default: return
+        }
+    }
+
+    private func addPhoto(storm: Int64?) async {
+        guard let destination = StormySettings.current.destination else {
+            return await say("No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
+        }
+        switch await FileChooser.choosePhoto() {
+        case .cancelled: return
+        case .unavailable:
+            await say("Add a photo", "No file chooser is installed. In a terminal: stormy upload FILE")
+        case .chosen(let files):
+            do {
+                let uploads = PhotoUploads(store: try StormyStore.open())
+                for file in files {
+                    let result = try uploads.add(
+                        file, to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm)
+                    if case .held = result {
+                        await say(
+                            "Photo held back",
+                            "\(file.lastPathComponent) says where it was taken. In a terminal: stormy upload --keep-location FILE")
+                    }
+                }
+            } catch {
+                await say("Photo not queued", "\(error)")
+            }
+        }
+    }
+
+    private func explain(_ request: UNNotificationRequest) async {
+        await say(request.content.title, request.content.body + "\nIn a terminal: stormy check")
+    }
+
+    private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
+        try? await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(
+                identifier: request.identifier + "-snoozed", content: request.content,
+                trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
+    }
+
+    private func say(_ title: String, _ body: String) async {
+        let content = UNMutableNotificationContent()
+        content.title = title
+        content.body = body
+        let identifier = "note-\(title.hashValue)-\(Int(Date().timeIntervalSince1970))"
+        try? await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: identifier, content: content, trigger: nil))
+    }
+}
+
+/// Lets a person choose a file with whatever chooser the desktop has.
+enum FileChooser {
+    enum Choice: Sendable {
+        case chosen([URL])
+        case cancelled
+        case unavailable
+    }
+
+    private static let choosers: [(name: String, arguments: [String])] = [
+        ("zenity", ["--file-selection", "--multiple", "--separator=\n", "--title=Add a photo of the storm"]),
+        ("kdialog", ["--getopenfilename", ":photo", "image/*", "--multiple", "--separate-output"]),
+    ]
+
+    static func choosePhoto() async -> Choice {
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":").map(String.init)
+        for chooser in choosers {
+            guard let path = folders.map({ $0 + "/" + chooser.name }).first(where: FileManager.default.isExecutableFile)
+            else { continue }
+            // The person's time is not the launch's budget.
+            BGTaskScheduler.shared.personIsChoosing(true)
+            defer { BGTaskScheduler.shared.personIsChoosing(false) }
+            return await run(path, chooser.arguments)
+        }
+        return .unavailable
+    }
+
+    private static func run(_ path: String, _ arguments: [String]) async -> Choice {
+        await withCheckedContinuation { continuation in
+            let process = Process()
+            let output = Pipe()
+            process.executableURL = URL(fileURLWithPath: path)
+            process.arguments = arguments
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            do { try process.run() } catch { return continuation.resume(returning: .unavailable) }
+            // Reads to the end first: a long list must not fill the pipe.
+            DispatchQueue.global().async {
+                let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+                process.waitUntilExit()
+                let files = text.split(separator: "\n").map { URL(fileURLWithPath: String($0)) }
+                continuation.resume(
+                    returning: process.terminationStatus == 0 && !files.isEmpty ? .chosen(files) : .cancelled)
+            }
+        }
+    }
+}

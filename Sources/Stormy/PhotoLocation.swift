@@ -1,0 +1,72 @@
+import Foundation
+
+/// Finds out whether a photo says where it was taken. Pure: bytes in, verdict out.
+///
+/// Looks at every TIFF structure in the file, wherever its container keeps it (JPEG's APP1, PNG's eXIf, WebP's EXIF,
+/// HEIC's items, TIFF and raw files themselves), and for XMP's GPS properties. Errs on the side of "yes".
+enum PhotoLocation {
+    static func isPresent(in data: Data) -> Bool {
+        if hasProperty(in: data) { return true }
+        return starts(of: [0x49, 0x49, 0x2A, 0x00], in: data).contains { hasPosition(in: data, at: $0, isLittleEndian: true) }
+            || starts(of: [0x4D, 0x4D, 0x00, 0x2A], in: data).contains { hasPosition(in: data, at: $0, isLittleEndian: false) }
+    }
+
+    private static func hasProperty(in data: Data) -> Bool {
+        ["GPSLatitude", "GPSLongitude", "GPSDestLatitude"].contains { data.range(of: Data($0.utf8)) != nil }
+    }
+
+    private static func starts(of pattern: [UInt8], in data: Data) -> [Int] {
+        var found: [Int] = []
+        var from = data.startIndex
+        // A file made of nothing but patterns must not cost more than this.
+        while found.count < 10_000, let range = data.range(of: Data(pattern), in: from..<data.endIndex) {
+            found.append(range.lowerBound)
+            from = range.lowerBound + 1
+        }
+        return found
+    }
+
+    /// Follows the first directories of a TIFF structure to a GPS directory (tag 0x8825) with a latitude (tag 2) or longitude (4).
+    private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool) -> Bool {
+        let reader = TIFFReader(data: data, base: base, isLittleEndian: isLittleEndian)
+        guard var directory = reader.number(at: 4, bytes: 4) else { return false }
+        for _ in 0..<8 where directory > 0 {
+            guard let entries = reader.entries(at: directory) else { return false }
+            for entry in entries where entry.tag == 0x8825 {
+                let tags = reader.entries(at: entry.value)?.map(\.tag) ?? []
+                if tags.contains(2) || tags.contains(4) { return true }
+            }
+            directory = reader.number(at: directory + 2 + 12 * entries.count, bytes: 4) ?? 0
+        }
+        return false
+    }
+}
+
+/// Numbers of a TIFF structure, never outside the file.
+private struct TIFFReader {
+    let data: Data
+    let base: Int
+    let isLittleEndian: Bool
+
+    func number(at offset: Int, bytes: Int) -> Int? {
+        let start = base + offset
+        guard offset >= 0, start + bytes <= data.endIndex else { return nil }
+        var value = 0
+        for index in 0..<bytes {
+            let byte = Int(data[start + (isLittleEndian ? bytes - 1 - index : index)])
+            value = value << 8 | byte
+        }
+        return value
+    }
+
+    func entries(at offset: Int) -> [(tag: Int, value: Int)]? {
+        guard let count = number(at: offset, bytes: 2), count <= 1_000 else { return nil }
+        var entries: [(tag: Int, value: Int)] = []
+        for index in 0..<count {
+            let start = offset + 2 + 12 * index
+            guard let tag = number(at: start, bytes: 2), let value = number(at: start + 8, bytes: 4) else { return nil }
+            entries.append((tag, value))
+        }
+        return entries
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import StormyWeather
+import UserNotifications
+
+/// Tells a person of storms: one notification each, however often and by whom it is asked.
+public struct StormTeller: Sendable {
+    public static let category = "stormy.storm"
+
+    let store: StormyStore
+
+    public init(store: StormyStore) { self.store = store }
+
+    /// Buttons of a storm's notification.
+    static func registerCategory() {
+        UNUserNotificationCenter.current().setNotificationCategories([
+            UNNotificationCategory(
+                identifier: category,
+                actions: [
+                    UNNotificationAction(identifier: "photo", title: "Add photo…", options: [.foreground]),
+                    UNNotificationAction(identifier: "details", title: "Details"),
+                    UNNotificationAction(identifier: "snooze", title: "Snooze"),
+                ], intentIdentifiers: [])
+        ])
+    }
+
+    /// Notifies of every storm of the place that was not told yet. Add first (the same identifier twice is one
+    /// notification), then mark: a death in between tells the same thing again, which changes nothing.
+    public func tell(_ place: Place) {
+        do {
+            for storm in try store.untoldStorms(of: place) {
+                try add(storm, place)
+                try store.markTold(storm, now: Date())
+            }
+        } catch {
+            complain("a storm at \(place.name) could not be told: \(error)")
+        }
+    }
+
+    private func add(_ storm: StormRecord, _ place: Place) throws {
+        let content = UNMutableNotificationContent()
+        content.title = StormText.title(place: place.name)
+        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: .current)
+        content.categoryIdentifier = Self.category
+        content.interruptionLevel = .timeSensitive
+        content.sound = .default
+        content.userInfo = ["storm": storm.id ?? 0, "place": place.name]
+        let request = UNNotificationRequest(identifier: "storm-\(storm.id ?? 0)", content: content, trigger: nil)
+        let failure = Failure()
+        UNUserNotificationCenter.current().add(request) { failure.set($0) }
+        if let error = failure.error { throw error }
+    }
+}
+
+/// What a completion handler said.
+private final class Failure: @unchecked Sendable {  // because the handler is called before `add` returns
+    private(set) var error: (any Error)?
+
+    func set(_ error: (any Error)?) { self.error = error }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import StormyWeather
+
+/// A storm at a place. Windows that overlap or lie within six hours are the same storm, told once.
+public struct StormRecord: Codable, Sendable, Equatable, Identifiable {
+    public var id: Int64?
+    public var place: Int64
+    public var begins: Date
+    public var ends: Date
+    public var isTold: Bool
+    public var isClosed: Bool
+    public var reasons: [StormReason]
+}
+
+extension StormRecord: StoreRecord {
+    public static let databaseTableName = "storm"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension StormyStore {
+    /// Newest last.
+    public func storms() throws -> [StormRecord] {
+        try queue.read { try StormRecord.fetchAll($0, sql: "SELECT * FROM storm ORDER BY id") }
+    }
+
+    /// Brings the storms of a place in line with what was just judged. Nothing known is a reason to change nothing.
+    static func follow(_ assessment: Assessment, place: Int64, now: Date, _ database: Database) throws {
+        // Lately closed ones too: a storm that comes back within the gap is the same one.
+        let known = try StormRecord.fetchAll(
+            database, sql: "SELECT * FROM storm WHERE place = ? AND ends > ? ORDER BY id",
+            arguments: [place, now.timeIntervalSince1970 - 2 * StormWindow.mergeGap])
+        let decision = StormTracker.decide(
+            existing: known.map {
+                KnownStorm(
+                    id: $0.id!, window: StormWindow(from: $0.begins, until: $0.ends), told: $0.isTold, isClosed: $0.isClosed)
+            }, seen: assessment, now: now)
+        for change in decision.changes {
+            switch change {
+            case .open(let window):
+                var storm = StormRecord(
+                    id: nil, place: place, begins: window.from, ends: window.until, isTold: false, isClosed: false,
+                    reasons: reasons(of: assessment, in: window))
+                try storm.insert(database)
+            case .extend(let id, let window):
+                guard var storm = try StormRecord.fetchOne(database, key: id) else { continue }
+                storm.begins = window.from
+                storm.ends = window.until
+                storm.isClosed = false
+                storm.reasons = reasons(of: assessment, in: window)
+                try storm.update(database)
+            }
+        }
+        for id in decision.close { try close(id, database) }
+        // Storms whose time is over, also of places nobody asked about lately.
+        for id in try Int64.fetchAll(
+            database, sql: "SELECT id FROM storm WHERE isClosed = 0 AND ends <= ?", arguments: [now.timeIntervalSince1970])
+        { try close(id, database) }
+    }
+
+    private static func reasons(of assessment: Assessment, in window: StormWindow) -> [StormReason] {
+        assessment.reasons.filter { $0.until > window.from && $0.from < window.until }
+    }
+
+    /// The storm is over: a photo job that got no photo is closed with it.
+    private static func close(_ id: Int64, _ database: Database) throws {
+        try database.execute(sql: "UPDATE storm SET isClosed = 1 WHERE id = ?", arguments: [id])
+        try database.execute(
+            sql: "UPDATE photo SET state = 'cancelled', message = 'the storm is over' WHERE storm = ? AND state = 'awaitingPhoto'",
+            arguments: [id])
+    }
+
+    /// Storms of a place that the person was not told of.
+    func untoldStorms(of place: Place) throws -> [StormRecord] {
+        try queue.read {
+            try StormRecord.fetchAll(
+                $0, sql: "SELECT * FROM storm WHERE place = ? AND isTold = 0 AND isClosed = 0 ORDER BY id", arguments: [place.id])
+        }
+    }
+
+    /// Told: and the storm has a photo job from now on, exactly one.
+    func markTold(_ storm: StormRecord, now: Date) throws {
+        try queue.write { database in
+            try database.execute(sql: "UPDATE storm SET isTold = 1 WHERE id = ?", arguments: [storm.id])
+            let jobs = try PhotoRecord.filter(Column("storm") == storm.id).fetchCount(database)
+            guard jobs == 0 else { return }
+            var job = PhotoRecord(
+                id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now)
+            try job.insert(database)
+        }
+    }
+}

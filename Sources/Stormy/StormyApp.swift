@@ -1,0 +1,36 @@
+import BackgroundTasks
+import BackgroundTransfer
+import Foundation
+import UserNotifications
+
+/// Stormy as an app: what it does in the background. The command line is the tool's.
+public struct StormyApp: App {
+    private let responder: NotificationResponder
+
+    public init() {
+        responder = NotificationResponder()
+        UNUserNotificationCenter.current().delegate = responder
+        StormTeller.registerCategory()
+    }
+
+    public var body: some Scene {
+        Worker()
+            .backgroundTask(.appRefresh(NoonSchedule.identifier)) {
+                await Self.withStore { await NoonCheck(store: $0, settings: .current).run() }
+            }
+            .backgroundTask(.urlSession(WeatherSession.identifier)) {
+                await Self.withStore { await HandedOverWeather.finish(StormQuestion(store: $0, settings: .current)) }
+            }
+            .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
+                await Self.withStore { await PhotoDelivery.finish($0) }
+            }
+    }
+
+    private static func withStore(_ body: (StormyStore) async -> Void) async {
+        do {
+            await body(try StormyStore.open())
+        } catch {
+            complain("\(error)")
+        }
+    }
+}

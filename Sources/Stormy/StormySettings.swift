@@ -1,0 +1,65 @@
+import Foundation
+import StormyWeather
+import Synchronization
+
+/// What Stormy needs to know that is not in its store: the tool reads it from the configuration.
+public struct StormySettings: Sendable, Equatable {
+    /// Folder of the store.
+    public var dataFolder: URL
+    /// Replaces scheme, host and port of the weather service.
+    public var weatherBaseURL: String?
+    public var geocodingBaseURL: String?
+    public var userAgent: String
+    public var rule: StormRule
+    /// At most so many seconds after the wall-clock time this installation wakes.
+    public var spreadSeconds: Double
+    public var skipsMissedChecks: Bool
+    public var keepsLocation: Bool
+    /// Where photos go; `nil`: not configured.
+    public var destination: PhotoDestination?
+
+    public init(dataFolder: URL) {
+        self.dataFolder = dataFolder
+        weatherBaseURL = nil
+        geocodingBaseURL = nil
+        userAgent = "Stormy/0.1"
+        rule = StormRule()
+        spreadSeconds = 120
+        skipsMissedChecks = false
+        keepsLocation = false
+        destination = nil
+    }
+
+    private static let chosen = Mutex<StormySettings?>(nil)
+
+    /// Those of this process. Set once, before anything else of Stormy is used.
+    public static var current: StormySettings {
+        get {
+            guard let settings = chosen.withLock({ $0 }) else { preconditionFailure("StormySettings.current is not set") }
+            return settings
+        }
+        set { chosen.withLock { $0 = newValue } }
+    }
+}
+
+/// A server that takes photos.
+public struct PhotoDestination: Sendable, Equatable {
+    public enum Kind: Sendable, Equatable {
+        case webdav
+        case put
+    }
+
+    public var name: String
+    public var kind: Kind
+    /// The folder the photos go into.
+    public var url: URL
+    /// Value of the Authorization header; `nil`: none.
+    public var authorization: String?
+
+    public init(name: String, kind: Kind, url: URL, authorization: String?) {
+        self.name = name
+        self.kind = kind
+        self.url = url
+        self.authorization = authorization
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import GRDB
+import StormyWeather
+
+/// What can be wrong with Stormy's own store.
+public enum StormyStoreError: Error, CustomStringConvertible {
+    case cannotOpen(path: String, reason: String)
+    case newerVersion(path: String)
+    case placeExists(String)
+    case noSuchPlace(String)
+
+    public var description: String {
+        switch self {
+        case .cannotOpen(let path, let reason): "\(path): \(reason)"
+        case .newerVersion(let path):
+            "\(path) was written by a newer version of Stormy: it was left untouched; install that version again"
+        case .placeExists(let name): "a place named \(name) exists already; remove it first, or use another name"
+        case .noSuchPlace(let name): "no place named \(name); `stormy place list` shows those there are"
+        }
+    }
+}
+
+/// Places, forecasts, storms and photos: Stormy's own SQLite file, apart from the agent's ledger.
+public final class StormyStore: Sendable {
+    let queue: DatabaseQueue
+
+    public static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
+
+    /// Opens the store, making it when absent.
+    public init(folder: URL) throws {
+        let path = folder.appendingPathComponent("stormy.sqlite").path
+        do {
+            try FileManager.default.createDirectory(
+                at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            if !FileManager.default.fileExists(atPath: path) {
+                // Made narrow first: SQLite gives its side files the same mode.
+                _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+            }
+            var configuration = Configuration()
+            configuration.journalMode = .wal
+            configuration.busyMode = .timeout(5)
+            queue = try DatabaseQueue(path: path, configuration: configuration)
+            let migrator = Self.migrator
+            if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw StormyStoreError.newerVersion(path: path) }
+            try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            try migrator.migrate(queue)
+        } catch let error as StormyStoreError {
+            throw error
+        } catch let error as DatabaseError {
+            throw StormyStoreError.cannotOpen(path: path, reason: error.message ?? "\(error.resultCode)")
+        } catch {
+            throw StormyStoreError.cannotOpen(path: path, reason: (error as NSError).localizedDescription)
+        }
+    }
+
+    private static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1: places, forecasts, storms, photos") { database in
+            try database.create(table: "place") { table in
+                table.autoIncrementedPrimaryKey("id")
+                table.column("name", .text).notNull().unique().collate(.nocase)
+                table.column("latitude", .double).notNull()
+                table.column("longitude", .double).notNull()
+                table.column("timeZone", .text)
+            }
+            try database.create(table: "forecast") { table in
+                table.primaryKey("place", .integer).references("place", onDelete: .cascade)
+                table.column("content", .text).notNull()
+                table.column("fetchedAt", .double).notNull()
+            }
+            try database.create(table: "checkResult") { table in
+                table.primaryKey("place", .integer).references("place", onDelete: .cascade)
+                table.column("at", .double).notNull()
+                table.column("assessment", .text)
+                table.column("trouble", .text)
+                table.column("source", .text).notNull()
+                table.column("fetchedAt", .double)
+            }
+            try database.create(table: "storm") { table in
+                table.autoIncrementedPrimaryKey("id")
+                table.column("place", .integer).notNull().references("place", onDelete: .cascade)
+                table.column("begins", .double).notNull()
+                table.column("ends", .double).notNull()
+                table.column("isTold", .boolean).notNull()
+                table.column("isClosed", .boolean).notNull()
+                table.column("reasons", .text).notNull()
+            }
+            try database.create(table: "photo") { table in
+                table.autoIncrementedPrimaryKey("id")
+                table.column("storm", .integer)
+                table.column("state", .text).notNull()
+                table.column("path", .text)
+                table.column("transfer", .integer)
+                table.column("message", .text)
+                table.column("createdAt", .double).notNull()
+            }
+            try database.create(table: "setting") { table in
+                table.primaryKey("name", .text)
+                table.column("value", .text).notNull()
+            }
+        }
+        return migrator
+    }
+
+    // MARK: Settings
+
+    func setting(_ name: String) throws -> String? {
+        try queue.read { try String.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name]) }
+    }
+
+    func set(_ name: String, _ value: String) throws {
+        try queue.write { database in
+            try database.execute(
+                sql: "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                arguments: [name, value])
+        }
+    }
+}
+
+/// How rows look: dates as seconds since 1970, parts as JSON text.
+protocol StoreRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
+
+extension StoreRecord {
+    public static func databaseDateEncodingStrategy(for column: String) -> DatabaseDateEncodingStrategy { .timeIntervalSince1970 }
+    public static func databaseDateDecodingStrategy(for column: String) -> DatabaseDateDecodingStrategy { .timeIntervalSince1970 }
+}

@@ -1,0 +1,112 @@
+import BackgroundTransfer
+import Foundation
+import StormyWeather
+
+/// Why a fresh answer could not be had.
+public struct WeatherUnavailable: Error, CustomStringConvertible {
+    public let description: String
+}
+
+/// A check by hand: in this process, at once, with an answer for a person who waits.
+public struct WeatherCheck: Sendable {
+    public enum Mode: Sendable {
+        /// Refresh; fall back to the stored copy.
+        case refreshOrStored
+        /// Refresh or fail.
+        case fresh
+        /// The stored copy only.
+        case offline
+    }
+
+    /// A person waits: seconds without a byte before the service is called unavailable.
+    private static let patience: Double = 15
+    /// Seconds after which a stored copy is called stale.
+    private static let staleAge: Double = 3 * 3600
+
+    let store: StormyStore
+    let settings: StormySettings
+
+    public init(store: StormyStore, settings: StormySettings = .current) {
+        self.store = store
+        self.settings = settings
+    }
+
+    /// - Throws: ``WeatherUnavailable`` in `.fresh` mode; store errors always.
+    public func run(_ place: Place, _ mode: Mode) async throws -> CheckOutcome {
+        switch mode {
+        case .offline: return try stored(place, trouble: nil)
+        case .fresh, .refreshOrStored:
+            do {
+                return try await refresh(place)
+            } catch let error as WeatherUnavailable {
+                try store.noteTrouble(error.description, of: place, now: Date())
+                if case .fresh = mode { throw error }
+                return try stored(place, trouble: error.description)
+            }
+        }
+    }
+
+    private func refresh(_ place: Place) async throws -> CheckOutcome {
+        let forecast: Forecast
+        do {
+            forecast = try await fetch(place)
+        } catch let error as WeatherError {
+            throw WeatherUnavailable(description: error.message)
+        } catch {
+            throw WeatherUnavailable(description: error.localizedDescription)
+        }
+        let now = Date()
+        let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        return CheckOutcome(
+            place: place, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
+    }
+
+    private func fetch(_ place: Place) async throws -> Forecast {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = Self.patience
+        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
+        let request = try WeatherSession.request(for: place)
+        let session = URLSession(configuration: configuration)
+        let (data, response) = try await session.data(for: request)
+        let http = response as? HTTPURLResponse
+        let answer = Result { () throws(WeatherError) in
+            try OpenMeteo.parseForecast(data, status: http?.statusCode ?? 200)
+        }
+        if case .failure(.rateLimited(let reason)) = answer {
+            let wait = http?.value(forHTTPHeaderField: "Retry-After").map { "; it asks to wait \($0) s" } ?? ""
+            throw WeatherUnavailable(description: "the weather service is asked too often: \(reason)\(wait)")
+        }
+        return try answer.get()
+    }
+
+    /// Judged now: the same forecast may be calm an hour later.
+    private func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
+        let now = Date()
+        guard let (forecast, fetchedAt) = try store.lastForecast(of: place) else {
+            return CheckOutcome(
+                place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "no forecast is stored yet", isStale: true,
+                source: OpenMeteo.source)
+        }
+        return CheckOutcome(
+            place: place, assessment: settings.rule.assess(forecast, now: now), fetchedAt: fetchedAt, trouble: trouble,
+            isStale: trouble != nil || now.timeIntervalSince(fetchedAt) > Self.staleAge, source: forecast.source)
+    }
+}
+
+/// Looks a name up through the geocoding service.
+public struct PlaceSearch: Sendable {
+    public init() {}
+
+    /// Best match first; empty when there is none.
+    public func matches(_ name: String) async throws -> [GeocodingMatch] {
+        let language = Locale.current.language.languageCode?.identifier ?? "en"
+        let text = try OpenMeteo.geocodingURL(
+            name: name, count: 5, language: language, baseURL: StormySettings.current.geocodingBaseURL)
+        guard let url = URL(string: text) else { throw URLError(.badURL) }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = 15
+        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
+        let (data, response) = try await URLSession(configuration: configuration).data(from: url)
+        return try OpenMeteo.parseGeocoding(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
+    }
+}

@@ -1,0 +1,115 @@
+import BackgroundTransfer
+import Foundation
+import StormyWeather
+import Synchronization
+
+/// The background session `isStormy`: its transfers are the agent's, and their ends launch the app.
+enum WeatherSession {
+    static let identifier = "isStormy"
+
+    /// Seconds without progress after which a weather transfer is given up: older data would not help tonight.
+    private static let patience: Double = 2 * 3600
+
+    static func configuration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
+        configuration.sessionSendsLaunchEvents = true
+        configuration.timeoutIntervalForResource = patience
+        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
+        return configuration
+    }
+
+    static func request(for place: Place) throws -> URLRequest {
+        guard let coordinates = place.coordinates else { throw URLError(.badURL) }
+        let text = try OpenMeteo.forecastURL(for: coordinates, baseURL: StormySettings.current.weatherBaseURL)
+        guard let url = URL(string: text) else { throw URLError(.badURL) }
+        var request = URLRequest(url: url)
+        request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
+        return request
+    }
+}
+
+/// Is it stormy there? The shape of the WWDC22 sample, with a third answer for "unknown".
+struct StormQuestion {
+    let store: StormyStore
+    let settings: StormySettings
+
+    /// Asks the weather service through the background session.
+    ///
+    /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
+    /// promoted here goes on in the agent, on the same connection, until its result launches the app.
+    func isStormy(at place: Place) async -> Bool? {
+        let session = URLSession(configuration: WeatherSession.configuration())
+        guard let request = try? WeatherSession.request(for: place) else { return nil }
+        let answer = await withTaskCancellationHandler {
+            try? await session.data(for: request)
+        } onCancel: {
+            let task = session.downloadTask(with: request)
+            task.taskDescription = place.name
+            task.resume()
+        }
+        guard let (data, response) = answer else { return nil }
+        return take(data, response, of: place)?.isStormy
+    }
+
+    /// Judges an answer and writes it down. `nil`: it could not be used, which is written down too.
+    func take(_ data: Data, _ response: URLResponse?, of place: Place) -> Assessment? {
+        let now = Date()
+        do {
+            let status = (response as? HTTPURLResponse)?.statusCode ?? 200
+            let forecast = try OpenMeteo.parseForecast(data, status: status)
+            return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        } catch let error as WeatherError {
+            try? store.noteTrouble(error.message, of: place, now: now)
+        } catch {
+            complain("the answer for \(place.name) could not be stored: \(error)")
+        }
+        return nil
+    }
+}
+
+/// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
+final class HandedOverWeather: URLSessionDownloadDelegate {
+    private let question: StormQuestion
+    private let finished = Mutex<CheckedContinuation<Void, Never>?>(nil)
+
+    private init(question: StormQuestion) { self.question = question }
+
+    /// Returns when every waiting event was delivered.
+    static func finish(_ question: StormQuestion) async {
+        let delegate = HandedOverWeather(question: question)
+        let made = Mutex<URLSession?>(nil)
+        await withCheckedContinuation { continuation in
+            delegate.finished.withLock { $0 = continuation }
+            let session = URLSession(configuration: WeatherSession.configuration(), delegate: delegate)
+            made.withLock { $0 = session }
+        }
+        made.withLock { $0?.finishTasksAndInvalidate() }
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        guard let place = place(of: downloadTask), let data = try? Data(contentsOf: location) else { return }
+        if question.take(data, downloadTask.response, of: place)?.isStormy == true {
+            StormTeller(store: question.store).tell(place)
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let error, let place = place(of: task) else { return }
+        try? question.store.noteTrouble(error.localizedDescription, of: place, now: Date())
+    }
+
+    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        finished.withLock { finished in
+            finished?.resume()
+            finished = nil
+        }
+    }
+
+    /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.
+    private func place(of task: URLSessionTask) -> Place? {
+        let url = task.originalRequest?.url
+        return (try? question.store.places())?.first { (try? WeatherSession.request(for: $0))?.url == url }
+    }
+}
+
+func complain(_ text: String) { FileHandle.standardError.write(Data("stormy: \(text)\n".utf8)) }

@@ -1,0 +1,147 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import Stormy
+
+/// What `status` tells, as the contract names it.
+struct StatusReport: Encodable {
+    struct Agent: Encodable {
+        let running: Bool
+        let pid: Int32?
+        let version: String?
+    }
+
+    struct Schedule: Encodable {
+        let enabled: Bool
+        let at: String
+        let timeZone: String
+        let next: Date?
+        let wakeAt: Date?
+        let spreadSeconds: Double
+    }
+
+    struct Pending: Encodable {
+        let identifier: String
+        let kind: LaunchKind
+        let earliestBeginDate: Date?
+        let requiresNetworkConnectivity: Bool
+        let requiresExternalPower: Bool
+    }
+
+    struct Check: Encodable {
+        let place: String
+        let at: Date
+        let stormy: Bool?
+        let reasons: [CheckVerb.Reason]
+        let source: String
+        let fetchedAt: Date?
+        let trouble: String?
+
+        enum CodingKeys: String, CodingKey { case place, at, stormy, reasons, source, fetchedAt, trouble }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(place, forKey: .place)
+            try container.encode(at, forKey: .at)
+            try container.encode(stormy, forKey: .stormy)
+            try container.encode(reasons, forKey: .reasons)
+            try container.encode(source, forKey: .source)
+            try container.encode(fetchedAt, forKey: .fetchedAt)
+            try container.encodeIfPresent(trouble, forKey: .trouble)
+        }
+    }
+
+    struct Storm: Encodable {
+        let id: String
+        let place: String
+        let from: Date
+        let until: Date
+        let told: Bool
+        let photoJob: String?
+    }
+
+    struct Notifications: Encodable {
+        let pending: Int
+        let delivered: Int
+        /// Why pending ones are not shown.
+        let trouble: String?
+    }
+
+    let agent: Agent
+    let schedule: Schedule
+    let pending: [Pending]
+    let checks: [Check]
+    let storms: [Storm]
+    let transfers: [String: Int]
+    let notifications: Notifications
+
+    static func make(_ store: StormyStore) throws -> StatusReport {
+        let runtime = AppRuntime.shared
+        let ledger = try runtime.ledger()
+        let isRunning = AgentStarter(directories: runtime.directories).isRunning
+        let snapshot = try ledger.read { transaction in
+            (
+                agent: try transaction.fact(.agent), requests: try transaction.requests(),
+                transfers: try transaction.transfers(), notifications: try transaction.notifications(),
+                trouble: try transaction.fact(.presenterTrouble)
+            )
+        }
+        let places = try Dictionary(uniqueKeysWithValues: store.places().map { ($0.id!, $0.name) })
+        return StatusReport(
+            agent: Agent(
+                running: isRunning, pid: isRunning ? snapshot.agent?.pid : nil,
+                version: isRunning ? snapshot.agent?.version : nil),
+            schedule: try schedule(store),
+            pending: snapshot.requests.map {
+                Pending(
+                    identifier: $0.identifier, kind: $0.kind, earliestBeginDate: $0.earliestBegin,
+                    requiresNetworkConnectivity: $0.requiresNetwork, requiresExternalPower: $0.requiresExternalPower)
+            },
+            checks: try checks(store, places), storms: try storms(store, places),
+            transfers: counts(snapshot.transfers),
+            notifications: notifications(snapshot.notifications, snapshot.trouble))
+    }
+
+    static func schedule(_ store: StormyStore) throws -> Schedule {
+        let schedule = NoonSchedule(store: store)
+        let request = try AppRuntime.shared.ledger().read { try $0.request(NoonSchedule.identifier) }
+        return Schedule(
+            enabled: try schedule.isEnabled && request != nil, at: try schedule.time.description,
+            timeZone: TimeZone.current.identifier, next: request?.occurrence, wakeAt: request?.earliestBegin,
+            spreadSeconds: request?.spread ?? 0)
+    }
+
+    private static func checks(_ store: StormyStore, _ places: [Int64: String]) throws -> [Check] {
+        try store.checks().compactMap { check in
+            guard let name = places[check.place] else { return nil }
+            return Check(
+                place: name, at: check.at, stormy: check.isStormy,
+                reasons: (check.assessment?.reasons ?? []).map(CheckVerb.Reason.init), source: check.source,
+                fetchedAt: check.fetchedAt, trouble: check.trouble)
+        }
+    }
+
+    private static func storms(_ store: StormyStore, _ places: [Int64: String]) throws -> [Storm] {
+        let photos = try store.photos()
+        return try store.storms().filter { !$0.isClosed }.map { storm in
+            Storm(
+                id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
+                told: storm.isTold, photoJob: photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) })
+        }
+    }
+
+    private static func counts(_ transfers: [TransferRecord]) -> [String: Int] {
+        var counts = ["queued": 0, "running": 0, "waiting": 0, "paused": 0, "failed": 0, "completed": 0]
+        for transfer in transfers { counts[transfer.state.rawValue]? += 1 }
+        return counts
+    }
+
+    /// Delivered: shown at some time and not taken back, also when it has left the screen by now.
+    private static func notifications(_ records: [NotificationRecord], _ trouble: String?) -> Notifications {
+        let pending = records.filter { $0.state == .pending || $0.state == .presenting }
+        let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
+        return Notifications(
+            pending: pending.count, delivered: delivered.count, trouble: pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble)
+    }
+}

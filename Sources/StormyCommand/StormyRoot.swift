@@ -1,0 +1,47 @@
+import ArgumentParser
+import Foundation
+
+/// All verbs.
+struct StormyRoot: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "stormy",
+        abstract: "Watches for storms at noon, tells you, and sends your photos of them.",
+        discussion: """
+            Example:
+              stormy place add Sydney -33.87,151.21
+              stormy schedule
+            """,
+        version: StormyTool.version,
+        subcommands: [
+            PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyVerb.self,
+            HistoryVerb.self, UploadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self, SimulateVerb.self,
+            DemoVerb.self,
+        ])
+
+    /// Parses, runs, and leaves with the contract's exit code.
+    static func runAndExit(_ arguments: [String]) async -> Never {
+        do {
+            var command = try parseAsRoot(arguments)
+            do {
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
+            } catch let code as ExitCode {
+                Foundation.exit(code.rawValue)
+            } catch where isHelp(error) {
+                exit(withError: error)
+            } catch {
+                let failure = CommandFailure(error)
+                Output.note("stormy: \(failure.message)")
+                Foundation.exit(failure.status.rawValue)
+            }
+            Foundation.exit(0)
+        } catch {
+            exit(withError: error)
+        }
+    }
+
+    private static func isHelp(_ error: any Error) -> Bool { error is CleanExit || error is ValidationError }
+}

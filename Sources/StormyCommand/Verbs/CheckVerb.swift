@@ -1,0 +1,110 @@
+import ArgumentParser
+import Foundation
+import Stormy
+import StormyWeather
+
+struct CheckVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Checks now: stormy or calm, and why.",
+        discussion: "Example:\n  stormy check Sydney --exit-code || echo storm")
+
+    @Argument(help: "One place; all of them without it.") var name: String?
+    @Flag(help: "Refresh, and fail when that is not possible.") var fresh = false
+    @Flag(help: "Use the stored forecast only.") var offline = false
+    @Flag(help: "Raise a desktop notification for a storm not told yet.") var notify = false
+    @Flag(help: "Exit with 10 when stormy.") var exitCode = false
+    @Flag(help: "Print JSON.") var json = false
+
+    func validate() throws {
+        if fresh && offline { throw ValidationError("--fresh and --offline exclude each other") }
+    }
+
+    struct Reason: Encodable {
+        let kind: String
+        let detail: String
+        let from: Date
+        let until: Date
+
+        init(_ reason: StormReason) {
+            kind = reason.kind.rawValue
+            detail = reason.detail
+            from = reason.from
+            until = reason.until
+        }
+    }
+
+    private struct Row: Encodable {
+        let place: String
+        let stormy: Bool?
+        let reasons: [Reason]
+        let source: String
+        let fetchedAt: Date?
+        let ageSeconds: Int?
+        let stale: Bool
+        let trouble: String?
+
+        enum CodingKeys: String, CodingKey { case place, stormy, reasons, source, fetchedAt, ageSeconds, stale, trouble }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(place, forKey: .place)
+            try container.encode(stormy, forKey: .stormy)
+            try container.encode(reasons, forKey: .reasons)
+            try container.encode(source, forKey: .source)
+            try container.encode(fetchedAt, forKey: .fetchedAt)
+            try container.encode(ageSeconds, forKey: .ageSeconds)
+            try container.encode(stale, forKey: .stale)
+            try container.encodeIfPresent(trouble, forKey: .trouble)
+        }
+    }
+
+    func run() async throws {
+        try StormyTool.configure()
+        let store = try StormyStore.open()
+        let places = try name.map { [try store.place(named: $0)] } ?? store.places()
+        guard !places.isEmpty else {
+            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
+        }
+        let check = WeatherCheck(store: store)
+        let mode: WeatherCheck.Mode = fresh ? .fresh : offline ? .offline : .refreshOrStored
+        var outcomes: [CheckOutcome] = []
+        for place in places { outcomes.append(try await check.run(place, mode)) }
+        if notify { for place in places { StormTeller(store: store).tell(place) } }
+        if json {
+            try Output.json(outcomes.map(Self.row))
+        } else {
+            for outcome in outcomes { Self.printForPeople(outcome) }
+        }
+        if exitCode, outcomes.contains(where: { $0.assessment?.isStormy == true }) { throw ExitCode(10) }
+        if outcomes.allSatisfy({ $0.fetchedAt == nil }) {
+            throw ExitCode(offline ? ExitStatus.notFound.rawValue : ExitStatus.unavailable.rawValue)
+        }
+    }
+
+    private static func row(_ outcome: CheckOutcome) -> Row {
+        Row(
+            place: outcome.place.name, stormy: outcome.assessment?.isStormy,
+            reasons: (outcome.assessment?.reasons ?? []).map(Reason.init), source: outcome.source,
+            fetchedAt: outcome.fetchedAt, ageSeconds: outcome.fetchedAt.map { Int(Date().timeIntervalSince($0)) },
+            stale: outcome.isStale, trouble: outcome.trouble)
+    }
+
+    static func printForPeople(_ outcome: CheckOutcome) {
+        let name = outcome.place.name
+        switch outcome.assessment?.verdict {
+        case .stormy?:
+            Output.line(Output.loud("\(name): stormy."))
+            Output.line("  " + StormText.body(outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: .current))
+        case .calm?:
+            Output.line("\(name): calm.")
+        case .unknown(let why)?:
+            Output.line("\(name): unknown: \(why).")
+        case nil:
+            Output.line("\(name): unknown.")
+        }
+        if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
+        if let fetchedAt = outcome.fetchedAt {
+            Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt)).")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import ArgumentParser
+import Foundation
+import Stormy
+import StormyWeather
+
+struct PlaceVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "place", abstract: "Places to watch.",
+        discussion: "Example:\n  stormy place add Sydney -33.87,151.21",
+        subcommands: [Add.self, List.self, Remove.self])
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Adds a place; without coordinates its name is looked up.",
+            discussion: "Example:\n  stormy place add Sydney -33.87,151.21")
+
+        @Argument(help: "What you call it.") var name: String
+        @Argument(parsing: .captureForPassthrough, help: "LAT,LON in degrees.") var rest: [String] = []
+
+        func run() async throws {
+            // The coordinates may begin with a minus sign, so everything after the name is taken as it stands.
+            var words = rest.filter { $0 != "--" }
+            let syncs = !words.contains("--no-sync")
+            words.removeAll { $0 == "--no-sync" }
+            if words.contains("--help") || words.contains("-h") { throw CleanExit.helpRequest(Self.self) }
+            guard words.count <= 1, !(words.first?.hasPrefix("--") ?? false) else {
+                throw CommandFailure(.usage, "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync]")
+            }
+            try StormyTool.configure()
+            let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines)
+            guard (1...100).contains(trimmed.count), !trimmed.unicodeScalars.contains(where: { $0.value < 32 }) else {
+                throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line")
+            }
+            let store = try StormyStore.open()
+            let coordinates = try await coordinates(words.first, name: trimmed)
+            let place = try store.addPlace(trimmed, coordinates)
+            Output.line("Added \(place.name) at \(coordinates.text).")
+            if syncs { await sync(place, store) }
+        }
+
+        private func coordinates(_ text: String?, name: String) async throws -> Coordinates {
+            if let text { return try Coordinates(parsing: text) }
+            let matches = try await PlaceSearch().matches(name)
+            guard let best = matches.first else {
+                throw CommandFailure(.notFound, "no place named \"\(name)\" was found; give its coordinates: stormy place add \"\(name)\" LAT,LON")
+            }
+            Output.line("Found \(best.label) (\(best.coordinates.text)).")
+            for other in matches.dropFirst().prefix(2) { Output.line("  not meant? also \(other.label) (\(other.coordinates.text))") }
+            return best.coordinates
+        }
+
+        private func sync(_ place: Place, _ store: StormyStore) async {
+            do {
+                let outcome = try await WeatherCheck(store: store).run(place, .fresh)
+                CheckVerb.printForPeople(outcome)
+            } catch {
+                Output.note("The first forecast could not be fetched: \(CommandFailure(error).message). The next check tries again.")
+            }
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows the places.", discussion: "Example:\n  stormy place list --json")
+
+        @Flag(help: "Print JSON.") var json = false
+
+        private struct Row: Encodable {
+            let name: String
+            let latitude: Double
+            let longitude: Double
+            let timeZone: String?
+        }
+
+        func run() async throws {
+            try StormyTool.configure()
+            let places = try StormyStore.open().places()
+            if json {
+                return try Output.json(places.map { Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: $0.timeZone) })
+            }
+            if places.isEmpty { Output.line("No place yet. Add one: stormy place add Sydney -33.87,151.21") }
+            for place in places { Output.line("\(place.name)  \(place.coordinates?.text ?? "?")") }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Forgets a place, its forecast and its storms.", discussion: "Example:\n  stormy place remove Sydney")
+
+        @Argument(help: "Its name.") var name: String
+
+        func run() async throws {
+            try StormyTool.configure()
+            try StormyStore.open().removePlace(name)
+            Output.line("Removed \(name).")
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+import Stormy
+
+struct ScheduleVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schedule", abstract: "Turns the daily check on, at noon unless said otherwise.",
+        discussion: "Example:\n  stormy schedule --at 12:00")
+
+    @Option(help: "Time of day, HH:MM or HH:MM:SS.") var at: String?
+    @Flag(help: "At that second, without the small offset that is kind to public services.") var exact = false
+    @Flag(help: "Print JSON.") var json = false
+
+    func run() async throws {
+        try StormyTool.configure()
+        var time: WallClockTime?
+        if let at {
+            guard let parsed = WallClockTime(parsing: at) else {
+                throw CommandFailure(.badData, "\"\(at)\" is not a time of day: use HH:MM or HH:MM:SS, such as 12:00")
+            }
+            time = parsed
+        }
+        let store = try StormyStore.open()
+        let schedule = NoonSchedule(store: store)
+        try schedule.turnOn(at: time, exact: exact)
+        let trouble = installAutostart()
+        let summary = try StatusReport.schedule(store)
+        if json { return try Output.json(summary) }
+        if let next = summary.next { Output.line("The next check is at \(Output.moment(next)).") }
+        if let wake = summary.wakeAt, let next = summary.next, wake.timeIntervalSince(next) >= 1 {
+            Output.line("This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not everybody asks at once (--exact turns that off).")
+        }
+        if let trouble { Output.note(trouble) }
+        if try store.places().isEmpty { Output.note("No place yet: stormy place add NAME [LAT,LON]") }
+    }
+
+    /// Returns what kept the agent from being started at the next login, if anything.
+    private func installAutostart() -> String? {
+        let environment = ProcessInfo.processInfo.environment
+        switch AgentStarter.findAgent(environment: environment) {
+        case .failure: return "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand."
+        case .success(let agent):
+            do {
+                _ = try AutostartEntry(directories: AppRuntime.shared.directories)
+                    .install(agent: agent, displayName: AppManifest.current.displayName)
+                return nil
+            } catch {
+                return "The agent could not be set to start at the next login: \(error)"
+            }
+        }
+    }
+}
+
+struct UnscheduleVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unschedule", abstract: "Turns the daily check off.", discussion: "Example:\n  stormy unschedule")
+
+    func run() async throws {
+        try StormyTool.configure()
+        try NoonSchedule(store: try StormyStore.open()).turnOff()
+        AutostartEntry(directories: AppRuntime.shared.directories).remove()
+        Output.line("The daily check is off. `stormy schedule` turns it on again.")
+    }
+}

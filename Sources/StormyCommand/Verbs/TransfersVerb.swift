@@ -1,0 +1,105 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import Stormy
+
+struct TransfersVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "transfers", abstract: "Every download, upload and waiting photo job.",
+        discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
+
+    enum Action: String, ExpressibleByArgument, CaseIterable {
+        case cancel
+        case pause
+        case resume
+        case retry
+    }
+
+    @Argument(help: "cancel, pause, resume or retry.") var action: Action?
+    @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
+    @Flag(help: "Print JSON.") var json = false
+
+    func validate() throws {
+        if action != nil, ids.isEmpty { throw ValidationError("say which: ids, or \"all\"") }
+    }
+
+    func run() async throws {
+        try StormyTool.configure()
+        let store = try StormyStore.open()
+        if let action { try apply(action, store) }
+        AgentVerb.startIfWorkIsLeft()
+        let reports = try TransferReport.all(store)
+        if json { return try Output.json(reports) }
+        guard action == nil else { return }
+        if reports.isEmpty { Output.line("No transfers.") }
+        for report in reports { Output.line(Self.line(report)) }
+    }
+
+    private static func line(_ report: TransferReport) -> String {
+        let name = report.file.map { URL(fileURLWithPath: $0).lastPathComponent } ?? report.url ?? ""
+        var parts = [report.id, report.kind, report.state, name]
+        if let total = report.bytesTotal, total > 0 {
+            parts.append("\(Output.bytes(report.bytesDone)) of \(Output.bytes(total)) (\(report.bytesDone * 100 / total) %)")
+        }
+        if let next = report.nextAttemptAt { parts.append("next attempt \(Output.relative(next))") }
+        if let error = report.error { parts.append(error.message) }
+        if let note = report.note { parts.append(note) }
+        return parts.joined(separator: "  ")
+    }
+
+    private func apply(_ action: Action, _ store: StormyStore) throws {
+        var unknown = Set(ids.filter { $0 != "all" })
+        if action == .cancel {
+            for photo in try store.photos() {
+                let id = TransferReport.identifier(of: photo)
+                guard ids.contains("all") || ids.contains(id), let number = photo.id else { continue }
+                if try store.cancelPhoto(number) { unknown.remove(id) }
+            }
+        }
+        let changed = try AppRuntime.shared.ledger().write { transaction -> (Int, Set<String>) in
+            var count = 0
+            var unknown = unknown
+            for var transfer in try transaction.transfers() {
+                guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
+                unknown.remove(String(transfer.id!))
+                guard Self.change(&transfer, action) else { continue }
+                try transaction.update(transfer)
+                if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+                count += 1
+            }
+            return (count, unknown)
+        }
+        if let first = changed.1.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
+        if !json { Output.note("\(action.rawValue): \(changed.0) transfer\(changed.0 == 1 ? "" : "s")") }
+    }
+
+    /// `false`: the action means nothing in this state.
+    private static func change(_ transfer: inout TransferRecord, _ action: Action) -> Bool {
+        let now = Date()
+        switch (action, transfer.state) {
+        case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):
+            transfer.state = .cancelled
+            transfer.finishedAt = now
+            transfer.errorCode = URLError.Code.cancelled.rawValue
+            transfer.errorMessage = "Cancelled by hand."
+        case (.pause, .queued), (.pause, .running), (.pause, .waiting):
+            transfer.state = .paused
+        case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
+            transfer.state = .queued
+            transfer.nextAttemptAt = nil
+            transfer.lastProgressAt = now
+        case (.retry, .failed) where transfer.kind == .download || transfer.bodyFile != nil:
+            transfer.state = .queued
+            transfer.finishedAt = nil
+            transfer.nextAttemptAt = nil
+            transfer.errorCode = nil
+            transfer.errorMessage = nil
+            transfer.lastProgressAt = now
+            transfer.fruitlessAttempts = 0
+        default:
+            return false
+        }
+        return true
+    }
+}
