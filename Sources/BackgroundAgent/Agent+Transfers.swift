@@ -185,7 +185,9 @@ extension Agent {
     }
 
     /// Ends a transfer outside a pass.
-    private func endNow(_ transfer: TransferRecord, as state: TransferRecord.State = .completed, _ change: (inout TransferRecord) -> Void) throws(LedgerError) {
+    private func endNow(
+        _ transfer: TransferRecord, as state: TransferRecord.State = .completed, _ change: (inout TransferRecord) -> Void
+    ) throws(LedgerError) {
         var row = transfer
         change(&row)
         var effects: [AgentEffect] = []

@@ -59,7 +59,8 @@ final class Agent {
             let heard = events
             events = []
             let (effects, next) = try ledger.write { transaction in
-                var pass = Pass(transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
+                var pass = Pass(
+                    transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
                 try decide(heard, &pass)
                 return (pass.effects, pass.wake)
             }

@@ -77,7 +77,8 @@ extension LedgerTransaction {
     /// Newest last.
     public func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchAll(
-            database, sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?", arguments: [limit]).reversed()
+            database, sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?", arguments: [limit]
+        ).reversed()
     }
 
     /// Ended launches of one identifier, newest first.

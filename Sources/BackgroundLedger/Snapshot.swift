@@ -34,7 +34,8 @@ public struct Snapshot: Sendable, Equatable {
     }
 
     /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
-    public static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure) -> Snapshot {
+    public static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure) -> Snapshot
+    {
         let path = source.path
         // Non-blocking: opening a named pipe must not hang.
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
@@ -107,7 +108,8 @@ public enum FileDigest {
         return try sha256(ofOpenFile: descriptor, path: url.path)
     }
 
-    static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
+    static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64)
+    {
         var hash = RunningDigest()
         var buffer = [UInt8](repeating: 0, count: 1 << 18)
         var offset: off_t = 0

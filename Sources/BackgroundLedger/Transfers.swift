@@ -203,9 +203,12 @@ extension LedgerTransaction {
 
     /// Names in the spool that some row knows.
     public func spoolFiles() throws -> Set<String> {
-        try Set(String.fetchAll(
-            database,
-            sql: "SELECT file FROM transfer WHERE file IS NOT NULL UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL"))
+        try Set(
+            String.fetchAll(
+                database,
+                sql:
+                    "SELECT file FROM transfer WHERE file IS NOT NULL UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL"
+            ))
     }
 
     /// Drops the oldest ended transfers beyond the limit; returns their files, to be removed after the commit.

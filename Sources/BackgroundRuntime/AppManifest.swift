@@ -36,7 +36,9 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// Reads a property list, XML or binary.
-    public init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent) throws {
+    public init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent)
+        throws
+    {
         guard let plist = try? PropertyListSerialization.propertyList(from: propertyList, format: nil) as? [String: Any]
         else { throw Failure.notAPropertyList(place) }
         let identifier = plist["CFBundleIdentifier"] as? String ?? executableName

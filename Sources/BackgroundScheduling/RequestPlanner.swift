@@ -86,22 +86,26 @@ public enum RequestPlanner {
     ) -> [ConditionVerdict] {
         var verdicts: [ConditionVerdict] = []
         if let earliest = request.earliestBegin {
-            verdicts.append(timeVerdict(.earliestBeginDate, until: earliest, now: now, met: "the time has come", unmet: "not yet due"))
+            verdicts.append(
+                timeVerdict(.earliestBeginDate, until: earliest, now: now, met: "the time has come", unmet: "not yet due"))
         }
         if request.requiresNetwork {
             let met = conditions.isNetworkAvailable
-            verdicts.append(.init(
-                name: .networkConnectivity, met: met, detail: met ? "a network is up" : "no network is up", metAt: nil))
+            verdicts.append(
+                .init(
+                    name: .networkConnectivity, met: met, detail: met ? "a network is up" : "no network is up", metAt: nil))
         }
         if request.requiresExternalPower {
             let met = conditions.isOnExternalPower
-            verdicts.append(.init(
-                name: .externalPower, met: met, detail: met ? "on external power" : "running on battery", metAt: nil))
+            verdicts.append(
+                .init(
+                    name: .externalPower, met: met, detail: met ? "on external power" : "running on battery", metAt: nil))
         }
         if let backoff = request.backoffUntil {
-            verdicts.append(timeVerdict(
-                .backoff, until: backoff, now: now, met: "the delay after the last attempt has passed",
-                unmet: "delayed because the last launch did not finish"))
+            verdicts.append(
+                timeVerdict(
+                    .backoff, until: backoff, now: now, met: "the delay after the last attempt has passed",
+                    unmet: "delayed because the last launch did not finish"))
         }
         if request.hasLiveLaunch {
             verdicts.append(.init(name: .notRunning, met: false, detail: "running now", metAt: nil))

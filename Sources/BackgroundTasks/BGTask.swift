@@ -115,7 +115,10 @@ final class TaskHandlers: Sendable {
     /// All scene actions that match run; a registered handler is for tasks. `false`: nobody handled it, or it failed.
     private func run(_ launch: LaunchRecord) async -> Bool {
         let (registered, actions) = state.withLock { state in
-            (state.registered[launch.identifier], state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) })
+            (
+                state.registered[launch.identifier],
+                state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
+            )
         }
         var handled = false
         var success = true

@@ -103,7 +103,8 @@ public final class BGTaskScheduler: Sendable {
             let limit = record.kind == .appRefresh ? 1 : 10
             let others = try transaction.pendingCount(of: record.kind, besides: record.identifier)
             guard others < limit else {
-                return Error(.tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+                return Error(
+                    .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
             }
             // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
             let served = try LaunchContext.current.flatMap { try transaction.launch($0.id) }

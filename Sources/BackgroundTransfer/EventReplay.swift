@@ -61,11 +61,12 @@ final class EventReplay: Sendable {
 
     private func deliver(to session: URLSession) {
         guard !state.withLock({ $0.isStopped }) else { return }
-        let events = (try? AppRuntime.shared.ledger().readAfterRing { transaction in
-            try transaction.undeliveredEvents(session: self.sessionIdentifier).compactMap { event in
-                try transaction.transfer(event.transfer).map { (event, $0) }
-            }
-        }) ?? []
+        let events =
+            (try? AppRuntime.shared.ledger().readAfterRing { transaction in
+                try transaction.undeliveredEvents(session: self.sessionIdentifier).compactMap { event in
+                    try transaction.transfer(event.transfer).map { (event, $0) }
+                }
+            }) ?? []
         for (event, transfer) in events {
             guard state.withLock({ $0.delivered.insert(event.id!).inserted }) else { continue }
             deliver(transfer, to: session)

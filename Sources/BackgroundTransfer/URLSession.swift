@@ -114,9 +114,11 @@ public final class URLSession: Sendable {
         let headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
         let method = request.httpMethod ?? "GET"
         if configuration.identifier != nil, request.httpBody != nil || request.httpBodyStream != nil {
-            throw URLError(.unsupportedURL, userInfo: [
-                NSLocalizedDescriptionKey: "a background session sends bodies from files only: use uploadTask(with:fromFile:)"
-            ])
+            throw URLError(
+                .unsupportedURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey: "a background session sends bodies from files only: use uploadTask(with:fromFile:)"
+                ])
         }
         return Order(method: method, url: url.absoluteString, headers: headers, body: request.httpBody)
     }

@@ -92,9 +92,11 @@ open class URLSessionTask: @unchecked Sendable {  // because the mutex guards wh
 
     func sessionIdentifier() throws -> String {
         guard let identifier = session.configuration.identifier else {
-            throw URLError(.unsupportedURL, userInfo: [
-                NSLocalizedDescriptionKey: "tasks exist for background sessions only, so far"
-            ])
+            throw URLError(
+                .unsupportedURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey: "tasks exist for background sessions only, so far"
+                ])
         }
         return identifier
     }

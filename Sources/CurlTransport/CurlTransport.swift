@@ -75,11 +75,13 @@ private final class Boot {
         var old = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &old)
-        let code = pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
-            return nil
-        }, context)
+        let code = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
+                return nil
+            }, context)
         pthread_sigmask(SIG_SETMASK, &old, nil)
         precondition(code == 0, "no thread for transfers (error \(code))")
         return thread

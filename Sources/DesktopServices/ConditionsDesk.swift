@@ -2,7 +2,7 @@ import BackgroundScheduling
 import CLibnotify
 
 /// Everything of the conditions monitor that lives on the loop's thread.
-final class ConditionsDesk: @unchecked Sendable { // because every member but init is used on the loop's thread only
+final class ConditionsDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let powerSupplies: String
     private let localTime: String
     private let handler: @Sendable (DesktopConditions) -> Void

@@ -69,7 +69,7 @@ public final class DesktopConditionsMonitor: ConditionsSource {
 }
 
 /// The one value that crosses threads.
-private final class LatestConditions: @unchecked Sendable { // because the lock guards the only variable
+private final class LatestConditions: @unchecked Sendable {  // because the lock guards the only variable
     private let lock = NSLock()
     private var stored: DesktopConditions
 

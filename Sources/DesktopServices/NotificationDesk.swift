@@ -2,7 +2,7 @@ import BackgroundNotices
 import CLibnotify
 
 /// Everything of the presenter that lives on the loop's thread.
-final class NotificationDesk: @unchecked Sendable { // because every member but init is used on the loop's thread only
+final class NotificationDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let appName: String
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus()

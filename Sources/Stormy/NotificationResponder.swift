@@ -17,7 +17,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func addPhoto(storm: Int64?) async {
         guard let destination = StormySettings.current.destination else {
-            return await say("No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
+            return await say(
+                "No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
         }
         switch await FileChooser.choosePhoto() {
         case .cancelled: return
@@ -32,7 +33,8 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                     if case .held = result {
                         await say(
                             "Photo held back",
-                            "\(file.lastPathComponent) says where it was taken. In a terminal: stormy upload --keep-location FILE")
+                            "\(file.lastPathComponent) says where it was taken. In a terminal: stormy upload --keep-location FILE"
+                        )
                     }
                 }
             } catch {

@@ -27,6 +27,8 @@ public struct StormTeller: Sendable {
     /// notification), then mark: a death in between tells the same thing again, which changes nothing.
     public func tell(_ place: Place) {
         do {
+            // As it is now: the answer that showed the storm also told the place's time zone.
+            let place = try store.place(named: place.name)
             for storm in try store.untoldStorms(of: place) {
                 try add(storm, place)
                 try store.markTold(storm, now: Date())

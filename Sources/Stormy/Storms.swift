@@ -67,7 +67,8 @@ extension StormyStore {
     private static func close(_ id: Int64, _ database: Database) throws {
         try database.execute(sql: "UPDATE storm SET isClosed = 1 WHERE id = ?", arguments: [id])
         try database.execute(
-            sql: "UPDATE photo SET state = 'cancelled', message = 'the storm is over' WHERE storm = ? AND state = 'awaitingPhoto'",
+            sql:
+                "UPDATE photo SET state = 'cancelled', message = 'the storm is over' WHERE storm = ? AND state = 'awaitingPhoto'",
             arguments: [id])
     }
 

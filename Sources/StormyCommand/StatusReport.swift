@@ -142,6 +142,7 @@ struct StatusReport: Encodable {
         let pending = records.filter { $0.state == .pending || $0.state == .presenting }
         let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
         return Notifications(
-            pending: pending.count, delivered: delivered.count, trouble: pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble)
+            pending: pending.count, delivered: delivered.count,
+            trouble: pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble)
     }
 }

@@ -30,7 +30,7 @@ struct StormyRoot: AsyncParsableCommand {
                 }
             } catch let code as ExitCode {
                 Foundation.exit(code.rawValue)
-            } catch where isHelp(error) {
+            } catch  where isHelp(error) {
                 exit(withError: error)
             } catch {
                 let failure = CommandFailure(error)

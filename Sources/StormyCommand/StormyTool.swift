@@ -47,7 +47,8 @@ public enum StormyTool {
         guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {
             throw CommandFailure(
                 .badConfiguration,
-                "weather.provider = \"\(configuration.weather.provider.rawValue)\" is not supported by this version: use \"open-meteo\"")
+                "weather.provider = \"\(configuration.weather.provider.rawValue)\" is not supported by this version: use \"open-meteo\""
+            )
         }
         settings.weatherBaseURL = configuration.weather.baseURL
         settings.geocodingBaseURL = configuration.weather.geocodingURL
@@ -109,7 +110,8 @@ public enum StormyTool {
         case .multipart, .tus, .resumable, .s3, .nextcloud, .immich:
             throw CommandFailure(
                 .badConfiguration,
-                "\(path): upload.destinations.\(chosen).kind = \"\(destination.kind.rawValue)\" is not supported by this version: use \"webdav\" or \"put\"")
+                "\(path): upload.destinations.\(chosen).kind = \"\(destination.kind.rawValue)\" is not supported by this version: use \"webdav\" or \"put\""
+            )
         }
         return PhotoDestination(name: chosen, kind: kind, url: url, authorization: try authorization(destination, chosen))
     }

@@ -95,7 +95,9 @@ struct TransferReport: Encodable {
 
     /// A password in an address is nobody's business here.
     private static func withoutSecrets(_ url: String) -> String {
-        guard var components = URLComponents(string: url), components.password != nil || components.user != nil else { return url }
+        guard var components = URLComponents(string: url), components.password != nil || components.user != nil else {
+            return url
+        }
         components.user = nil
         components.password = nil
         return components.string ?? url
@@ -104,7 +106,9 @@ struct TransferReport: Encodable {
     /// Photos that are with the agent are its transfers; the others stand for themselves.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
         let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
-        let photos = try store.photos().filter { $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled) }
+        let photos = try store.photos().filter {
+            $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
+        }
         return transfers.map(TransferReport.init) + photos.map(TransferReport.init)
     }
 }

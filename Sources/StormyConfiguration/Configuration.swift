@@ -137,7 +137,7 @@ extension Configuration {
         public init?(parsing text: String) {
             let halves = text.split(separator: "-", omittingEmptySubsequences: false)
             guard halves.count == 2, let from = QuietHours.minute(halves[0]), let until = QuietHours.minute(halves[1]),
-                  from != until
+                from != until
             else { return nil }
             self.init(fromMinute: from, untilMinute: until)
         }
@@ -153,8 +153,8 @@ extension Configuration {
             let trimmed = text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()
             let parts = String(trimmed).split(separator: ":", omittingEmptySubsequences: false)
             guard parts.count == 2, (1...2).contains(parts[0].count), parts[1].count == 2,
-                  parts.joined().allSatisfy({ ("0"..."9").contains($0) }),
-                  let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
+                parts.joined().allSatisfy({ ("0"..."9").contains($0) }),
+                let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
             else { return nil }
             return hour * 60 + minute
         }

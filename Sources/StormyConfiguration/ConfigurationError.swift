@@ -62,7 +62,10 @@ public struct ConfigurationError: Error, Equatable, Sendable, CustomStringConver
 
     /// The path as one word of a shell, so that the advice can be pasted.
     private static func shellWord(_ path: String) -> String {
-        let isPlain = path.unicodeScalars.allSatisfy { $0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+~".unicodeScalars.contains($0) }
-        return isPlain && !path.isEmpty ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        let isPlain = path.unicodeScalars.allSatisfy {
+            $0.properties.isAlphabetic || ("0"..."9").contains($0) || "/._-+~".unicodeScalars.contains($0)
+        }
+        return isPlain && !path.isEmpty
+            ? path : "'" + path.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }
 }

@@ -34,7 +34,9 @@ private struct ConfigurationFile {
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw unreadable(String(cString: strerror(errno))) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw unreadable("it is not a regular file; remove it or write a file there") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw unreadable("it is not a regular file; remove it or write a file there")
+        }
         let data: Data
         do {
             data = try handle.read(upToCount: maximumBytes + 1) ?? Data()
@@ -42,7 +44,9 @@ private struct ConfigurationFile {
             throw unreadable("the disk reports an error")
         }
         guard data.count <= maximumBytes else { throw unreadable("it is larger than 1 MiB; this is not a configuration") }
-        guard let text = String(data: data, encoding: .utf8) else { throw unreadable("it is not UTF-8; save it in that encoding") }
+        guard let text = String(data: data, encoding: .utf8) else {
+            throw unreadable("it is not UTF-8; save it in that encoding")
+        }
         return ConfigurationFile(text: text, othersCanRead: status.st_mode & (S_IRGRP | S_IROTH) != 0)
     }
 }

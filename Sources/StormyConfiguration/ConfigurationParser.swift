@@ -73,7 +73,9 @@ struct ConfigurationParser {
     }
 
     private mutating func weather(_ table: TableReader) throws(ConfigurationError) {
-        if let provider = try table.choice("provider", Configuration.Weather.Provider.self) { configuration.weather.provider = provider }
+        if let provider = try table.choice("provider", Configuration.Weather.Provider.self) {
+            configuration.weather.provider = provider
+        }
         configuration.weather.contact = try table.string("contact") ?? ""
         configuration.weather.baseURL = try address(table, "base_url")
         configuration.weather.geocodingURL = try address(table, "geocoding_url")
@@ -90,7 +92,9 @@ struct ConfigurationParser {
         try table.bool("thunderstorm", into: &configuration.storm.thunderstorm)
         try table.number("gusts_kmh", upTo: 1000, positive: true, into: &configuration.storm.gustsKMH)
         try table.number("rain_mm_per_hour", upTo: 1000, positive: true, into: &configuration.storm.rainMMPerHour)
-        if let severity = try table.choice("alert_severity", Configuration.Storm.AlertSeverity.self) { configuration.storm.alertSeverity = severity }
+        if let severity = try table.choice("alert_severity", Configuration.Storm.AlertSeverity.self) {
+            configuration.storm.alertSeverity = severity
+        }
     }
 
     private mutating func schedule(_ table: TableReader) throws(ConfigurationError) {
@@ -99,8 +103,10 @@ struct ConfigurationParser {
     }
 
     private mutating func background(_ table: TableReader) throws(ConfigurationError) {
-        try table.number("refresh_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.refreshBudgetSeconds)
-        try table.number("processing_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.processingBudgetSeconds)
+        try table.number(
+            "refresh_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.refreshBudgetSeconds)
+        try table.number(
+            "processing_budget_seconds", upTo: 86_400, positive: true, into: &configuration.background.processingBudgetSeconds)
         try table.number("grace_seconds", upTo: 3600, positive: false, into: &configuration.background.graceSeconds)
     }
 
@@ -108,7 +114,8 @@ struct ConfigurationParser {
         try table.bool("enabled", into: &configuration.notifications.enabled)
         guard let text = try table.string("quiet_hours") else { return }
         guard let quiet = Configuration.QuietHours(parsing: text) else {
-            throw table.invalid("quiet_hours", "\"\(text)\"", "write two different times of day, as in \"22:00-07:00\", or \"\" for none")
+            throw table.invalid(
+                "quiet_hours", "\"\(text)\"", "write two different times of day, as in \"22:00-07:00\", or \"\" for none")
         }
         configuration.notifications.quietHours = quiet
     }
@@ -159,7 +166,8 @@ struct ConfigurationParser {
         return text
     }
 
-    private mutating func secret(_ table: TableReader, _ key: String, orFile file: String?) throws(ConfigurationError) -> String? {
+    private mutating func secret(_ table: TableReader, _ key: String, orFile file: String?) throws(ConfigurationError) -> String?
+    {
         guard let text = try table.string(key) else { return nil }
         if let file, try table.string(file) != nil {
             throw table.invalid(key, "given beside \(file)", "keep one of the two")

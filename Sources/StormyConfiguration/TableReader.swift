@@ -15,7 +15,9 @@ struct TableReader {
 
     /// Refuses keys outside `known`, the first in the file first. `elsewhere` are full names of keys in other tables,
     /// for the hint when a key merely stands under the wrong header.
-    init(_ table: TOMLTable, path: [String], known: [String]?, elsewhere: [String] = [], source: Source) throws(ConfigurationError) {
+    init(_ table: TOMLTable, path: [String], known: [String]?, elsewhere: [String] = [], source: Source)
+        throws(ConfigurationError)
+    {
         self.table = table
         self.path = path
         self.source = source
@@ -53,7 +55,8 @@ struct TableReader {
         guard let value = table[key] else { return nil }
         guard let integer = value.int else { throw wrongType(key, value, "a whole number") }
         guard range.contains(integer) else {
-            let bounds = range.upperBound == .max ? "\(range.lowerBound) or more" : "from \(range.lowerBound) to \(range.upperBound)"
+            let bounds =
+                range.upperBound == .max ? "\(range.lowerBound) or more" : "from \(range.lowerBound) to \(range.upperBound)"
             throw invalid(key, "\(integer)", "write a whole number \(bounds)")
         }
         return integer
@@ -89,7 +92,9 @@ struct TableReader {
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let near = NearestName.find(text, among: names).flatMap { $0.isLikely ? "did you mean \"\($0.name)\"? " : nil } ?? ""
-        let shown = "\"" + String(text.unicodeScalars.prefix(60).map { $0.properties.generalCategory == .control ? " " : Character($0) }) + "\""
+        let shown =
+            "\"" + String(text.unicodeScalars.prefix(60).map { $0.properties.generalCategory == .control ? " " : Character($0) })
+            + "\""
         throw invalid(key, shown, near + "write one of " + names.joined(separator: ", "))
     }
 
@@ -98,7 +103,7 @@ struct TableReader {
     func url(_ key: String) throws(ConfigurationError) -> String? {
         guard let text = try string(key) else { return nil }
         guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
-              ["http", "https"].contains(scheme), let host = parts.host, !host.isEmpty
+            ["http", "https"].contains(scheme), let host = parts.host, !host.isEmpty
         else { throw invalid(key, "this address", "write http:// or https:// and a host") }
         return text
     }
@@ -109,7 +114,8 @@ struct TableReader {
 
     func missing(_ key: String, _ advice: String) -> ConfigurationError {
         let position = source.positions[path]
-        return ConfigurationError(.missingKey(name(key), advice: advice), path: source.file, line: position?.line, column: position?.column)
+        return ConfigurationError(
+            .missingKey(name(key), advice: advice), path: source.file, line: position?.line, column: position?.column)
     }
 
     func exposed(_ key: String) -> ConfigurationError {
@@ -117,17 +123,18 @@ struct TableReader {
     }
 
     private func wrongType(_ key: String, _ value: any TOMLValueConvertible, _ expected: String) -> ConfigurationError {
-        let found = switch value.type {
-        case .table: "a table"
-        case .array: "a list"
-        case .string: "a text"
-        case .int: "a whole number"
-        case .double: "a number with a fraction"
-        case .bool: "true or false"
-        case .date: "a date"
-        case .time: "a time"
-        case .dateTime: "a date with time"
-        }
+        let found =
+            switch value.type {
+            case .table: "a table"
+            case .array: "a list"
+            case .string: "a text"
+            case .int: "a whole number"
+            case .double: "a number with a fraction"
+            case .bool: "true or false"
+            case .date: "a date"
+            case .time: "a time"
+            case .dateTime: "a date with time"
+            }
         return error(.wrongType(key: name(key), expected: expected, found: found), at: key)
     }
 
@@ -139,8 +146,12 @@ struct TableReader {
     /// The full name, parts quoted where TOML needs it; control characters never reach a terminal.
     private func name(_ key: String) -> String {
         (path + [key]).map { part in
-            let plain = part.unicodeScalars.allSatisfy { $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "_" || $0 == "-") }
-            return plain && !part.isEmpty ? part : "'" + String(part.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) }) + "'"
+            let plain = part.unicodeScalars.allSatisfy {
+                $0.isASCII && ($0.properties.isAlphabetic || ("0"..."9").contains($0) || $0 == "_" || $0 == "-")
+            }
+            return plain && !part.isEmpty
+                ? part
+                : "'" + String(part.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : Character($0) }) + "'"
         }.joined(separator: ".")
     }
 }

@@ -53,8 +53,8 @@ public struct Coordinates: Sendable, Hashable, Codable {
     public init(parsing text: String) throws(CoordinateError) {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 2,
-              let latitude = Coordinates.degrees(parts[0]),
-              let longitude = Coordinates.degrees(parts[1])
+            let latitude = Coordinates.degrees(parts[0]),
+            let longitude = Coordinates.degrees(parts[1])
         else { throw .malformed(text) }
         try self.init(latitude: latitude, longitude: longitude)
     }
@@ -86,9 +86,12 @@ public struct Coordinates: Sendable, Hashable, Codable {
     private static func degrees(_ part: Substring) -> Double? {
         let text = part.trimmingCharacters(in: .whitespaces).replacingOccurrences(of: "\u{2212}", with: "-")
         // Double() also reads "nan", "inf", "0x1p3" and "1e2"; none of them is how a person writes a place.
-        guard text.contains(where: \.isNumber), text.utf8.allSatisfy({ byte in
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
-        }) else { return nil }
+        guard text.contains(where: \.isNumber),
+            text.utf8.allSatisfy({ byte in
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+            })
+        else { return nil }
         return Double(text)
     }
 }
@@ -97,10 +100,11 @@ extension StringProtocol {
     /// The text on one line without control characters (a service's answer must not drive a person's terminal),
     /// cut after `limit` characters.
     func singleLine(limit: Int) -> String {
-        let printable = String(unicodeScalars.prefix(limit * 8).map { scalar in
-            scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
-                || scalar.properties.isWhitespace ? " " : Character(scalar)
-        })
+        let printable = String(
+            unicodeScalars.prefix(limit * 8).map { scalar in
+                scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
+                    || scalar.properties.isWhitespace ? " " : Character(scalar)
+            })
         let words = printable.split(separator: " ").joined(separator: " ")
         return words.count > limit ? words.prefix(limit) + "…" : words
     }

@@ -65,9 +65,9 @@ public enum OpenMeteo {
     private static func endpoint(_ origin: String, path: String, replacement: String?) throws(OpenMeteoRequestError) -> String {
         guard let replacement, !replacement.isEmpty else { return origin + path }
         guard let parts = URLComponents(string: replacement),
-              let scheme = parts.scheme?.lowercased(), ["http", "https"].contains(scheme),
-              let host = parts.host, !host.isEmpty,
-              parts.query == nil, parts.fragment == nil
+            let scheme = parts.scheme?.lowercased(), ["http", "https"].contains(scheme),
+            let host = parts.host, !host.isEmpty,
+            parts.query == nil, parts.fragment == nil
         else { throw .invalidBaseURL(replacement) }
         var base = replacement
         while base.hasSuffix("/") { base.removeLast() }

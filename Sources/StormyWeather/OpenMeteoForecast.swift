@@ -141,10 +141,10 @@ private enum HourMark {
         let day = halves[0].split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
         let clock = halves[1].split(separator: ":", omittingEmptySubsequences: false).map { number($0) }
         guard day.count == 3, (2...3).contains(clock.count),
-              let year = day[0], let month = day[1], let date = day[2], let hour = clock[0], let minute = clock[1],
-              let second = clock.count == 3 ? clock[2] : 0,
-              (1970...2200).contains(year), (1...12).contains(month), (1...31).contains(date),
-              (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
+            let year = day[0], let month = day[1], let date = day[2], let hour = clock[0], let minute = clock[1],
+            let second = clock.count == 3 ? clock[2] : 0,
+            (1970...2200).contains(year), (1...12).contains(month), (1...31).contains(date),
+            (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
         else { return nil }
         return Double(days(year, month, date) * 86_400 + hour * 3600 + minute * 60 + second)
     }

@@ -35,8 +35,8 @@ extension OpenMeteo {
         guard answer.isObject else { throw .noData }
         return (answer["results"]?.elements ?? []).compactMap { match in
             guard let name = match["name"]?.text,
-                  let latitude = match["latitude"]?.finite, let longitude = match["longitude"]?.finite,
-                  let coordinates = try? Coordinates(latitude: latitude, longitude: longitude)
+                let latitude = match["latitude"]?.finite, let longitude = match["longitude"]?.finite,
+                let coordinates = try? Coordinates(latitude: latitude, longitude: longitude)
             else { return nil }
             return GeocodingMatch(
                 name: name.singleLine(limit: 120), coordinates: coordinates,

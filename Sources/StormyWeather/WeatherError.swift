@@ -24,7 +24,8 @@ public enum WeatherError: Error, Equatable, Sendable {
                 ? "the weather service answered with status \(status)"
                 : "the weather service answered with status \(status): \(reason)"
         case .rateLimited(let reason):
-            reason.isEmpty ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
+            reason.isEmpty
+                ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
         case .tooLarge(let bytes):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(OpenMeteo.maximumAnswerBytes))"
         case .noData: "the answer of the weather service has no usable hour"

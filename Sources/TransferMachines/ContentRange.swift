@@ -33,9 +33,10 @@ enum ContentRange: Equatable {
 extension ResponseHead {
     /// `Content-Length`, if it is one number (doubled equal values are legal, RFC 9110 §8.6).
     var contentLength: Int64? {
-        let values = Set(headers.filter { $0.name.lowercased() == "content-length" }.map {
-            $0.value.filter { $0 != " " && $0 != "\t" }
-        })
+        let values = Set(
+            headers.filter { $0.name.lowercased() == "content-length" }.map {
+                $0.value.filter { $0 != " " && $0 != "\t" }
+            })
         guard values.count == 1, let text = values.first, text.utf8.allSatisfy({ (48...57).contains($0) }) else {
             return nil
         }

@@ -88,7 +88,8 @@ public final class UNUserNotificationCenter: Sendable {
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws { try addNow(request) }
 
-    public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil) {
+    public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil)
+    {
         do {
             try addNow(request)
             completion?(nil)

@@ -30,13 +30,14 @@ struct AgentVerb: AsyncParsableCommand {
     /// Reading verbs too start an agent that is missing while work is left.
     static func startIfWorkIsLeft() {
         let runtime = AppRuntime.shared
-        let hasWork = (try? runtime.ledger().read { transaction in
-            try !transaction.requests().isEmpty
-                || transaction.unfinishedTransfers().contains { $0.state != .paused }
-                || !transaction.undeliveredEvents().isEmpty || !transaction.undeliveredResponses().isEmpty
-                || transaction.notifications().contains { $0.state == .pending || $0.state == .presenting }
-                || !transaction.liveLaunches().isEmpty
-        }) ?? false
+        let hasWork =
+            (try? runtime.ledger().read { transaction in
+                try !transaction.requests().isEmpty
+                    || transaction.unfinishedTransfers().contains { $0.state != .paused }
+                    || !transaction.undeliveredEvents().isEmpty || !transaction.undeliveredResponses().isEmpty
+                    || transaction.notifications().contains { $0.state == .pending || $0.state == .presenting }
+                    || !transaction.liveLaunches().isEmpty
+            }) ?? false
         if hasWork { AgentStarter(directories: runtime.directories).startIfNeeded() }
     }
 }
@@ -76,7 +77,9 @@ struct QuitVerb: AsyncParsableCommand {
         }
         AutostartEntry(directories: runtime.directories).remove()
         if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
-        if transfers > 0 { Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.") }
+        if transfers > 0 {
+            Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
+        }
         if notices > 0 { Output.line("Withdrew \(notices) notification\(notices == 1 ? "" : "s").") }
         guard question != nil else { return Output.line("No agent was running.") }
         try await waitForEnd()
@@ -89,7 +92,9 @@ struct QuitVerb: AsyncParsableCommand {
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
         let deadline = Date().addingTimeInterval(settings.grace + 10)
         while starter.isRunning {
-            guard Date() < deadline else { throw CommandFailure(.tryAgain, "the agent has not stopped yet: a launch is still ending") }
+            guard Date() < deadline else {
+                throw CommandFailure(.tryAgain, "the agent has not stopped yet: a launch is still ending")
+            }
             try await Task.sleep(for: .milliseconds(20))
         }
     }

@@ -3,7 +3,37 @@ import Foundation
 
 struct DemoVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "demo", abstract: "Shows the whole main job in under 30 s.", discussion: "Example:\n  stormy demo")
+        commandName: "demo", abstract: "Shows the whole main job in under 30 s, in a throw-away home.",
+        discussion: "Example:\n  stormy demo")
 
-    func run() async throws {}
+    private static let lookingTime = 4
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep the server's log and what it received in this folder.", valueName: "folder"),
+        completion: .directory) var evidence: String?
+
+    func run() async throws {
+        let folder = evidence.map { URL(fileURLWithPath: $0) }
+        let begin = Date()
+        let servers = try await DemoServers.start(evidence: folder)
+        let home = try DemoHome(servers: servers)
+        var story = DemoStory(home: home, servers: servers, evidence: folder)
+        do {
+            try await story.tell()
+        } catch {
+            story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
+        }
+        if story.isOnDesktop {
+            Output.line("   Look at it; it is withdrawn in \(Self.lookingTime) s.")
+            try? await Task.sleep(for: .seconds(Self.lookingTime))
+        }
+        Output.line(Output.bold("6. Nothing stays"))
+        story.claims.add("the agent is gone, and the throw-away home", home.leave())
+        await servers.stop()
+        let held = story.claims.lines.filter(\.held).count
+        Output.line()
+        Output.line("\(held) of \(story.claims.lines.count) held, in \(Int(Date().timeIntervalSince(begin).rounded())) s.")
+        if !story.claims.allHeld { throw ExitCode(1) }
+    }
 }

@@ -24,7 +24,8 @@ struct PlaceVerb: AsyncParsableCommand {
             words.removeAll { $0 == "--no-sync" }
             if words.contains("--help") || words.contains("-h") { throw CleanExit.helpRequest(Self.self) }
             guard words.count <= 1, !(words.first?.hasPrefix("--") ?? false) else {
-                throw CommandFailure(.usage, "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync]")
+                throw CommandFailure(
+                    .usage, "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync]")
             }
             try StormyTool.configure()
             let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines)
@@ -42,10 +43,13 @@ struct PlaceVerb: AsyncParsableCommand {
             if let text { return try Coordinates(parsing: text) }
             let matches = try await PlaceSearch().matches(name)
             guard let best = matches.first else {
-                throw CommandFailure(.notFound, "no place named \"\(name)\" was found; give its coordinates: stormy place add \"\(name)\" LAT,LON")
+                throw CommandFailure(
+                    .notFound, "no place named \"\(name)\" was found; give its coordinates: stormy place add \"\(name)\" LAT,LON")
             }
             Output.line("Found \(best.label) (\(best.coordinates.text)).")
-            for other in matches.dropFirst().prefix(2) { Output.line("  not meant? also \(other.label) (\(other.coordinates.text))") }
+            for other in matches.dropFirst().prefix(2) {
+                Output.line("  not meant? also \(other.label) (\(other.coordinates.text))")
+            }
             return best.coordinates
         }
 
@@ -54,7 +58,8 @@ struct PlaceVerb: AsyncParsableCommand {
                 let outcome = try await WeatherCheck(store: store).run(place, .fresh)
                 CheckVerb.printForPeople(outcome)
             } catch {
-                Output.note("The first forecast could not be fetched: \(CommandFailure(error).message). The next check tries again.")
+                Output.note(
+                    "The first forecast could not be fetched: \(CommandFailure(error).message). The next check tries again.")
             }
         }
     }
@@ -76,7 +81,8 @@ struct PlaceVerb: AsyncParsableCommand {
             try StormyTool.configure()
             let places = try StormyStore.open().places()
             if json {
-                return try Output.json(places.map { Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: $0.timeZone) })
+                return try Output.json(
+                    places.map { Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: $0.timeZone) })
             }
             if places.isEmpty { Output.line("No place yet. Add one: stormy place add Sydney -33.87,151.21") }
             for place in places { Output.line("\(place.name)  \(place.coordinates?.text ?? "?")") }

@@ -31,7 +31,9 @@ struct ScheduleVerb: AsyncParsableCommand {
         if json { return try Output.json(summary) }
         if let next = summary.next { Output.line("The next check is at \(Output.moment(next)).") }
         if let wake = summary.wakeAt, let next = summary.next, wake.timeIntervalSince(next) >= 1 {
-            Output.line("This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not everybody asks at once (--exact turns that off).")
+            Output.line(
+                "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not everybody asks at once (--exact turns that off)."
+            )
         }
         if let trouble { Output.note(trouble) }
         if try store.places().isEmpty { Output.note("No place yet: stormy place add NAME [LAT,LON]") }
@@ -41,7 +43,8 @@ struct ScheduleVerb: AsyncParsableCommand {
     private func installAutostart() -> String? {
         let environment = ProcessInfo.processInfo.environment
         switch AgentStarter.findAgent(environment: environment) {
-        case .failure: return "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand."
+        case .failure:
+            return "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand."
         case .success(let agent):
             do {
                 _ = try AutostartEntry(directories: AppRuntime.shared.directories)

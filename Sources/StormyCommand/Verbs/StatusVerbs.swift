@@ -8,7 +8,8 @@ import StormyWeather
 
 struct StatusVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "What is scheduled, and what happened last.", discussion: "Example:\n  stormy status --json")
+        commandName: "status", abstract: "What is scheduled, and what happened last.",
+        discussion: "Example:\n  stormy status --json")
 
     @Flag(help: "Print JSON.") var json = false
 
@@ -26,13 +27,16 @@ struct StatusVerb: AsyncParsableCommand {
 
     private func printForPeople(_ report: StatusReport) {
         if report.schedule.enabled, let next = report.schedule.next {
-            Output.line("Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
+            Output.line(
+                "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
         } else {
             Output.line("Next check  none: stormy schedule")
         }
         for check in report.checks {
             let verdict = check.stormy.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
-            Output.line("\(check.place)  \(verdict), checked \(Output.relative(check.at))" + (check.trouble.map { " (not refreshed: \($0))" } ?? ""))
+            Output.line(
+                "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
+                    + (check.trouble.map { " (not refreshed: \($0))" } ?? ""))
             for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
@@ -41,7 +45,8 @@ struct StatusVerb: AsyncParsableCommand {
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
         if report.notifications.pending > 0 {
-            Output.line("Notifications  \(report.notifications.pending) waiting" + (report.notifications.trouble.map { ": \($0)" } ?? ""))
+            Output.line(
+                "Notifications  \(report.notifications.pending) waiting" + (report.notifications.trouble.map { ": \($0)" } ?? ""))
         }
         Output.line("Agent       " + (report.agent.running ? "running, pid \(report.agent.pid ?? 0)" : "not running"))
     }
@@ -93,7 +98,8 @@ struct WhyVerb: AsyncParsableCommand {
 
     private static func row(_ request: RequestRecord, isLive: Bool, _ observed: ObservedConditions?) -> Row {
         let now = Date()
-        let conditions = observed?.conditions
+        let conditions =
+            observed?.conditions
             ?? DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
         let plannable = request.plannable(hasLiveLaunch: isLive)
         let verdicts = RequestPlanner.verdicts(for: plannable, conditions: conditions, now: now)
@@ -101,7 +107,9 @@ struct WhyVerb: AsyncParsableCommand {
         return Row(
             identifier: request.identifier, kind: request.kind,
             conditions: verdicts.map { verdict in
-                Condition(name: verdict.name.rawValue, met: verdict.met, since: since(verdict, request, observed), detail: verdict.detail)
+                Condition(
+                    name: verdict.name.rawValue, met: verdict.met, since: since(verdict, request, observed),
+                    detail: verdict.detail)
             }, nextAttemptAt: plan.nextWake)
     }
 
@@ -159,16 +167,19 @@ struct HistoryVerb: AsyncParsableCommand {
         try StormyTool.configure()
         let records = try AppRuntime.shared.ledger().read { try $0.history(limit: max(1, limit)) }
         if json {
-            return try Output.json(records.map {
-                Row(
-                    id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt, endedAt: $0.endedAt,
-                    outcome: $0.outcome, simulated: $0.simulated, detail: $0.detail, generation: $0.generation, reason: $0.reason)
-            })
+            return try Output.json(
+                records.map {
+                    Row(
+                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt, endedAt: $0.endedAt,
+                        outcome: $0.outcome, simulated: $0.simulated, detail: $0.detail, generation: $0.generation,
+                        reason: $0.reason)
+                })
         }
         if records.isEmpty { Output.line("Nothing has run yet.") }
         for record in records {
             let outcome = record.outcome?.rawValue ?? "running"
-            let extra = [record.simulated ? "simulated" : nil, record.generation > 1 ? record.reason : nil, record.detail].compactMap { $0 }
+            let extra = [record.simulated ? "simulated" : nil, record.generation > 1 ? record.reason : nil, record.detail]
+                .compactMap { $0 }
             Output.line(
                 "\(Output.moment(record.startedAt))  \(record.kind.rawValue) \(record.identifier)  \(outcome)"
                     + (extra.isEmpty ? "" : "  (\(extra.joined(separator: "; ")))"))

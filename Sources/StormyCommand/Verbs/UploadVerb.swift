@@ -26,7 +26,8 @@ struct UploadVerb: AsyncParsableCommand {
         for file in files {
             do {
                 let url = URL(fileURLWithPath: file)
-                switch try uploads.add(url, to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation) {
+                switch try uploads.add(url, to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation)
+                {
                 case .queued(_, let transfer): transfers.append(transfer)
                 case .held:
                     held += 1
@@ -57,12 +58,15 @@ struct UploadVerb: AsyncParsableCommand {
         let bar = ProgressBar()
         let ended = try await AppRuntime.shared.wait { transaction -> [TransferRecord]? in
             let records = try transfers.compactMap { try transaction.transfer($0) }
-            bar.show(done: records.reduce(0) { $0 + $1.bytesDone }, of: records.reduce(0) { $0 + ($1.bytesTotal ?? 0) }, waiting: records.first { $0.state == .waiting }?.errorMessage)
+            bar.show(
+                done: records.reduce(0) { $0 + $1.bytesDone }, of: records.reduce(0) { $0 + ($1.bytesTotal ?? 0) },
+                waiting: records.first { $0.state == .waiting }?.errorMessage)
             return records.allSatisfy { $0.state.isTerminal || $0.state == .paused } ? records : nil
         }
         bar.end()
         for record in ended where record.state != .completed {
-            Output.note("\(record.sourceName ?? "transfer \(record.id!)"): \(record.state.rawValue): \(record.errorMessage ?? "")")
+            Output.note(
+                "\(record.sourceName ?? "transfer \(record.id!)"): \(record.state.rawValue): \(record.errorMessage ?? "")")
         }
         guard ended.allSatisfy({ $0.state == .completed }) else { throw ExitCode(ExitStatus.unavailable.rawValue) }
         if !json { Output.line("Uploaded \(ended.count), \(Output.bytes(ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) })).") }

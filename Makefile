@@ -1,0 +1,53 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both install what is missing and say so.
+
+SWIFT ?= swift
+RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
+TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 procps
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test format lint run-packages test-packages screenshot benchmark
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## Show the whole main job in a throw-away home
+	.build/debug/stormy demo
+
+build: run-packages ## Build everything (debug; demo and test share it)
+	$(SWIFT) build
+
+test: run-packages test-packages ## Run every test, on a private bus with a real notification server
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build
+
+screenshot: run-packages test-packages ## Take the README's picture of the notification again
+	$(SWIFT) build --build-tests
+	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
+
+benchmark: build test-packages ## Due instant to notification, idle wake-ups, memory
+	python3 Tests/Benchmarks/benchmark.py
+
+format: ## Format the sources
+	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift
+
+lint: ## Check the format
+	$(SWIFT) format lint --strict --recursive Sources Tests Package.swift
+
+# $(1): packages. Installs those that dpkg does not know, with sudo where we are not root.
+define install
+	@missing=""; \
+	for package in $(1); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'install ok installed' || missing="$$missing $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  echo "Installing with apt-get:$$missing"; \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+endef
+
+run-packages:
+	$(call install,$(RUN_PACKAGES))
+
+test-packages:
+	$(call install,$(TEST_PACKAGES))

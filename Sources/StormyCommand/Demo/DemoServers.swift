@@ -1,0 +1,70 @@
+import FaultyServer
+import Foundation
+
+/// The demo's weather service and photo server, on loopback: real HTTP, with a weather answer that takes too long.
+struct DemoServers {
+    private let server: FaultyServer
+    private let photos: DavStore
+
+    /// - Parameter evidence: where the server's log and the photos it received are kept for whoever checks from outside.
+    static func start(evidence: URL?) async throws -> DemoServers {
+        if let evidence { try FileManager.default.createDirectory(at: evidence, withIntermediateDirectories: true) }
+        let server = try await FaultyServer.start(logFile: evidence?.appendingPathComponent("server.jsonl").path)
+        let folder = evidence?.appendingPathComponent("received")
+        if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+        let photos = try DavStore(prefix: "/photos", directory: folder)
+        server.mount(photos)
+        return DemoServers(server: server, photos: photos)
+    }
+
+    var url: String { server.url }
+
+    /// Half of a stormy forecast at once, the rest when ``finishForecast()`` says so. Chunked, without a validator, as
+    /// Open-Meteo answers: only the living connection can save the first half.
+    func serveSlowForecast(now: Date) {
+        let forecast = Self.stormyForecast(now: now)
+        let half = forecast.prefix(forecast.count / 2)
+        server.route(
+            "GET", "/v1/forecast*",
+            ResponseScript([
+                .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
+                .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
+            ]))
+    }
+
+    func finishForecast() { server.openGate("rest") }
+
+    func waitForWeatherRequest() async throws {
+        _ = try await server.waitForRequest(timeout: .seconds(15)) { $0.path.hasPrefix("/v1/forecast") }
+    }
+
+    /// Requests for weather, and the connections they came on.
+    var weatherTraffic: (requests: Int, connections: Int, finished: Int) {
+        let requests = server.requests(matching: "/v1/forecast*")
+        return (requests.count, Set(requests.map(\.connection)).count, requests.filter { $0.outcome == .answered }.count)
+    }
+
+    func receivedPhoto(_ name: String) -> Data? { photos.contents(of: "/photos/\(name)") ?? photos.contents(of: name) }
+
+    var receivedFiles: [String] { photos.files }
+
+    func stop() async { await server.stop() }
+
+    /// Three hours of thunder, four hours from now.
+    private static func stormyForecast(now: Date) -> Data {
+        let start = Int(now.timeIntervalSince1970 / 3600) * 3600
+        let hours = (0..<72).map { start + $0 * 3600 }
+        let codes = hours.indices.map { (4...6).contains($0) ? ($0 == 5 ? 96 : 95) : 3 }
+        let gusts = hours.indices.map { (4...6).contains($0) ? 92.0 : 18.0 }
+        let forecast: [String: Any] = [
+            "latitude": -43.1, "longitude": 147.5, "utc_offset_seconds": TimeZone.current.secondsFromGMT(for: now),
+            "timezone": TimeZone.current.identifier,
+            "hourly_units": ["time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"],
+            "hourly": [
+                "time": hours, "weather_code": codes, "wind_gusts_10m": gusts, "precipitation": hours.map { _ in 0.4 },
+                "temperature_2m": hours.map { _ in 17.5 },
+            ],
+        ]
+        return (try? JSONSerialization.data(withJSONObject: forecast, options: [.sortedKeys])) ?? Data()
+    }
+}
