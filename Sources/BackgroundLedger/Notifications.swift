@@ -124,8 +124,9 @@ extension LedgerTransaction {
 
     /// Ended notifications are kept for a month: they are what "told already" rests on.
     private func pruneNotifications(now: Date) throws {
-        try database.execute(
-            sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [now.timeIntervalSince1970 - 30 * 86_400])
+        let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
+        try database.execute(sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [monthAgo])
+        try database.execute(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
     }
 
     public func setCategory(_ identifier: String, actions: [NoticeAction]) throws {

@@ -107,6 +107,11 @@ extension LedgerTransaction {
             sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?", arguments: [now.timeIntervalSince1970, id])
     }
 
+    /// The transfer starts anew: its end will be told again.
+    public func forgetEvents(of transfer: Int64) throws {
+        try database.execute(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
+    }
+
     // MARK: Attachments
 
     public func attach(session: String, process: ProcessIdentity) throws {

@@ -46,6 +46,14 @@ extension StormyStore {
     /// Its forecast and storms go with it.
     public func removePlace(_ name: String) throws {
         let place = try place(named: name)
-        _ = try queue.write { try place.delete($0) }
+        try queue.write { database in
+            // Nobody can fill the photo job of a storm that is forgotten.
+            try database.execute(
+                sql: """
+                    UPDATE photo SET state = 'cancelled', message = 'the place was removed'
+                    WHERE state = 'awaitingPhoto' AND storm IN (SELECT id FROM storm WHERE place = ?)
+                    """, arguments: [place.id])
+            try place.delete(database)
+        }
     }
 }

@@ -29,7 +29,10 @@ public struct StormTeller: Sendable {
         do {
             // As it is now: the answer that showed the storm also told the place's time zone.
             let place = try store.place(named: place.name)
-            for storm in try store.untoldStorms(of: place) {
+            let storms = try store.untoldStorms(of: place)
+            // A check by hand may be the first that tells anything: the buttons must be known by then.
+            if !storms.isEmpty { Self.registerCategory() }
+            for storm in storms {
                 try add(storm, place)
                 try store.markTold(storm, now: Date())
             }

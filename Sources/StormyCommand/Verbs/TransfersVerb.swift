@@ -65,6 +65,7 @@ struct TransfersVerb: AsyncParsableCommand {
                 unknown.remove(String(transfer.id!))
                 guard Self.change(&transfer, action) else { continue }
                 try transaction.update(transfer)
+                if action == .retry { try transaction.forgetEvents(of: transfer.id!) }
                 if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
                 count += 1
             }
