@@ -105,6 +105,12 @@ let package = Package(
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
+        .testTarget(name: "TransferMachinesTests", dependencies: ["TransferMachines"], swiftSettings: strict),
+        .testTarget(
+            name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines"], swiftSettings: strict),
+        .testTarget(
+            name: "DesktopServicesTests", dependencies: ["DesktopServices", "BackgroundNotices", "BackgroundScheduling"],
+            swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
     ]
 )

@@ -50,10 +50,13 @@ public struct WeatherCheck: Sendable {
         let forecast: Forecast
         do {
             forecast = try await fetch(place)
+        } catch let error as WeatherUnavailable {
+            throw error
         } catch let error as WeatherError {
             throw WeatherUnavailable(description: error.message)
         } catch {
-            throw WeatherUnavailable(description: error.localizedDescription)
+            let host = (try? WeatherSession.request(for: place))?.url?.host ?? "?"
+            throw WeatherUnavailable(description: "the weather service at \(host): \(error.localizedDescription)")
         }
         let now = Date()
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
@@ -106,7 +109,13 @@ public struct PlaceSearch: Sendable {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 15
         configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
-        let (data, response) = try await URLSession(configuration: configuration).data(from: url)
-        return try OpenMeteo.parseGeocoding(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
+        do {
+            let (data, response) = try await URLSession(configuration: configuration).data(from: url)
+            return try OpenMeteo.parseGeocoding(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
+        } catch {
+            let why = (error as? WeatherError)?.message ?? error.localizedDescription
+            throw WeatherUnavailable(
+                description: "\"\(name)\" could not be looked up: \(why) With its coordinates no look-up is needed: NAME LAT,LON")
+        }
     }
 }

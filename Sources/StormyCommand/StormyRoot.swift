@@ -28,14 +28,8 @@ struct StormyRoot: AsyncParsableCommand {
                 } else {
                     try command.run()
                 }
-            } catch let code as ExitCode {
-                Foundation.exit(code.rawValue)
-            } catch  where isHelp(error) {
-                exit(withError: error)
             } catch {
-                let failure = CommandFailure(error)
-                Output.note("stormy: \(failure.message)")
-                Foundation.exit(failure.status.rawValue)
+                leave(with: error)
             }
             Foundation.exit(0)
         } catch {
@@ -43,5 +37,12 @@ struct StormyRoot: AsyncParsableCommand {
         }
     }
 
-    private static func isHelp(_ error: any Error) -> Bool { error is CleanExit || error is ValidationError }
+    private static func leave(with error: any Error) -> Never {
+        if let code = error as? ExitCode { Foundation.exit(code.rawValue) }
+        // Help, versions and usage errors: the library knows how to say them, and their types are its own secret.
+        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { exit(withError: error) }
+        let failure = CommandFailure(error)
+        Output.note("stormy: \(failure.message)")
+        Foundation.exit(failure.status.rawValue)
+    }
 }
