@@ -3,9 +3,10 @@
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 procps
+BENCHMARK_PACKAGES = jq libnotify-bin curl
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test format lint run-packages test-packages screenshot benchmark
+.PHONY: help demo build test format lint run-packages test-packages benchmark-packages screenshot benchmark
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +25,7 @@ screenshot: run-packages test-packages ## Take the README's picture of the notif
 	$(SWIFT) build --build-tests
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
 
-benchmark: build test-packages ## Due instant to notification, idle wake-ups, memory
+benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py
 
 format: ## Format the sources
@@ -51,3 +52,6 @@ run-packages:
 
 test-packages:
 	$(call install,$(TEST_PACKAGES))
+
+benchmark-packages:
+	$(call install,$(BENCHMARK_PACKAGES))

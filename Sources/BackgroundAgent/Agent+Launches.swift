@@ -10,6 +10,7 @@ extension Agent {
     func planTimes(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false
+        shiftBudgets(now: pass.now)
         for var request in try pass.transaction.requests() {
             guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
             let served = try pass.transaction.lastServedOccurrence(request.identifier)
@@ -19,6 +20,15 @@ extension Agent {
                 try pass.transaction.save(request)
             }
         }
+    }
+
+    /// A budget is a span, not a moment: a clock that is set, or stands still in sleep, neither ends nor prolongs it.
+    private func shiftBudgets(now: Date) {
+        let offset = now.timeIntervalSince1970 - monotonic()
+        let shift = offset - clockOffset
+        clockOffset = offset
+        guard abs(shift) > 0.5 else { return }
+        for id in supervised.keys { supervised[id]?.shift(by: shift) }
     }
 
     // MARK: Requests
@@ -226,8 +236,9 @@ extension Agent {
         }
         // No result: the launch is made up for, also when its handler had already asked for the next one.
         let neverBegan = launch.pid == nil && launch.detail == Self.describe(.unknown)
-        request.failures = neverBegan ? launch.generation - 1 : launch.generation
-        let delay = RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
+        request.failures = launch.generation
+        // Not the app's doing: an agent that died before it started the process earns no delay.
+        let delay = neverBegan ? 0 : RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
         request.backoffUntil = delay > 0 ? pass.now.addingTimeInterval(delay) : nil
         if !isSame {
             if request.recurrence == nil { request.beginAfterRetry = request.earliestBegin ?? pass.now }

@@ -14,6 +14,10 @@ final class Agent {
     let ports: AgentPorts
     let log = AgentLog()
     let now: () -> Date
+    /// Seconds that pass while the machine is awake, whatever its clock says.
+    let monotonic: () -> Double
+    /// Clock minus ``monotonic`` as last seen.
+    var clockOffset: Double
     /// The time zone in force; asked for anew after a change.
     var zone: TimeZone
     /// Hears of the end of processes that wait for us. `false`: gone already.
@@ -41,12 +45,23 @@ final class Agent {
     /// Seconds without unfinished work after which the agent leaves.
     static let linger: Double = 5
 
-    init(ledger: Ledger, launcher: any Launcher, ports: AgentPorts, zone: TimeZone, now: @escaping () -> Date) {
+    init(
+        ledger: Ledger, launcher: any Launcher, ports: AgentPorts, zone: TimeZone, now: @escaping () -> Date,
+        monotonic: @escaping () -> Double = Agent.awakeSeconds
+    ) {
         self.ledger = ledger
         self.launcher = launcher
         self.ports = ports
         self.zone = zone
         self.now = now
+        self.monotonic = monotonic
+        clockOffset = now().timeIntervalSince1970 - monotonic()
+    }
+
+    private static func awakeSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     func hear(_ event: AgentEvent) { events.append(event) }

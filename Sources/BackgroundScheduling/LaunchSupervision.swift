@@ -46,7 +46,7 @@ public struct LaunchSupervision: Sendable, Equatable {
     }
 
     private var state: State = .running
-    private let startedAt: Date
+    private var startedAt: Date
     private let budget: Double
     private let grace: Double
 
@@ -92,6 +92,15 @@ public struct LaunchSupervision: Sendable, Equatable {
             return .warn(reason)
         case .warned, .killed:
             return nil
+        }
+    }
+
+    /// The clock was set by so many seconds: what is left of the time stays what it was.
+    public mutating func shift(by seconds: Double) {
+        startedAt.addTimeInterval(seconds)
+        switch state {
+        case .running, .killed: return
+        case .warned(let killAt): state = .warned(killAt: killAt.addingTimeInterval(seconds))
         }
     }
 
