@@ -25,8 +25,9 @@ struct ScheduleVerb: AsyncParsableCommand {
         }
         let store = try StormyStore.open()
         let schedule = NoonSchedule(store: store)
-        try schedule.turnOn(at: time, exact: exact)
+        // First, so that the agent which the request starts is the user manager's, where there is one.
         let trouble = installAutostart()
+        try schedule.turnOn(at: time, exact: exact)
         let summary = try StatusReport.schedule(store)
         if json { return try Output.json(summary) }
         if let next = summary.next { Output.line("The next check is at \(Output.moment(next)).") }
