@@ -77,9 +77,7 @@ extension Agent {
             transfer.note = outcome.report.description
             try wait(&transfer, after: after, trouble, &pass)
         case .fail(let trouble):
-            transfer.errorCode = trouble.code
-            transfer.errorMessage = trouble.message
-            try self.end(&transfer, as: .failed, &pass)
+            try fail(&transfer, trouble, &pass)
         }
     }
 
@@ -101,9 +99,7 @@ extension Agent {
             return try end(&transfer, as: .completed, &pass)
         }
         let trouble = TransferTrouble(head: head, now: pass.now, policy: .standard)
-        transfer.errorCode = trouble.code
-        transfer.errorMessage = trouble.message
-        try end(&transfer, as: .failed, &pass)
+        try fail(&transfer, trouble, &pass)
     }
 
     // MARK: Uploads
@@ -140,9 +136,7 @@ extension Agent {
             transfer.note = "stored as \(remoteURL)"
             try self.end(&transfer, as: .completed, &pass)
         case .fail(let trouble):
-            transfer.errorCode = trouble.code
-            transfer.errorMessage = trouble.message
-            try self.end(&transfer, as: .failed, &pass)
+            try fail(&transfer, trouble, &pass)
         }
     }
 

@@ -98,55 +98,69 @@ extension Agent {
 
     // MARK: Starting
 
+    /// What the transport is asked to do, once it is committed.
+    private struct Start {
+        let request: WireRequest
+        let source: UploadFile?
+        let sink: any BodySink
+        let work: RunningTransfer.Work
+    }
+
     func startTransfer(_ id: Int64) throws(LedgerError) {
-        guard var transfer = try ledger.read({ try $0.transfer(id) }), transfer.state == .running else { return }
-        transfer.attemptNumber += 1
-        let attempt = AttemptID(transfer: id, number: transfer.attemptNumber)
+        var start: Start?
+        var effects: [AgentEffect] = []
+        var row: TransferRecord?
+        // Read and written in one transaction: the app may adopt, pause or cancel it at any moment.
+        try ledger.write { transaction in
+            guard var transfer = try transaction.transfer(id), transfer.state == .running else { return }
+            var pass = Pass(transaction: transaction, settings: AgentSettings(), now: now())
+            transfer.attemptNumber += 1
+            start = try prepare(&transfer, &pass)
+            if start != nil { try transaction.update(transfer) }
+            row = transfer
+            effects = pass.effects
+        }
+        for case .removeFile(let name) in effects { removeSpoolFile(name) }
+        guard let start, let row else { return }
+        CrashPoint.reach("agent.transferStarting")
+        let attempt = AttemptID(transfer: id, number: row.attemptNumber)
+        running[id] = RunningTransfer(attempt: attempt, work: start.work, wireBase: row.bytesOnWire)
+        ports.transport.start(attempt, start.request, source: start.source, sink: start.sink)
+    }
+
+    /// The next attempt, written into the row; `nil`: the transfer ended instead.
+    private func prepare(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Start? {
         switch transfer.upload?.method {
-        case nil: try startDownload(&transfer, attempt, source: nil)
+        case nil:
+            return prepareExchange(&transfer, source: nil)
         case .plain:
-            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(transfer) }
-            try startDownload(&transfer, attempt, source: source)
-        case .webdav: try startUpload(&transfer, attempt, .webdav)
-        case .put: try startUpload(&transfer, attempt, .put)
+            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
+            return prepareExchange(&transfer, source: source)
+        case .webdav:
+            return try prepareUpload(&transfer, .webdav, &pass)
+        case .put:
+            return try prepareUpload(&transfer, .put, &pass)
         }
     }
 
-    /// Also a plain upload: one request, whose answer is a small file.
-    private func startDownload(
-        _ transfer: inout TransferRecord, _ attempt: AttemptID, source: UploadFile?
-    ) throws(LedgerError) {
-        let name = transfer.file ?? "transfer-\(attempt.transfer)"
+    /// One request whose answer is a file: a download, or a plain upload.
+    private func prepareExchange(_ transfer: inout TransferRecord, source: UploadFile?) -> Start {
+        let id = transfer.id!
+        let name = transfer.file ?? "transfer-\(id)"
         let machine = DownloadMachine(
             request: TransferRequest(
                 method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
                 maximumBodyBytes: transfer.maximumBodyBytes),
             partial: transfer.partial)
-        let file = DownloadFile(transfer: attempt.transfer, file: name, machine: machine, ledger: ledger)
-        let request = file.begin()
+        let file = DownloadFile(transfer: id, file: name, machine: machine, ledger: ledger)
         transfer.file = name
         transfer.attempts += 1
-        let row = transfer
-        try ledger.write { try $0.update(row) }
-        CrashPoint.reach("agent.transferStarting")
-        running[attempt.transfer] = RunningTransfer(attempt: attempt, work: .download(file), wireBase: transfer.bytesOnWire)
-        ports.transport.start(attempt, request, source: source, sink: file)
+        return Start(request: file.begin(), source: source, sink: file, work: .download(file))
     }
 
-    private func startUpload(
-        _ transfer: inout TransferRecord, _ attempt: AttemptID, _ kind: UploadKind
-    ) throws(LedgerError) {
-        guard let order = transfer.upload else { return }
-        let id = attempt.transfer
-        var machine =
-            uploads[id]
-            ?? UploadMachine(
-                plan: UploadPlan(
-                    kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
-                    token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
-                resuming: transfer.uploadState.flatMap {
-                    try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))
-                })
+    private func prepareUpload(_ transfer: inout TransferRecord, _ kind: UploadKind, _ pass: inout Pass) throws -> Start? {
+        guard let order = transfer.upload, let id = transfer.id else { return nil }
+        var machine = uploads[id] ?? uploadMachine(transfer, order, kind)
         let command = machine.next()
         uploads[id] = machine
         switch command {
@@ -154,22 +168,32 @@ extension Agent {
             var source: UploadFile?
             if withBody {
                 source = snapshot(of: transfer)
-                guard source != nil else { return try failMissingSnapshot(transfer) }
+                guard source != nil else { return try failMissingSnapshot(&transfer, &pass) }
                 transfer.attempts += 1
                 transfer.bytesDone = 0
             }
-            transfer.uploadState = (try? JSONEncoder().encode(saved)).map { String(decoding: $0, as: UTF8.self) }
-            let row = transfer
-            try ledger.write { try $0.update(row) }
+            transfer.uploadState = String(decoding: try JSONEncoder().encode(saved), as: UTF8.self)
             CrashPoint.reach("agent.upload.\(saved.step.rawValue)")
-            running[id] = RunningTransfer(
-                attempt: attempt, work: .upload(machine, source), wireBase: transfer.bytesOnWire)
-            ports.transport.start(attempt, request, source: source, sink: AnswerSink())
+            return Start(request: request, source: source, sink: AnswerSink(), work: .upload(machine, source))
         case .finished(let remoteURL):
-            try endNow(transfer) { $0.note = "stored as \(remoteURL)" }
+            transfer.note = "stored as \(remoteURL)"
+            try end(&transfer, as: .completed, &pass)
+            return nil
         case .fail(let trouble):
-            try fail(transfer, trouble)
+            try fail(&transfer, trouble, &pass)
+            return nil
         }
+    }
+
+    private func uploadMachine(_ transfer: TransferRecord, _ order: UploadOrder, _ kind: UploadKind) -> UploadMachine {
+        let saved = transfer.uploadState.flatMap {
+            try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))
+        }
+        return UploadMachine(
+            plan: UploadPlan(
+                kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+                token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
+            resuming: saved)
     }
 
     private func snapshot(of transfer: TransferRecord) -> UploadFile? {
@@ -177,33 +201,19 @@ extension Agent {
         return UploadFile(ledger.directories.spool.appendingPathComponent(name), byteCount: order.byteCount)
     }
 
-    private func failMissingSnapshot(_ transfer: TransferRecord) throws(LedgerError) {
+    private func failMissingSnapshot(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Start? {
         try fail(
-            transfer,
+            &transfer,
             TransferTrouble(
-                code: URLError.Code.fileDoesNotExist.rawValue, message: "The queued copy of the file is gone from the spool."))
+                code: URLError.Code.fileDoesNotExist.rawValue, message: "The queued copy of the file is gone from the spool."),
+            &pass)
+        return nil
     }
 
-    /// Ends a transfer outside a pass.
-    private func endNow(
-        _ transfer: TransferRecord, as state: TransferRecord.State = .completed, _ change: (inout TransferRecord) -> Void
-    ) throws(LedgerError) {
-        var row = transfer
-        change(&row)
-        var effects: [AgentEffect] = []
-        try ledger.write { transaction in
-            var pass = Pass(transaction: transaction, settings: AgentSettings(), now: now())
-            try end(&row, as: state, &pass)
-            effects = pass.effects
-        }
-        for case .removeFile(let name) in effects { removeSpoolFile(name) }
-    }
-
-    private func fail(_ transfer: TransferRecord, _ trouble: TransferTrouble) throws(LedgerError) {
-        try endNow(transfer, as: .failed) { row in
-            row.errorCode = trouble.code
-            row.errorMessage = trouble.message
-        }
+    func fail(_ transfer: inout TransferRecord, _ trouble: TransferTrouble, _ pass: inout Pass) throws {
+        transfer.errorCode = trouble.code
+        transfer.errorMessage = trouble.message
+        try end(&transfer, as: .failed, &pass)
     }
 
     func stopAttempt(_ id: Int64) {

@@ -29,7 +29,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 let uploads = PhotoUploads(store: try StormyStore.open())
                 for file in files {
                     let result = try uploads.add(
-                        file, to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm)
+                        file, to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
                     if case .held = result {
                         await say(
                             "Photo held back",

@@ -34,7 +34,11 @@ public struct PhotoUploads: Sendable {
     ///
     /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can) and its hash.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
-    public func add(_ file: URL, to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil) throws -> Result {
+    ///
+    /// - Parameter tells: raise a notification at its end, for a person who is not at a terminal.
+    public func add(
+        _ file: URL, to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false
+    ) throws -> Result {
         let path = file.standardizedFileURL.path
         let request = Self.request(to: destination)
         let task = URLSession(configuration: .background(withIdentifier: Self.sessionIdentifier))
@@ -43,24 +47,42 @@ public struct PhotoUploads: Sendable {
         case .webdav: task.delivery = .webdav(fileName: file.lastPathComponent)
         case .put: task.delivery = .put(fileName: file.lastPathComponent)
         }
-        var photo =
-            try store.heldPhoto(path: path) ?? store.waitingJob(storm: storm)
-            ?? PhotoRecord(id: nil, storm: storm, state: .queued, path: path, transfer: nil, message: nil, createdAt: Date())
-        photo.path = path
         // Judged on the copy: what is looked at is what would be sent.
         let snapshot = try task.takeSnapshot()
         if !keepsLocation, try Self.saysWhere(snapshot.file) {
             task.discardSnapshot()
-            photo.state = .held
-            photo.message = "it says where it was taken; upload it again with --keep-location to send it as it is"
-            return .held(photo: try store.save(photo).id!)
+            let advice = "it says where it was taken; upload it again with --keep-location to send it as it is"
+            return .held(photo: try store.beginPhoto(path: path, storm: storm, as: .held, message: advice).id!)
         }
+        // The record first: the upload may have ended before this process gets to write anything.
+        let photo = try store.beginPhoto(path: path, storm: storm, as: .queued, message: nil)
+        task.taskDescription = Label(photo: photo.id!, tells: tells).text
         task.resume()
-        if let error = task.error { throw PhotoUploadError.cannotRead(path: path, reason: error.localizedDescription) }
-        photo.state = .queued
-        photo.message = nil
-        photo.transfer = task.transferNumber
-        return .queued(photo: try store.save(photo).id!, transfer: task.transferNumber ?? 0)
+        guard task.error == nil, let number = task.transferNumber else {
+            try store.giveBack(photo)
+            throw PhotoUploadError.cannotRead(path: path, reason: task.error?.localizedDescription ?? "not queued")
+        }
+        try store.setTransfer(number, of: photo)
+        return .queued(photo: photo.id!, transfer: number)
+    }
+
+    /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
+    struct Label {
+        let photo: Int64
+        let tells: Bool
+
+        var text: String { "photo-\(photo)" + (tells ? "-tell" : "") }
+
+        init(photo: Int64, tells: Bool) {
+            self.photo = photo
+            self.tells = tells
+        }
+
+        init?(parsing text: String?) {
+            let parts = text?.split(separator: "-") ?? []
+            guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
+            self.init(photo: photo, tells: parts.count == 3)
+        }
     }
 
     private static func saysWhere(_ file: URL) throws -> Bool {
@@ -98,13 +120,12 @@ final class PhotoDelivery: URLSessionTaskDelegate {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
-            var photo = try? store.photo(transfer: number)
+            let label = PhotoUploads.Label(parsing: task.taskDescription),
+            let photo = try? store.endPhoto(
+                label.photo, transfer: number, as: error == nil ? .completed : .failed, message: error?.localizedDescription)
         else { return }
-        photo.state = error == nil ? .completed : .failed
-        photo.message = error?.localizedDescription
-        guard (try? store.save(photo)) != nil else { return }
         // The terminal shows its own uploads; a photo given to a notification's button has only this way to be heard of.
-        if photo.storm != nil { tell(photo) }
+        if label.tells { tell(photo) }
     }
 
     private func tell(_ photo: PhotoRecord) {

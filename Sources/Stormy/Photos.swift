@@ -36,32 +36,52 @@ extension StormyStore {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
-    func save(_ photo: PhotoRecord) throws -> PhotoRecord {
+    /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of
+    /// `storm`, or the oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
+    func beginPhoto(path: String, storm: Int64?, as state: PhotoRecord.State, message: String?) throws -> PhotoRecord {
         try queue.write { database in
-            var photo = photo
+            let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
+            let job = try PhotoRecord.fetchOne(
+                database, sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
+                arguments: [storm])
+            var photo =
+                held ?? job
+                ?? PhotoRecord(
+                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, createdAt: Date())
+            photo.state = state
+            photo.path = path
+            photo.message = message
             try photo.save(database)
             return photo
         }
     }
 
-    /// The job a new photo fills: that of the given storm, or the oldest that waits.
-    func waitingJob(storm: Int64?) throws -> PhotoRecord? {
-        try queue.read {
-            try PhotoRecord.fetchOne(
-                $0, sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
-                arguments: [storm])
+    /// It could not be queued after all: a storm's job waits again.
+    func giveBack(_ photo: PhotoRecord) throws {
+        try queue.write { database in
+            guard var current = try PhotoRecord.fetchOne(database, key: photo.id), current.transfer == nil else { return }
+            current.state = current.storm == nil ? .cancelled : .awaitingPhoto
+            current.path = nil
+            try current.update(database)
         }
     }
 
-    /// A photo of this file that is held back: giving it again takes its place.
-    func heldPhoto(path: String) throws -> PhotoRecord? {
-        try queue.read {
-            try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne($0)
+    func setTransfer(_ transfer: Int64, of photo: PhotoRecord) throws {
+        try queue.write { database in
+            try database.execute(sql: "UPDATE photo SET transfer = ? WHERE id = ?", arguments: [transfer, photo.id])
         }
     }
 
-    func photo(transfer: Int64) throws -> PhotoRecord? {
-        try queue.read { try PhotoRecord.filter(Column("transfer") == transfer).fetchOne($0) }
+    /// Its upload ended. `nil`: no such photo.
+    func endPhoto(_ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?) throws -> PhotoRecord? {
+        try queue.write { database in
+            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return nil }
+            photo.state = state
+            photo.transfer = transfer
+            photo.message = message
+            try photo.update(database)
+            return photo
+        }
     }
 
     /// Takes a held photo or a waiting job off the list.
