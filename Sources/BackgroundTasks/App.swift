@@ -15,7 +15,10 @@ public protocol App {
 extension App {
     public static func main() {
         // Scenes first: a request submitted from a handler or from init must find its handler.
-        let parts = Self().body.collectParts()
+        let app = Self()
+        // What the app holds (a notification delegate, say) lives as long as the process.
+        RunningApp.instance = app
+        let parts = app.body.collectParts()
         TaskHandlers.shared.add(parts.actions)
         if LaunchContext.current != nil { BGTaskScheduler.shared.run() }
         TaskHandlers.shared.close()
@@ -48,4 +51,9 @@ extension App {
             return 69
         }
     }
+}
+
+@MainActor
+private enum RunningApp {
+    static var instance: (any App)?
 }

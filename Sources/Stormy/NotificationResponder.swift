@@ -58,7 +58,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         let content = UNMutableNotificationContent()
         content.title = title
         content.body = body
-        let identifier = "note-\(title.hashValue)-\(Int(Date().timeIntervalSince1970))"
+        let identifier = "note-\(title)-\(Int(Date().timeIntervalSince1970))"
         try? await UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: identifier, content: content, trigger: nil))
     }
