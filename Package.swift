@@ -111,6 +111,8 @@ let package = Package(
         .testTarget(
             name: "DesktopServicesTests", dependencies: ["DesktopServices", "BackgroundNotices", "BackgroundScheduling"],
             swiftSettings: strict),
+        .testTarget(
+            name: "EndToEndTests", dependencies: ["FaultyServer", "BackgroundLedger", "CLinux"], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
     ]
 )

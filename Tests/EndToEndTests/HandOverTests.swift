@@ -1,0 +1,124 @@
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Time runs out while the fetch hangs: the bytes are not lost, and the person is told once.
+    @Suite struct HandOver {
+        let desktop: Desktop
+        let server: FaultyServer
+
+        init() async throws {
+            desktop = try Desktop()
+            server = try await FaultyServer.start()
+        }
+
+        private func stormyHome() throws -> Home {
+            let home = try Home(server: server, desktop: desktop, budget: 2)
+            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
+            #expect(try home.stormy("schedule").status == 0)
+            return home
+        }
+
+        /// The third check, after both paths ended: nothing is told again.
+        private func expectToldOnce(_ home: Home, history: [String]) async throws {
+            try home.waitForQuiet()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try home.history() == history + ["appRefresh completed"])
+            let jobs = try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }
+            #expect(jobs.count == 1)
+            #expect((try home.status()["storms"] as? [[String: Any]])?.count == 1)
+            #expect(try home.status("schedule", "enabled") as? Bool == true)
+        }
+
+        @Test func slowAnswerKeepsItsConnection() async throws {
+            // Half at once, the rest only after the app is gone. Chunked and without validator, as Open-Meteo answers.
+            let forecast = Data(Weather.forecast().utf8)
+            let half = forecast.prefix(forecast.count / 2)
+            Weather.serve(
+                ResponseScript([
+                    .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
+                    .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
+                ]), on: server)
+            let home = try stormyHome()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("rest")
+            try home.waitForEnded("urlSession")
+            let requests = server.requests(matching: Weather.path)
+            #expect(requests.count == 1)
+            #expect(requests.first?.outcome == .answered)
+            #expect(requests.first?["Range"] == nil)
+            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+        }
+
+        @Test func cutAnswerIsResumedWhereItWasDurable() async throws {
+            let forecast = Payload.text(Weather.forecast(padding: 400_000))
+            let cut = 250_000
+            // Cut after the app's time is up: the first connection hangs on a gate before it breaks.
+            server.route(
+                "GET", Weather.path,
+                ResponseScript([
+                    .status(200),
+                    .headers(["Content-Length": "\(forecast.count)", "ETag": "\"v1\"", "Accept-Ranges": "bytes"]),
+                    .body(.bytes(forecast.slice(0..<cut).data)), .hold(until: "cut"), .cut,
+                ]), .file(forecast, etag: "\"v1\"", lastModified: nil))
+            let home = try stormyHome()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("cut")
+            try home.waitForEnded("urlSession", seconds: 60)
+            let requests = server.requests(matching: Weather.path)
+            #expect(requests.count == 2)
+            let second = try #require(requests.last)
+            #expect(second["If-Range"] == "\"v1\"")
+            let range = try #require(second["Range"])
+            let offset = try #require(Int(range.dropFirst("bytes=".count).dropLast()))
+            #expect(offset <= cut && cut - offset < 65_536, "asked from \(offset) after \(cut) bytes")
+            let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
+            #expect(detail?.contains("resumed at \(offset)") == true)
+            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+        }
+
+        @Test func cutAnswerWithoutValidatorStartsOver() async throws {
+            let forecast = Weather.forecast(padding: 100_000)
+            server.route(
+                "GET", Weather.path,
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]),
+                    .body(.text(String(forecast.prefix(50_000)))), .hold(until: "cut"), .cut,
+                ]), .json(forecast))
+            let home = try stormyHome()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("cut")
+            try home.waitForEnded("urlSession", seconds: 60)
+            #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
+            let detail = try home.rows("history").last { $0["kind"] as? String == "urlSession" }?["detail"] as? String
+            #expect(detail?.contains("started over: no validator") == true)
+            try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
+        }
+
+        @Test func aStalledPlaceHoldsBackNoOther() async throws {
+            Weather.serve(ResponseScript([.hold(until: "never")]), on: server)
+            server.handle("GET", Weather.path) { request in
+                (request.query ?? "").contains("latitude=2") ? .json(Weather.forecast()) : [.hold(until: "never")]
+            }
+            let home = try Home(server: server, desktop: desktop, budget: 20)
+            try home.stormy("place", "add", "Stalled", "1,1", "--no-sync")
+            try home.stormy("place", "add", "Quick", "2,2", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Quick"])
+            // Told while the other still hangs.
+            #expect(try home.history() == ["appRefresh running"])
+            #expect(try home.stormy("simulate", "expire", "StormyNoon").status == 0)
+            try home.waitForEnded("appRefresh")
+            #expect(try home.history() == ["appRefresh expired"])
+        }
+    }
+}
+
+extension RecordedRequest {
+    subscript(name: String) -> String? { headers[name] }
+}

@@ -1,0 +1,151 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    @Suite struct Noon {
+        let desktop: Desktop
+        let server: FaultyServer
+
+        init() async throws {
+            desktop = try Desktop()
+            server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+        }
+
+        /// HH:MM:SS on the home's clock.
+        private func time(_ date: Date) -> String {
+            var style = Date.VerbatimFormatStyle(
+                format: "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits)",
+                timeZone: TimeZone(identifier: "Europe/Berlin")!, calendar: Calendar(identifier: .gregorian))
+            style.locale = Locale(identifier: "en_US_POSIX")
+            return date.formatted(style)
+        }
+
+        @Test func wakesAtItsSecondAndTellsOnce() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let due = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 2).rounded(.up))
+            #expect(try home.stormy("schedule", "--at", time(due), "--exact").status == 0)
+            try home.waitForEnded("appRefresh")
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            let next = try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence }
+            // Tomorrow, by the clock: 23 to 25 hours later.
+            #expect((82_800...90_000).contains(next.timeIntervalSince(due)))
+            #expect(try home.rows("why").first?["identifier"] as? String == "StormyNoon")
+        }
+
+        @Test func aMissedNoonRunsOnce() throws {
+            let home = try Home(server: server, desktop: desktop)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            #expect(try home.status("agent", "running") as? Bool == false)
+            try Self.missDays(3, home)
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForEnded("appRefresh")
+            try home.waitForQuiet()
+            #expect(try home.history() == ["appRefresh completed"])
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+        }
+
+        @Test func aMissedNoonIsLeftOutWhenAskedSo() throws {
+            let home = try Home(server: server, desktop: desktop, extra: "[schedule]\nmissed = \"skip\"\n")
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try Self.missDays(3, home)
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForEnded("appRefresh")
+            #expect(try home.history() == ["appRefresh skipped"])
+            #expect(try home.wait("planned") { try $0.request("StormyNoon")?.occurrence } > Date())
+        }
+
+        /// The machine was off: what was planned lies days back.
+        static func missDays(_ days: Double, _ home: Home) throws {
+            try Ledger(home.directories).write { transaction in
+                guard var request = try transaction.request("StormyNoon") else { return }
+                request.occurrence?.addTimeInterval(-days * 86_400)
+                request.earliestBegin?.addTimeInterval(-days * 86_400)
+                try transaction.save(request)
+            }
+        }
+
+        @Test func aCalmDayTellsNobody() throws {
+            Weather.serve(.json(Weather.calm), on: server)
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == [])
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.isEmpty)
+        }
+
+        @Test func withoutAServerItWaitsAndIsShownLater() throws {
+            let bare = try Desktop(hasServer: false)
+            let home = try Home(server: server)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.wait("a reason") { try $0.notification("storm-1")?.trouble }
+            let notifications = try #require(try home.status()["notifications"] as? [String: Any])
+            #expect(notifications["pending"] as? Int == 1)
+            #expect((notifications["trouble"] as? String)?.isEmpty == false)
+            // The person logs in: a verb tells where the bus is, and a server comes.
+            home.environment.merge(bare.environment) { $1 }
+            try home.stormy("status")
+            try bare.startServer()
+            #expect(bare.listen(for: 1) == ["Storm expected in Here"])
+            try home.wait("delivered") { try $0.notification("storm-1")?.deliveredAt }
+        }
+
+        @Test func theSecondAppRunsBesideTheFirst() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            let other = AppDirectories(appIdentifier: "tide-example", environment: home.environment)
+            defer {
+                if let pid = try? Ledger(other).read({ try $0.fact(.agent)?.pid }) { kill(pid, SIGKILL) }
+            }
+            #expect(try home.run("tide-example", []).status == 0)
+            #expect(try home.run("tide-example", ["simulate", "launch", "TideMorning"]).output.contains("launched TideMorning"))
+            #expect(desktop.listen(for: 1) == ["High tide today"])
+            #expect(FileLock.isHeld(other.agentLock) && FileLock.isHeld(home.directories.agentLock))
+            // Each has its own: the first app knows nothing of the second's launch.
+            #expect(try home.history().isEmpty)
+        }
+
+        @Test func quitEndsEverythingAndLosesNothing() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1).count == 1)
+            try home.waitForQuiet()
+            #expect(try home.stormy("quit").status == 0)
+            #expect(try desktop.dunstctl("count", "displayed") == "0")
+            #expect(!FileLock.isHeld(home.directories.agentLock))
+            #expect(try home.status("schedule", "enabled") as? Bool == false)
+            #expect(try home.rows("place", "list").count == 1)
+            #expect(!FileManager.default.fileExists(
+                atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
+        }
+
+        @Test func aSecondAgentFromAnotherRuntimeFolderLeaves() throws {
+            let home = try Home(server: server)
+            let first = try home.startAgent()
+            defer { first.end() }
+            try home.wait("the first") { try $0.fact(.agent) }
+            let environment = home.environment.merging(["XDG_RUNTIME_DIR": home.folder.path + "/other"]) { $1 }
+            let second = try Child.run(Home.product("background-agent"), ["--app", "stormy"], environment: environment)
+            #expect(second.status == 0)
+            #expect(second.errors.contains("runs already"))
+            #expect(home.agentPID == first.pid)
+        }
+    }
+}

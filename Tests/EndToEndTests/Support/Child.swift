@@ -1,0 +1,95 @@
+import BackgroundLedger
+import Foundation
+
+/// A program that a test starts and that must not outlive it. Started with an empty signal mask: threads of the test
+/// runner block signals, and a child that inherits that (dunst, say) ignores SIGTERM.
+final class Child {
+    let pid: Int32
+    private var isRunning = true
+
+    init(_ program: String, _ arguments: [String], environment: [String: String], output: Int32 = -1) throws {
+        var child = ChildProcess(path: try Self.find(program), arguments: arguments, environment: environment)
+        child.standardOutput = output
+        pid = try child.start()
+    }
+
+    deinit { end(SIGKILL) }
+
+    func end(_ signal: Int32 = SIGTERM) {
+        guard isRunning else { return }
+        isRunning = false
+        kill(pid, signal)
+        var status: Int32 = 0
+        waitpid(pid, &status, 0)
+    }
+
+    struct Missing: Error, CustomStringConvertible {
+        let program: String
+        var description: String { "\(program) is not installed: `make test` installs it" }
+    }
+
+    static func find(_ program: String) throws -> String {
+        if program.hasPrefix("/") { return program }
+        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init) + ["/usr/sbin"]
+        for folder in folders where access(folder + "/" + program, X_OK) == 0 { return folder + "/" + program }
+        throw Missing(program: program)
+    }
+
+    struct Result {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    /// Runs a program to its end.
+    static func run(_ program: String, _ arguments: [String], environment: [String: String]) throws -> Result {
+        let process = Process()
+        let output = Pipe()
+        let folder = FileManager.default.temporaryDirectory
+        // Errors go to a file: two pipes read one after the other could both be full.
+        let errorFile = folder.appendingPathComponent("stderr-" + UUID().uuidString)
+        _ = FileManager.default.createFile(atPath: errorFile.path, contents: nil)
+        defer { try? FileManager.default.removeItem(at: errorFile) }
+        process.executableURL = URL(fileURLWithPath: try find(program))
+        process.arguments = arguments
+        process.environment = environment
+        process.standardOutput = output
+        process.standardError = try FileHandle(forWritingTo: errorFile)
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return Result(
+            status: process.terminationStatus, output: String(decoding: data, as: UTF8.self),
+            errors: String(decoding: (try? Data(contentsOf: errorFile)) ?? Data(), as: UTF8.self))
+    }
+}
+
+/// Lines that a child writes, as they come.
+final class LineReader {
+    private let descriptor: Int32
+    private var buffer: [UInt8] = []
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// `nil` after `seconds` without a whole line, or at the end.
+    func next(within seconds: Double) -> String? {
+        let deadline = Date().addingTimeInterval(seconds)
+        while true {
+            if let newline = buffer.firstIndex(of: 10) {
+                let line = String(decoding: buffer[..<newline], as: UTF8.self)
+                buffer.removeSubrange(...newline)
+                return line
+            }
+            let left = deadline.timeIntervalSinceNow
+            var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard left > 0, poll(&poller, 1, Int32(left * 1000) + 1) > 0 else { return nil }
+            var piece = [UInt8](repeating: 0, count: 4096)
+            let count = read(descriptor, &piece, piece.count)
+            guard count > 0 else { return nil }
+            buffer += piece[..<count]
+        }
+    }
+}

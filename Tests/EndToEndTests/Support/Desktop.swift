@@ -1,0 +1,169 @@
+import Foundation
+import Glibc
+
+/// A desktop of a test's own: a virtual screen, a private session bus, a real notification server, and an ear on the bus.
+final class Desktop {
+    let folder: URL
+    let display: String
+    let address: String
+    private var children: [Child] = []
+    private var server: Child?
+    private var monitor: LineReader
+    private let readers: [LineReader]
+    /// Titles of the notifications that went over the bus so far.
+    private(set) var titles: [String] = []
+
+    /// - Parameter hasServer: start dunst at once.
+    init(hasServer: Bool = true) throws {
+        folder = try TestFolder.make("desk")
+        let environment = ProcessInfo.processInfo.environment
+        let screen = try Self.pipe()
+        let bus = try Self.pipe()
+        let ear = try Self.pipe()
+        // Xvfb picks a free display and names it on its standard output.
+        children.append(
+            try Child("Xvfb", ["-displayfd", "1", "-screen", "0", "800x600x24"], environment: environment, output: screen.write))
+        close(screen.write)
+        // Kept open: a child that writes to a closed pipe dies of it.
+        let screenReader = LineReader(screen.read)
+        let busReader = LineReader(bus.read)
+        readers = [screenReader, busReader]
+        guard let number = screenReader.next(within: 20) else { throw Trouble("Xvfb named no display") }
+        display = ":" + number
+        // No service folders: a server that the bus starts by itself would race the test's own.
+        let busConfiguration = folder.appendingPathComponent("bus.conf")
+        let busText = """
+            <busconfig><type>session</type><listen>unix:dir=\(folder.path)</listen>
+            <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+            </busconfig>
+            """
+        try Data(busText.utf8).write(to: busConfiguration)
+        children.append(
+            try Child(
+                "dbus-daemon", ["--config-file=\(busConfiguration.path)", "--nofork", "--print-address=1"],
+                environment: environment, output: bus.write))
+        close(bus.write)
+        guard let address = busReader.next(within: 20) else { throw Trouble("dbus-daemon gave no address") }
+        self.address = address
+        monitor = LineReader(ear.read)
+        let own = environment.merging(["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
+        children.append(
+            try Child("dbus-monitor", ["--session", "interface='org.freedesktop.Notifications'"], environment: own, output: ear.write))
+        close(ear.write)
+        // The monitor's first line says that it listens.
+        guard monitor.next(within: 20) != nil else { throw Trouble("dbus-monitor does not listen") }
+        if hasServer { try startServer() }
+    }
+
+    deinit {
+        server?.end()
+        for child in children.reversed() { child.end() }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    struct Trouble: Error, CustomStringConvertible {
+        let description: String
+        init(_ description: String) { self.description = description }
+    }
+
+    private static func pipe() throws -> (read: Int32, write: Int32) {
+        var ends: [Int32] = [0, 0]
+        guard Glibc.pipe(&ends) == 0 else { throw Trouble("no pipe") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    var environment: [String: String] { ["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address] }
+
+    /// dunst, deterministic: nothing times out, and its menu picks the first line that contains `menuChoice`.
+    func startServer() throws {
+        let menu = folder.appendingPathComponent("menu")
+        try Data("#!/bin/sh\ngrep -F \"$(cat '\(folder.path)/choice')\" | head -n 1\n".utf8).write(to: menu)
+        chmod(menu.path, 0o700)
+        let configuration = folder.appendingPathComponent("dunstrc")
+        let text = """
+            [global]
+                width = 420
+                offset = 20x20
+                font = Sans 12
+                dmenu = \(menu.path)
+                notification_limit = 20
+                show_indicators = yes
+            [urgency_low]
+                timeout = 0
+            [urgency_normal]
+                timeout = 0
+                background = "#1d2b3a"
+                foreground = "#ffffff"
+            [urgency_critical]
+                timeout = 0
+            """
+        try Data(text.utf8).write(to: configuration)
+        let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        server = try Child("dunst", ["-config", configuration.path], environment: own)
+        let ready = try Child.run(
+            "gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.Notifications"], environment: own)
+        guard ready.status == 0 else { throw Trouble("dunst did not take its name: \(ready.errors)") }
+    }
+
+    @discardableResult
+    func dunstctl(_ arguments: String...) throws -> String {
+        let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        return try Child.run("dunstctl", arguments, environment: own).output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Presses a button of the notification on screen, through dunst's own menu.
+    func press(_ label: String) throws {
+        try Data(label.utf8).write(to: folder.appendingPathComponent("choice"))
+        try dunstctl("context")
+    }
+
+    /// Reads what went over the bus until `count` notifications did, or nothing new comes for `seconds`.
+    @discardableResult
+    func listen(for count: Int, within seconds: Double = 20) -> [String] {
+        let deadline = Date().addingTimeInterval(seconds)
+        while titles.count < count, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) { take(line) }
+        return titles
+    }
+
+    /// What went over the bus up to now. A marker of our own is the last thing heard, so nothing is missed and nothing awaited.
+    func heardSoFar() throws -> [String] {
+        let marker = "marker-" + UUID().uuidString
+        let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        _ = try Child.run(
+            "gdbus",
+            ["emit", "--session", "--object-path", "/marker", "--signal", "org.freedesktop.Notifications.Marker", marker],
+            environment: own)
+        while let line = monitor.next(within: 20) {
+            if line.contains(marker) { break }
+            take(line)
+        }
+        return titles
+    }
+
+    /// A Notify call is followed by its arguments, one a line: the third string is the title.
+    private func take(_ line: String) {
+        if line.hasPrefix("method call"), line.contains("member=Notify") {
+            stringsToSkip = 3
+        } else if stringsToSkip > 0, line.hasPrefix("   string ") {
+            stringsToSkip -= 1
+            if stringsToSkip == 0 { titles.append(String(line.dropFirst("   string ".count)).trimmingCharacters(in: ["\""])) }
+        }
+    }
+
+    private var stringsToSkip = 0
+
+    func screenshot(to path: String) throws {
+        let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        _ = try Child.run("import", ["-window", "root", "-trim", "+repage", path], environment: own)
+    }
+}
+
+enum TestFolder {
+    /// Short: socket paths end at 107 bytes.
+    static func make(_ name: String) throws -> URL {
+        var template = Array(FileManager.default.temporaryDirectory.appendingPathComponent("st-\(name)-XXXXXX").path.utf8CString)
+        guard mkdtemp(&template) != nil else { throw Desktop.Trouble("no temporary folder") }
+        return URL(fileURLWithPath: String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+    }
+}

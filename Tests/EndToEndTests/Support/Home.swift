@@ -1,0 +1,164 @@
+import BackgroundLedger
+import CLinux
+import FaultyServer
+import Foundation
+import Testing
+
+/// A throw-away home: the built binaries run in it as a person would run them.
+final class Home {
+    let folder: URL
+    var environment: [String: String]
+    let directories: AppDirectories
+
+    init(
+        server: FaultyServer? = nil, desktop: Desktop? = nil, app: String = "stormy", budget: Double? = nil, extra: String = ""
+    ) throws {
+        folder = try TestFolder.make("home")
+        var environment = ProcessInfo.processInfo.environment
+        for name in ["DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "WAYLAND_DISPLAY", "STORMY_NO_AGENT"] { environment[name] = nil }
+        environment["HOME"] = folder.path
+        environment["TZ"] = "Europe/Berlin"
+        environment["LC_ALL"] = "C.UTF-8"
+        for name in ["CONFIG", "STATE", "DATA"] { environment["XDG_\(name)_HOME"] = folder.path + "/" + name.lowercased() }
+        environment["XDG_RUNTIME_DIR"] = folder.path + "/run"
+        environment.merge(desktop?.environment ?? [:]) { $1 }
+        self.environment = environment
+        directories = AppDirectories(appIdentifier: app, environment: environment)
+        try AppDirectories.createPrivateFolder(directories.configuration)
+        try AppDirectories.createPrivateFolder(folder.appendingPathComponent("run"))
+        var text = server.map { "[weather]\nbase_url = \"\($0.url)\"\n" } ?? ""
+        if let budget { text += "[background]\nrefresh_budget_seconds = \(budget)\ngrace_seconds = 2\n" }
+        try configure(text + extra)
+    }
+
+    deinit {
+        endAgent()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    func configure(_ text: String) throws {
+        let file = directories.configuration.appendingPathComponent("config.toml")
+        try Data(text.utf8).write(to: file)
+        chmod(file.path, 0o600)
+    }
+
+    /// Built beside the tests.
+    static let products: URL = {
+        // The test bundle lies in the products' folder; /proc knows where.
+        var url = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
+        for argument in CommandLine.arguments where argument.hasSuffix(".xctest") { url = URL(fileURLWithPath: argument) }
+        return url.deletingLastPathComponent()
+    }()
+
+    static func product(_ name: String) -> String { products.appendingPathComponent(name).path }
+
+    @discardableResult
+    func stormy(_ arguments: String...) throws -> Child.Result { try run("stormy", arguments) }
+
+    func run(_ product: String, _ arguments: [String]) throws -> Child.Result {
+        try Child.run(Self.product(product), arguments, environment: environment)
+    }
+
+    /// A verb's JSON document.
+    func json(_ arguments: String...) throws -> Any {
+        let result = try run("stormy", arguments + ["--json"])
+        return try JSONSerialization.jsonObject(with: Data(result.output.utf8))
+    }
+
+    func rows(_ arguments: String...) throws -> [[String: Any]] {
+        let result = try run("stormy", arguments + ["--json"])
+        return try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
+    }
+
+    func status() throws -> [String: Any] { try json("status") as? [String: Any] ?? [:] }
+
+    func status(_ part: String, _ key: String) throws -> Any? { (try status()[part] as? [String: Any])?[key] }
+
+    /// Outcomes of the history, "kind outcome" each, oldest first.
+    func history() throws -> [String] {
+        try rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
+    }
+
+    var log: String { (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? "" }
+
+    // MARK: The agent
+
+    var agentPID: Int32? {
+        guard FileLock.isHeld(directories.agentLock) else { return nil }
+        return try? Ledger(directories).read { try $0.fact(.agent)?.pid }
+    }
+
+    /// An agent of the test's own making, with variables of its own; its end can be awaited.
+    func startAgent(_ variables: [String: String] = [:]) throws -> Child {
+        // The app says where it is before anybody is launched.
+        _ = try stormy("place", "list")
+        let log = open(directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(log) }
+        return try Child(
+            Self.product("background-agent"), ["--app", directories.appIdentifier],
+            environment: environment.merging(variables) { $1 }, output: log)
+    }
+
+    /// kill -9, and gone when this returns.
+    func killAgent() throws {
+        guard let pid = agentPID else { return }
+        try kill(pid, SIGKILL)
+    }
+
+    private func kill(_ pid: Int32, _ signal: Int32) throws {
+        let descriptor = clinux_pidfd_open(pid)
+        _ = Foundation.kill(pid, signal)
+        guard descriptor >= 0 else { return }
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&poller, 1, 20_000)
+        close(descriptor)
+    }
+
+    private func endAgent() { try? killAgent() }
+
+    // MARK: Waiting
+
+    struct TimedOut: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Waits for the ledger to say something, woken by its bell.
+    @discardableResult
+    func wait<Value>(
+        _ what: String, seconds: Double = 30, for question: (LedgerTransaction) throws -> Value?
+    ) throws -> Value {
+        let ledger = try Ledger(directories)
+        let bell = try Bell(directories)
+        let deadline = Date().addingTimeInterval(seconds)
+        while true {
+            if let value = try ledger.readAfterRing(question) { return value }
+            let left = deadline.timeIntervalSinceNow
+            guard left > 0 else { throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(log)") }
+            var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
+            poll(&poller, 1, Int32(left * 1000) + 1)
+            bell.drain()
+        }
+    }
+
+    /// Until so many launches of a kind have ended.
+    func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = 30) throws {
+        try wait("\(count) ended \(kind)", seconds: seconds) { transaction in
+            try transaction.history(limit: 100).filter { $0.kind.rawValue == kind && $0.endedAt != nil }.count >= count ? true : nil
+        }
+    }
+
+    /// Until nothing moves and nothing is left to tell.
+    func waitForQuiet(seconds: Double = 30) throws {
+        try wait("quiet", seconds: seconds) { transaction in
+            // A launch that is to be made up for, or is due, is not quiet either.
+            let isServed = try !transaction.requests().contains {
+                $0.failures > 0 || ($0.earliestBegin ?? .distantPast) <= Date()
+            }
+            let isQuiet =
+                try isServed && transaction.liveLaunches().isEmpty && transaction.unfinishedTransfers().isEmpty
+                && transaction.undeliveredEvents().isEmpty && transaction.undeliveredResponses().isEmpty
+                && !transaction.notifications().contains { $0.state == .pending || $0.state == .presenting }
+            return isQuiet ? true : nil
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    @Suite struct Upload {
+        private static func destination(_ url: String) -> String {
+            "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(url)\"\n"
+        }
+
+        private static func makePhotos(_ count: Int, in folder: URL, size: Int = 300_000) throws -> [String: String] {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            var digests: [String: String] = [:]
+            for index in 0..<count {
+                var generator = SystemRandomNumberGenerator()
+                let bytes = Data((0..<size / 8).flatMap { _ in withUnsafeBytes(of: generator.next()) { Array($0) } })
+                let name = "IMG \(index) ü#?.jpg"
+                try bytes.write(to: folder.appendingPathComponent(name))
+                digests[name] = FileDigest.sha256(of: bytes)
+            }
+            return digests
+        }
+
+        private static func digests(in folder: URL) throws -> [String: String] {
+            var found: [String: String] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+                found[name] = try FileDigest.sha256(of: folder.appendingPathComponent(name)).digest
+            }
+            return found
+        }
+
+        @Test func twentyPhotosToNginxOverAKilledAgent() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(20, in: source)
+            let files = wanted.keys.sorted().map { source.appendingPathComponent($0).path }
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let queued = try home.run("stormy", ["upload"] + files)
+            #expect(queued.status == 0, "\(queued.errors)")
+            // Half-way: SIGKILL before the tenth photo gets its name, with others on the wire.
+            try home.startAgent(["BACKGROUND_CRASH_AT": "agent.upload.move:10"]).waitForEnd()
+            let arrived = try Self.digests(in: nginx.photos).filter { wanted[$0.key] != nil }
+            #expect((1...19).contains(arrived.count))
+            home.environment["STORMY_NO_AGENT"] = nil
+            #expect(try home.stormy("status").status == 0)
+            try home.waitForQuiet(seconds: 60)
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            let rows = try home.rows("transfers")
+            #expect(rows.count == 20)
+            #expect(rows.allSatisfy { $0["state"] as? String == "completed" && $0["sha256"] as? String == $0["sourceSha256"] as? String })
+        }
+
+        @Test(arguments: ["agent.upload.chooseName", "agent.upload.put", "agent.upload.check", "agent.upload.move", "agent.transferEnded:4"])
+        func theAgentDiesOnTheUploadPath(_ point: String) throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(1, in: source)
+            try home.stormy("upload", source.appendingPathComponent(wanted.keys.first!).path)
+            try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
+        @Test func whatIsSentIsWhatWasQueued() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(2, in: source)
+            let files = wanted.keys.sorted().map { source.appendingPathComponent($0) }
+            #expect(try home.stormy("upload", files[0].path, files[1].path).status == 0)
+            try FileManager.default.removeItem(at: files[0])
+            try Data("something else".utf8).write(to: files[1])
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
+        @Test func badFilesAreNamedAndKeepNoGoodOne() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            let empty = home.folder.appendingPathComponent("empty.jpg")
+            try Data().write(to: empty)
+            let good = try Self.makePhotos(1, in: home.folder.appendingPathComponent("camera"))
+            let goodPath = home.folder.path + "/camera/" + good.keys.first!
+            let result = try home.stormy("upload", "/nowhere.jpg", home.folder.path, empty.path, goodPath)
+            #expect(result.status == 66)
+            #expect(result.errors.contains("/nowhere.jpg: no such file"))
+            #expect(result.errors.contains("is a folder"))
+            #expect(result.errors.contains("is empty"))
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == good)
+            #expect(try Home().stormy("upload", goodPath).status == 78)
+        }
+
+        @Test func aPhotoThatSaysWhereIsHeldBack() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            let photo = home.folder.appendingPathComponent("garden.jpg")
+            try JPEG.withPosition.write(to: photo)
+            let result = try home.stormy("upload", photo.path)
+            #expect(result.status == 77)
+            #expect(result.errors.contains("--keep-location"))
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held"])
+            #expect(try Self.digests(in: nginx.photos).isEmpty)
+            #expect(try home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
+            #expect(try Self.digests(in: nginx.photos).keys.sorted() == ["garden.jpg"])
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
+            let plain = home.folder.appendingPathComponent("plain.jpg")
+            try JPEG.withoutPosition.write(to: plain)
+            #expect(try home.stormy("upload", "--wait", plain.path).status == 0)
+        }
+
+        @Test func refusingFullAndBreakingServers() async throws {
+            let server = try await FaultyServer.start()
+            let store = try DavStore(prefix: "/photos")
+            server.mount(store)
+            let home = try Home(extra: Self.destination(server.url + "/photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let photo = source.appendingPathComponent(try Self.makePhotos(1, in: source).keys.first!)
+
+            store.refuse(status: 403, method: "PUT", next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
+            let refused = try #require(try home.rows("transfers").last)
+            #expect(refused["state"] as? String == "failed")
+            #expect(((refused["error"] as? [String: Any])?["message"] as? String) != nil)
+
+            store.refuse(status: 507, method: "PUT", next: 1)
+            try home.stormy("upload", photo.path)
+            let full = try home.wait("waiting") { transaction in try transaction.transfers().last { $0.state == .waiting } }
+            #expect(full.nextAttemptAt != nil && full.errorMessage != nil)
+            #expect(try home.stormy("transfers", "retry", String(full.id!)).status == 0)
+            try home.waitForQuiet()
+
+            store.cutUploads(afterBytes: 100_000, next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            store.loseAnswers(to: "MOVE", next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            // One that was refused, three that arrived: each once, under its own name, and nothing half.
+            #expect(store.files.count == 3, "\(store.files)")
+            #expect(store.unfinishedUploads == 0)
+        }
+
+        @Test func theButtonTakesAFileAndFillsTheJob() async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(1, in: source)
+            // Stands for the person's choice in the desktop's chooser; everything else is real.
+            let bin = home.folder.appendingPathComponent("bin")
+            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+            let chooser = bin.appendingPathComponent("zenity")
+            try Data("#!/bin/sh\necho '\(source.path)/\(wanted.keys.first!)'\n".utf8).write(to: chooser)
+            chmod(chooser.path, 0o700)
+            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            try home.waitForQuiet()
+            try desktop.press("Add photo")
+            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Photo uploaded"])
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            #expect(try home.history() == ["appRefresh completed", "notificationResponse completed", "urlSession completed"])
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.isEmpty)
+        }
+    }
+}
