@@ -28,7 +28,10 @@ final class Desktop {
         let screenReader = LineReader(screen.read)
         let busReader = LineReader(bus.read)
         readers = [screenReader, busReader]
-        guard let number = screenReader.next(within: 20) else { throw Trouble("Xvfb named no display") }
+        var number = screenReader.next(within: 20)
+        // It complains of the displays that are taken before it names its own.
+        while let line = number, Int(line) == nil { number = screenReader.next(within: 20) }
+        guard let number else { throw Trouble("Xvfb named no display") }
         display = ":" + number
         // No service folders: a server that the bus starts by itself would race the test's own.
         let busConfiguration = folder.appendingPathComponent("bus.conf")
@@ -100,10 +103,15 @@ final class Desktop {
             """
         try Data(text.utf8).write(to: configuration)
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        server = try Child("dunst", ["-config", configuration.path], environment: own)
+        let log = folder.appendingPathComponent("dunst.log").path
+        let output = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(output) }
+        server = try Child("dunst", ["-config", configuration.path], environment: own, output: output)
         let ready = try Child.run(
             "gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.Notifications"], environment: own)
-        guard ready.status == 0 else { throw Trouble("dunst did not take its name: \(ready.errors)") }
+        guard ready.status == 0 else { 
+            throw Trouble("dunst did not take its name: \(ready.errors) \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+        }
     }
 
     @discardableResult
