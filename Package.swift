@@ -111,6 +111,10 @@ let package = Package(
         .testTarget(
             name: "DesktopServicesTests", dependencies: ["DesktopServices", "BackgroundNotices", "BackgroundScheduling"],
             swiftSettings: strict),
+        .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+        .testTarget(
+            name: "APICompileTests", dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
+            swiftSettings: strict),
         .testTarget(
             name: "EndToEndTests", dependencies: ["FaultyServer", "BackgroundLedger", "CLinux"], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),

@@ -63,10 +63,8 @@ public enum BackgroundAgentTool {
             loop: loop, handler: { inbox(.conditions($0)) }, onSignal: { _ in inbox(.timeChanged) })
         let transport = CurlTransport(
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
-        // At once with what the environment knows; verbs tell more later.
-        presenter.connect()
         let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
-            presenter.connect(busAddress: session.variables["DBUS_SESSION_BUS_ADDRESS"])
+            presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: version, ports: ports)
         transport.stop()
