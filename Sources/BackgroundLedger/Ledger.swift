@@ -21,7 +21,11 @@ public final class Ledger: Sendable {
         // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
         let lock = directories.state.appendingPathComponent("open.lock")
         let path = directories.ledger.path
-        queue = try FileLock.whileHolding(lock) { () throws(LedgerError) in try Self.open(path) }
+        do {
+            queue = try FileLock.whileHolding(lock) { () throws(LedgerError) in try Self.open(path) }
+        } catch .readOnly {
+            throw .readOnly(path: path)
+        }
     }
 
     private static func open(_ path: String) throws(LedgerError) -> DatabaseQueue {
