@@ -23,23 +23,28 @@ extension Agent {
             let oldest = waiting.map(\.createdAt).min() ?? pass.now
             switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: hasMoreRunning, now: pass.now) {
             case .wait(let until): pass.wake(at: until)
-            case .deliverNow: try launchDelivery(.urlSession, session, "a transfer ended", &pass)
+            case .deliverNow: try launchDelivery(.urlSession, session, since: oldest, "a transfer ended", &pass)
             }
         }
     }
 
     private func deliverResponses(_ pass: inout Pass) throws {
         let live = try pass.transaction.liveLaunches()
-        for identifier in try Set(pass.transaction.undeliveredResponses().map(\.notification)) {
+        let responses = try pass.transaction.undeliveredResponses()
+        for (identifier, waiting) in Dictionary(grouping: responses, by: \.notification) {
             if live.contains(where: { $0.kind == .notificationResponse && $0.identifier == identifier }) { continue }
-            try launchDelivery(.notificationResponse, identifier, "a person pressed a button", &pass)
+            let oldest = waiting.map(\.createdAt).min() ?? pass.now
+            try launchDelivery(.notificationResponse, identifier, since: oldest, "a person pressed a button", &pass)
         }
     }
 
-    /// Launches that failed to take what is delivered are repeated with growing delay; nothing is dropped.
-    private func launchDelivery(_ kind: LaunchKind, _ identifier: String, _ reason: String, _ pass: inout Pass) throws {
+    /// A launch that began after something waited and ended without taking it failed, whatever it says of itself: it
+    /// is repeated with growing delay. Nothing is dropped.
+    private func launchDelivery(
+        _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
+    ) throws {
         let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
-            .prefix { $0.outcome != .completed && $0.endedAt.map { $0 <= pass.now } ?? true }
+            .prefix { $0.startedAt >= oldest && $0.endedAt.map { $0 <= pass.now } ?? true }
         let delay = RelaunchBackoff.delay(afterFailures: failures.count, base: pass.settings.backoffBase)
         if let last = failures.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
             return pass.wake(at: last.addingTimeInterval(delay))

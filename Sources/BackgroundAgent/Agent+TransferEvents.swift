@@ -31,14 +31,11 @@ extension Agent {
         switch current.work {
         case .download(let file):
             let (partial, written) = file.progress
+            if Self.keptBytes(partial) > Self.keptBytes(transfer.partial) { transfer.lastProgressAt = pass.now }
             transfer.partial = partial
             transfer.bytesDone = transfer.kind == .upload ? sent : written
         case .upload(_, let source):
             if source != nil { transfer.bytesDone = sent }
-        }
-        if transfer.bytesDone > before.bytesDone {
-            transfer.lastProgressAt = pass.now
-            running[id]?.hasProgress = true
         }
         if transfer != before { try pass.transaction.update(transfer) }
     }
@@ -48,12 +45,12 @@ extension Agent {
     private func finish(
         _ transfer: inout TransferRecord, _ file: DownloadFile, _ end: WireEnd, _ pass: inout Pass
     ) throws {
-        let heldBefore = transfer.partial?.durableBytes ?? 0
+        let heldBefore = Self.keptBytes(transfer.partial)
         let outcome = file.ended(
-            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Double.random(in: 0..<1))
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         transfer.partial = outcome.partial
         transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
-        noteFruit(&transfer, hasProgress: transfer.bytesDone > heldBefore, now: pass.now)
+        noteFruit(&transfer, hasProgress: Self.keptBytes(outcome.partial) > heldBefore, now: pass.now)
         if let trouble = outcome.trouble {
             return try failLocally(&transfer, trouble, isPassing: outcome.isPassing, &pass)
         }
@@ -112,7 +109,7 @@ extension Agent {
         let id = transfer.id!
         if let digest = source?.sha256 { transfer.sha256 = digest }
         let outcome = machine.ended(
-            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Double.random(in: 0..<1))
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         uploads[id] = machine
         switch outcome {
         case .continue:
@@ -120,7 +117,8 @@ extension Agent {
             try pass.transaction.update(transfer)
             pass.effects.append(.startTransfer(id))
         case .retry(let after, let trouble):
-            noteFruit(&transfer, hasProgress: end.bytesSent > 0, now: pass.now)
+            // Its bytes will be sent again: that is no progress.
+            noteFruit(&transfer, hasProgress: false, now: pass.now)
             try wait(&transfer, after: after, trouble, &pass)
         case .finished(let remoteURL):
             transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
@@ -142,10 +140,18 @@ extension Agent {
 
     // MARK: Waiting
 
+    /// Never quite nothing: full jitter alone may allow an attempt without any pause.
+    private static func jitter() -> Double { Double.random(in: 0.2..<1) }
+
+    /// Bytes that the next attempt need not fetch again. Only they count as progress: a server that cuts every answer
+    /// would otherwise be asked without pause and never be given up.
+    private static func keptBytes(_ partial: PartialFile?) -> Int64 {
+        partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
+    }
+
     private func noteFruit(_ transfer: inout TransferRecord, hasProgress: Bool, now: Date) {
-        let moved = hasProgress || running[transfer.id!]?.hasProgress == true
-        if moved { transfer.lastProgressAt = now }
-        transfer.fruitlessAttempts = moved ? 0 : transfer.fruitlessAttempts + 1
+        if hasProgress { transfer.lastProgressAt = now }
+        transfer.fruitlessAttempts = hasProgress ? 0 : transfer.fruitlessAttempts + 1
     }
 
     private func wait(_ transfer: inout TransferRecord, after: Double, _ trouble: TransferTrouble, _ pass: inout Pass) throws {

@@ -14,7 +14,6 @@ struct RunningTransfer {
     var work: Work
     /// Bytes on the wire before this attempt.
     let wireBase: Int64
-    var hasProgress = false
 }
 
 // Transfers: started when due, followed, finished, retried; collected when nobody wants them.
@@ -72,14 +71,19 @@ extension Agent {
     /// Transfers that nobody awaits or adopted in time; files of answers that were delivered.
     private func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
-            if let file = transfer.file { pass.effects.append(.removeFile(file)) }
+            // Also the copy of a photo that was cancelled: nobody can send it any more.
+            for file in [transfer.file, transfer.bodyFile] {
+                if let file { pass.effects.append(.removeFile(file)) }
+            }
             transfer.file = nil
+            transfer.bodyFile = nil
             if !transfer.state.isTerminal {
                 transfer.state = .cancelled
                 transfer.finishedAt = pass.now
                 transfer.note = "nobody waited for it any more"
             }
             transfer.adoptableUntil = nil
+            transfer.nextAttemptAt = nil
             try pass.transaction.update(transfer)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
@@ -147,12 +151,16 @@ extension Agent {
     private func prepareExchange(_ transfer: inout TransferRecord, source: UploadFile?) -> Start {
         let id = transfer.id!
         let name = transfer.file ?? "transfer-\(id)"
+        let url = ledger.directories.spool.appendingPathComponent(name)
+        // Somebody tidied the spool: what is not there cannot be resumed.
+        if let partial = transfer.partial, !DownloadFile.holds(partial, at: url) { transfer.partial = nil }
         let machine = DownloadMachine(
             request: TransferRequest(
                 method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
                 maximumBodyBytes: transfer.maximumBodyBytes),
             partial: transfer.partial)
-        let file = DownloadFile(transfer: id, file: name, machine: machine, ledger: ledger)
+        let attempt = AttemptID(transfer: id, number: transfer.attemptNumber)
+        let file = DownloadFile(attempt: attempt, file: name, machine: machine, ledger: ledger)
         transfer.file = name
         transfer.attempts += 1
         return Start(request: file.begin(), source: source, sink: file, work: .download(file))

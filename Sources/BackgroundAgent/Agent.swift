@@ -84,7 +84,8 @@ final class Agent {
             for effect in effects { try perform(effect) }
             if effects.isEmpty && events.isEmpty { break }
         }
-        return wake
+        // Still something heard: come back at once rather than never.
+        return events.isEmpty ? wake : now()
     }
 
     /// One transaction's worth of deciding.
@@ -196,8 +197,7 @@ final class Agent {
             isFinished = !hasLaunches && !notices.contains { $0.state == .withdrawing }
             return
         }
-        let hasWork =
-            try hasLaunches || Self.hasUnfinishedWork(pass.transaction, notices: notices) || !running.isEmpty
+        let hasWork = try pass.transaction.hasUnfinishedWork() || !running.isEmpty
         guard !hasWork else {
             idleSince = nil
             return
@@ -207,20 +207,6 @@ final class Agent {
         let leaveAt = since.addingTimeInterval(Self.linger)
         isFinished = pass.now >= leaveAt || pass.now < since
         pass.wake(at: leaveAt)
-    }
-
-    /// Whether an agent is needed at all.
-    static func hasUnfinishedWork(_ transaction: LedgerTransaction, notices: [NotificationRecord]) throws -> Bool {
-        if try !transaction.requests().isEmpty || !transaction.openQuestions().isEmpty { return true }
-        if try transaction.unfinishedTransfers().contains(where: { $0.state != .paused }) { return true }
-        if try !transaction.undeliveredEvents().isEmpty || !transaction.undeliveredResponses().isEmpty { return true }
-        // A notification on the screen dies with its sender on some desktops, and its buttons on all.
-        return notices.contains { notice in
-            switch notice.state {
-            case .pending, .presenting, .delivered, .withdrawing: true
-            case .closed, .withdrawn: false
-            }
-        }
     }
 
     // MARK: Performing

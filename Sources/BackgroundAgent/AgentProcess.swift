@@ -88,6 +88,7 @@ public final class AgentProcess {
                 let before = agent.zone
                 if agent.events.contains(where: \.isTimeChange) { agent.zone = Self.zoneNow() }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
+                guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
                 loop.setTimer(try agent.turn())
                 if agent.isFinished { loop.stop() }
             } catch {
@@ -106,14 +107,24 @@ public final class AgentProcess {
     }
 
     private func hasWork() throws(LedgerError) -> Bool {
-        try ledger.read { try Agent.hasUnfinishedWork($0, notices: $0.notifications()) }
+        try ledger.read { try $0.hasUnfinishedWork() }
     }
 
-    private func watchSignals(_ agent: Agent) {
+    private static var stopSignals: sigset_t {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }
+        return signals
+    }
+
+    /// Call before any thread is made: a thread that does not block SIGTERM would take it for the whole process, and die of it.
+    public static func blockStopSignals() {
+        var signals = stopSignals
         pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    private func watchSignals(_ agent: Agent) {
+        var signals = Self.stopSignals
         let descriptor = signalfd(-1, &signals, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
         loop.watch(descriptor) { [unowned agent] in
             var information = signalfd_siginfo()

@@ -25,11 +25,11 @@ final class DownloadFile: BodySink {
 
     private let state: Mutex<State>
     private let ledger: Ledger
-    private let transfer: Int64
+    private let attempt: AttemptID
     let url: URL
 
-    init(transfer: Int64, file: String, machine: DownloadMachine, ledger: Ledger) {
-        self.transfer = transfer
+    init(attempt: AttemptID, file: String, machine: DownloadMachine, ledger: Ledger) {
+        self.attempt = attempt
         self.ledger = ledger
         url = ledger.directories.spool.appendingPathComponent(file)
         state = Mutex(State(machine: machine))
@@ -43,44 +43,72 @@ final class DownloadFile: BodySink {
 
     func receive(head: ResponseHead) -> Bool {
         CrashPoint.reach("agent.transferHead")
-        return state.withLock { state in
-            switch state.machine.received(head, now: Date()) {
-            case .discard:
-                state.isDiscarding = true
-                return true
-            case .rewrite:
-                return prepare(&state, offset: 0)
-            case .append(let offset):
-                return prepare(&state, offset: offset)
-            }
+        // The ledger is never entered under our own lock: the agent asks for `progress` inside a transaction of its own.
+        let (disposition, partial) = state.withLock { state in
+            let disposition = state.machine.received(head, now: Date())
+            state.isDiscarding = true
+            return (disposition, state.machine.partial)
+        }
+        switch disposition {
+        case .discard: return true
+        case .rewrite: return commit(partial, offset: 0) && state.withLock { prepare(&$0, offset: 0) }
+        case .append(let offset): return commit(partial, offset: offset) && state.withLock { prepare(&$0, offset: offset) }
         }
     }
 
-    private func prepare(_ state: inout State, offset: Int64) -> Bool {
-        let partial = state.machine.partial
+    /// `false`: this attempt is not wanted any more, or the ledger cannot be written.
+    private func commit(_ partial: PartialFile?, offset: Int64) -> Bool {
         do {
-            try ledger.write { transaction in
-                guard var row = try transaction.transfer(transfer) else { return }
+            return try ledger.write { transaction in
+                guard var row = try transaction.transfer(attempt.transfer), row.state == .running,
+                    row.attemptNumber == attempt.number
+                else { return false }
                 row.partial = partial
                 row.bytesTotal = partial?.totalBytes
                 row.bytesDone = offset
                 try transaction.update(row)
+                return true
             }
         } catch {
-            state.trouble = "\(error)"
-            state.isPassing = error.isPassing
+            state.withLock { state in
+                state.trouble = "\(error)"
+                state.isPassing = error.isPassing
+            }
             return false
         }
+    }
+
+    private func prepare(_ state: inout State, offset: Int64) -> Bool {
         CrashPoint.reach("agent.transferPrepared")
-        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
+        // A part that is to be added to must be there, and long enough: a hole is not what was received.
+        let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (offset == 0 ? O_CREAT : 0), 0o600)
+        guard descriptor >= 0 else { return fail(&state) }
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = descriptor
+        guard Self.size(of: descriptor) >= offset else {
+            state.trouble = "\(url.path): the part received earlier is gone"
+            return false
+        }
+        guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
         state.isDiscarding = false
         state.written = offset
         state.synced = offset
         state.digest = RunningDigest()
         return offset == 0 || rehash(&state, upTo: offset)
+    }
+
+    private static func size(of descriptor: Int32) -> Int64 {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return -1 }
+        return Int64(information.st_size)
+    }
+
+    /// Whether the part file still holds what the ledger says of it.
+    static func holds(_ partial: PartialFile, at url: URL) -> Bool {
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return size(of: descriptor) >= partial.durableBytes
     }
 
     /// The digest of what is held already: read once, after a break, in pieces.

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import CLinux
 import Foundation
+import Glibc
 
 /// Starts app processes by posix_spawn and hears of their end through process descriptors.
 final class ProcessLauncher: Launcher {
@@ -51,11 +52,20 @@ final class ProcessLauncher: Launcher {
         child.blocksTermination = true
         let pid = try child.start()
         CrashPoint.reach("agent.spawned")
-        try watch(launch, pid)
+        do {
+            try watch(launch, pid)
+        } catch {
+            // Unwatched it would be launched a second time while it runs.
+            _ = Glibc.kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+            throw error
+        }
         return pid
     }
 
     func adopt(_ launch: Int64, pid: Int32) -> Bool {
+        // Our own child after all, when this process became what it is by `exec`: a dead one must not stay behind.
+        waitpid(pid, nil, WNOHANG)
         guard isAlive(launch) else { return false }
         return (try? watch(launch, pid)) != nil
     }

@@ -21,6 +21,7 @@ public enum BackgroundAgentTool {
 
     /// Returns the exit code: 0 done or already running, 64 usage, 73 or 74 store, 78 a store of a newer version.
     public static func main(_ arguments: [String]) -> Int32 {
+        AgentProcess.blockStopSignals()
         switch arguments {
         case ["--help"], ["-h"]:
             print(usage, terminator: "")

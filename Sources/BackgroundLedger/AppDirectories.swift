@@ -59,5 +59,8 @@ func systemReason(_ error: any Error) -> String {
     if let underlying = nsError.userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
         return String(cString: strerror(Int32(underlying.code)))
     }
+    if nsError.domain == NSCocoaErrorDomain, nsError.code == CocoaError.fileWriteFileExists.rawValue {
+        return "something that is not a folder has that name"
+    }
     return nsError.localizedDescription
 }

@@ -21,6 +21,8 @@ public struct Bell: ~Copyable, Sendable {
             close(descriptor)
             throw .failed(path: path, reason: "cannot watch the write-ahead file: " + reason)
         }
+        // Rings too when the ledger is taken away under a long-lived process; see ``Ledger/isReplaced``.
+        inotify_add_watch(descriptor, directories.ledger.path, UInt32(IN_ATTRIB | IN_MOVE_SELF))
     }
 
     deinit { close(descriptor) }

@@ -11,6 +11,7 @@ import GRDB
 public final class Ledger: Sendable {
     public let directories: AppDirectories
     private let queue: DatabaseQueue
+    private let inode: UInt64
 
     /// Opens the ledger, making it and its folders when absent.
     ///
@@ -26,6 +27,8 @@ public final class Ledger: Sendable {
         } catch .readOnly {
             throw .readOnly(path: path)
         }
+        var information = stat()
+        inode = stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
     }
 
     private static func open(_ path: String) throws(LedgerError) -> DatabaseQueue {
@@ -53,6 +56,12 @@ public final class Ledger: Sendable {
         } catch {
             throw translate(error, path: path)
         }
+    }
+
+    /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
+    public var isReplaced: Bool {
+        var information = stat()
+        return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
     }
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.

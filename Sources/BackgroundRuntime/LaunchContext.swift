@@ -22,6 +22,7 @@ public final class LaunchContext: Sendable {
         var stop: StopReason?
         var handlers: [@Sendable (StopReason) -> Void] = []
         var isFinished = false
+        var failure: String?
     }
 
     public let id: Int64
@@ -90,6 +91,9 @@ public final class LaunchContext: Sendable {
         try AppRuntime.shared.ledger().write { try $0.setPersonChoosing(isChoosing, launch: id) }
     }
 
+    /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
+    public func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
+
     /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
     public func finish(success: Bool, detail: String? = nil) {
         let isFirst = state.withLock { state -> Bool in
@@ -97,7 +101,9 @@ public final class LaunchContext: Sendable {
             return !state.isFinished
         }
         guard isFirst else { return }
-        let result: LaunchOutcome = stopReason != nil ? .expired : success ? .completed : .failed
+        let failure = state.withLock { $0.failure }
+        let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
+        let detail = detail ?? failure
         let acknowledgements = acknowledgements.withLock { $0 }
         CrashPoint.reach("app.beforeResult")
         do {

@@ -34,9 +34,13 @@ public final class BGTaskScheduler: Sendable {
         /// What was wrong and where, for people.
         public let reason: String
 
-        init(_ code: Code, _ reason: String) {
+        /// What went wrong below, for ``Code/unavailable``.
+        public let underlyingError: (any Swift.Error)?
+
+        init(_ code: Code, _ reason: String, underlyingError: (any Swift.Error)? = nil) {
             self.code = code
             self.reason = reason
+            self.underlyingError = underlyingError
         }
 
         public static let unavailable = Error(.unavailable, "")
@@ -139,6 +143,12 @@ public final class BGTaskScheduler: Sendable {
         _ = try? storing { try $0.deleteRequest(identifier) }
     }
 
+    /// The same for callers who must know that it is done. Beyond Apple.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``.
+    public func removeTaskRequest(withIdentifier identifier: String) throws {
+        _ = try storing { try $0.deleteRequest(identifier) }
+    }
+
     public func cancelAllTaskRequests() {
         _ = try? storing { try $0.deleteAllRequests() }
     }
@@ -170,6 +180,10 @@ public final class BGTaskScheduler: Sendable {
     /// While a person chooses something (a file, say) the launch's time does not run out; 10 minutes at most. Beyond Apple.
     public func personIsChoosing(_ isChoosing: Bool) { try? LaunchContext.current?.setPersonChoosing(isChoosing) }
 
+    /// The launch this process runs could not do its work, though its action returns: the history then says `failed`, and
+    /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.
+    public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
+
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: Date()) }
         return try await AppRuntime.shared.wait { try $0.answer(to: id) }
@@ -185,7 +199,7 @@ public final class BGTaskScheduler: Sendable {
         do {
             return try AppRuntime.shared.commit(body)
         } catch {
-            throw Error(.unavailable, "\(error)")
+            throw Error(.unavailable, "\(error)", underlyingError: error)
         }
     }
 }

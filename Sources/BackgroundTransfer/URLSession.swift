@@ -129,7 +129,14 @@ public final class URLSession: Sendable {
     ) throws -> TransferRecord {
         let parts = [session, order.method, order.url] + order.headers.map { "\($0.name.lowercased()):\($0.value)" }
         let key = FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
-        if let known = try transaction.adoptableTransfer(session: session, key: key, now: now) { return known }
+        if var known = try transaction.adoptableTransfer(session: session, key: key, now: now) {
+            // Somebody wants it again: a pause from before must not keep it for ever.
+            if known.state == .paused {
+                known.state = .queued
+                known.lastProgressAt = now
+            }
+            return known
+        }
         return try transaction.insert(newRecord(order, session: session, key: key, kind: .download, now: now))
     }
 

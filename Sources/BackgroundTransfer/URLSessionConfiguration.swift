@@ -8,6 +8,8 @@ public final class URLSessionConfiguration: @unchecked Sendable {  // because se
     /// `nil` for ordinary sessions.
     public let identifier: String?
     /// Launch the app when transfers of the session have ended. Background sessions only.
+    ///
+    /// Differs from Apple: `false` is stored and has no effect yet; the app is always launched.
     public var sessionSendsLaunchEvents = true
     /// Let the system choose a good moment. Stored; a desktop starts at once.
     public var isDiscretionary = false

@@ -53,7 +53,10 @@ extension StormyStore {
         try queue.write { database in
             // Removed while its answer was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return }
-            if let zone = forecast.timeZoneIdentifier, zone != known.timeZone {
+            // A service's word names a file of the zone tables: only a name that is known, never a path.
+            if let zone = forecast.timeZoneIdentifier, zone != known.timeZone, !zone.contains(".."),
+                TimeZone(identifier: zone) != nil
+            {
                 known.timeZone = zone
                 try known.update(database)
             }

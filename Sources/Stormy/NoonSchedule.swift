@@ -20,10 +20,11 @@ public struct NoonSchedule: Sendable {
 
     public var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
 
+    private var isExact: Bool { get throws { try store.setting("exact") == "true" } }
+
     /// Seconds this installation wakes after the time: stable, so that not everybody asks a public service at noon sharp.
-    public var spread: Double {
+    private var offset: Double {
         get throws {
-            if try store.setting("exact") == "true" { return 0 }
             if let known = try store.setting("spread").flatMap(Double.init) { return known * settings.spreadSeconds }
             let drawn = Double.random(in: 0..<1)
             try store.set("spread", String(drawn))
@@ -31,28 +32,33 @@ public struct NoonSchedule: Sendable {
         }
     }
 
-    /// Turns the daily check on.
-    public func turnOn(at time: WallClockTime?, exact: Bool) throws {
-        if let time { try store.set("at", time.description) }
-        if time != nil || exact { try store.set("exact", exact ? "true" : "false") }
+    /// Turns the daily check on. The request first: what is said of the schedule afterwards is what was accepted.
+    public func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
+        let time = try chosen ?? self.time
+        let isExact = try exact || (chosen == nil && self.isExact)
+        try submit(time, spread: isExact ? 0 : offset)
+        try store.set("at", time.description)
+        try store.set("exact", isExact ? "true" : "false")
         try Self.setEnabled(true, in: store)
-        try submit()
     }
 
     public static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
         try store.set("enabled", isEnabled ? "true" : "false")
     }
 
+    /// - Throws: when the request could not be removed: then the check is still on.
     public func turnOff() throws {
+        try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         try Self.setEnabled(false, in: store)
-        BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: Self.identifier)
     }
 
     /// Asks for the next one: strictly after now and after the one being served.
-    func submit() throws {
+    func submitNext() throws { try submit(time, spread: isExact ? 0 : offset) }
+
+    private func submit(_ time: WallClockTime, spread: Double) throws {
         let request = BGAppRefreshTaskRequest(identifier: Self.identifier)
-        request.recurrence = .daily(try time)
-        request.recurrenceDelay = try spread
+        request.recurrence = .daily(time)
+        request.recurrenceDelay = spread
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
         try BGTaskScheduler.shared.submit(request)
     }
@@ -64,15 +70,23 @@ struct NoonCheck {
     let settings: StormySettings
 
     func run() async {
-        // The following day first: whatever happens below, tomorrow's check stands.
+        let schedule = NoonSchedule(store: store, settings: settings)
         do {
-            let schedule = NoonSchedule(store: store, settings: settings)
-            if try schedule.isEnabled { try schedule.submit() }
+            // Turned off while this launch was on its way.
+            guard try schedule.isEnabled else { return try schedule.turnOff() }
+            // The following day first: whatever happens below, tomorrow's check stands.
+            try schedule.submitNext()
         } catch {
+            // The rule in the request brings tomorrow's check all the same.
             complain("tomorrow's check could not be scheduled: \(error.localizedDescription)")
         }
         let question = StormQuestion(store: store, settings: settings)
-        let places = (try? store.places()) ?? []
+        let places: [Place]
+        do {
+            places = try store.places()
+        } catch {
+            return BGTaskScheduler.shared.failCurrentLaunch("the places cannot be read: \(error)")
+        }
         // Side by side: a place whose service stalls holds back no other.
         await withTaskGroup(of: Void.self) { group in
             for place in places {

@@ -52,14 +52,14 @@ public struct PhotoUploads: Sendable {
         if !keepsLocation, try Self.saysWhere(snapshot.file) {
             task.discardSnapshot()
             let advice = "it says where it was taken; upload it again with --keep-location to send it as it is"
-            return .held(photo: try store.beginPhoto(path: path, storm: storm, as: .held, message: advice).id!)
+            return .held(photo: try store.beginPhoto(path: path, storm: storm, as: .held, message: advice).photo.id!)
         }
         // The record first: the upload may have ended before this process gets to write anything.
-        let photo = try store.beginPhoto(path: path, storm: storm, as: .queued, message: nil)
+        let (photo, before) = try store.beginPhoto(path: path, storm: storm, as: .queued, message: nil)
         task.taskDescription = Label(photo: photo.id!, tells: tells).text
         task.resume()
         guard task.error == nil, let number = task.transferNumber else {
-            try store.giveBack(photo)
+            try store.giveBack(photo, before: before)
             throw PhotoUploadError.cannotRead(path: path, reason: task.error?.localizedDescription ?? "not queued")
         }
         try store.setTransfer(number, of: photo)
@@ -67,8 +67,8 @@ public struct PhotoUploads: Sendable {
     }
 
     /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
-    struct Label {
-        let photo: Int64
+    public struct Label {
+        public let photo: Int64
         let tells: Bool
 
         var text: String { "photo-\(photo)" + (tells ? "-tell" : "") }
@@ -78,7 +78,7 @@ public struct PhotoUploads: Sendable {
             self.tells = tells
         }
 
-        init?(parsing text: String?) {
+        public init?(parsing text: String?) {
             let parts = text?.split(separator: "-") ?? []
             guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
             self.init(photo: photo, tells: parts.count == 3)
@@ -122,10 +122,15 @@ final class PhotoDelivery: URLSessionTaskDelegate {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
             let label = PhotoUploads.Label(parsing: task.taskDescription),
             let photo = try? store.endPhoto(
-                label.photo, transfer: number, as: error == nil ? .completed : .failed, message: error?.localizedDescription)
+                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription)
         else { return }
         // The terminal shows its own uploads; a photo given to a notification's button has only this way to be heard of.
         if label.tells { tell(photo) }
+    }
+
+    private static func state(_ error: (any Error)?) -> PhotoRecord.State {
+        guard let error else { return .completed }
+        return (error as? URLError)?.code == .cancelled ? .cancelled : .failed
     }
 
     private func tell(_ photo: PhotoRecord) {

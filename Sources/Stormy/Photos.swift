@@ -23,6 +23,7 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     public var transfer: Int64?
     public var message: String?
     public var createdAt: Date
+    public var changedAt: Date
 }
 
 extension PhotoRecord: StoreRecord {
@@ -38,32 +39,57 @@ extension StormyStore {
 
     /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of
     /// `storm`, or the oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
-    func beginPhoto(path: String, storm: Int64?, as state: PhotoRecord.State, message: String?) throws -> PhotoRecord {
+    ///
+    /// - Returns: the record, and what it was before; `nil`: new.
+    func beginPhoto(
+        path: String, storm: Int64?, as state: PhotoRecord.State, message: String?
+    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
         try queue.write { database in
             let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
             let job = try PhotoRecord.fetchOne(
                 database,
                 sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
                 arguments: [storm])
+            let before = held ?? job
+            let now = Date()
             var photo =
-                held ?? job
+                before
                 ?? PhotoRecord(
-                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, createdAt: Date())
+                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, createdAt: now, changedAt: now)
             photo.state = state
             photo.path = path
             photo.message = message
+            photo.changedAt = now
             try photo.save(database)
-            return photo
+            return (photo, before)
         }
     }
 
-    /// It could not be queued after all: a storm's job waits again.
-    func giveBack(_ photo: PhotoRecord) throws {
+    /// It could not be queued after all: it is what it was.
+    func giveBack(_ photo: PhotoRecord, before: PhotoRecord?) throws {
         try queue.write { database in
-            guard var current = try PhotoRecord.fetchOne(database, key: photo.id), current.transfer == nil else { return }
-            current.state = current.storm == nil ? .cancelled : .awaitingPhoto
-            current.path = nil
-            try current.update(database)
+            if let before { try before.update(database) } else { try photo.delete(database) }
+        }
+    }
+
+    /// Photos whose process died between this record and the queue: found again by the label of their transfer, or
+    /// given back when there is none.
+    ///
+    /// - Parameter transfers: numbers of the transfers the agent knows, by the photo they carry.
+    public func recoverPhotos(transfers: [Int64: Int64], now: Date = Date()) throws {
+        try queue.write { database in
+            let lost = try PhotoRecord.fetchAll(
+                database, sql: "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NULL AND changedAt < ?",
+                arguments: [now.timeIntervalSince1970 - 60])
+            for var photo in lost {
+                if let transfer = transfers[photo.id ?? 0] {
+                    photo.transfer = transfer
+                } else {
+                    photo.state = photo.storm == nil ? .cancelled : .awaitingPhoto
+                    photo.path = photo.storm == nil ? photo.path : nil
+                }
+                try photo.update(database)
+            }
         }
     }
 

@@ -87,7 +87,8 @@ extension StormyStore {
             let jobs = try PhotoRecord.filter(Column("storm") == storm.id).fetchCount(database)
             guard jobs == 0 else { return }
             var job = PhotoRecord(
-                id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now)
+                id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now,
+                changedAt: now)
             try job.insert(database)
         }
     }

@@ -31,6 +31,7 @@ public struct StormyApp: App {
             await body(try StormyStore.open())
         } catch {
             complain("\(error)")
+            BGTaskScheduler.shared.failCurrentLaunch("\(error)")
         }
     }
 }

@@ -76,8 +76,10 @@ public struct WeatherCheck: Sendable {
             try OpenMeteo.parseForecast(data, status: http?.statusCode ?? 200)
         }
         if case .failure(.rateLimited(let reason)) = answer {
-            let wait = http?.value(forHTTPHeaderField: "Retry-After").map { "; it asks to wait \($0) s" } ?? ""
-            throw WeatherUnavailable(description: "the weather service is asked too often: \(reason)\(wait)")
+            let seconds = http?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
+            let wait = seconds.map { "; it asks to wait \($0) s" } ?? ""
+            let said = reason.isEmpty ? "" : ": \(reason)"
+            throw WeatherUnavailable(description: "the weather service is asked too often\(said)\(wait)")
         }
         return try answer.get()
     }

@@ -40,12 +40,21 @@ struct StormQuestion {
     func isStormy(at place: Place) async -> Bool? {
         let session = URLSession(configuration: WeatherSession.configuration())
         guard let request = try? WeatherSession.request(for: place) else { return nil }
-        let answer = await withTaskCancellationHandler {
-            try? await session.data(for: request)
-        } onCancel: {
-            let task = session.downloadTask(with: request)
-            task.taskDescription = place.name
-            task.resume()
+        let answer: (Data, URLResponse)?
+        do {
+            answer = try await withTaskCancellationHandler {
+                try await session.data(for: request)
+            } onCancel: {
+                let task = session.downloadTask(with: request)
+                task.taskDescription = place.name
+                task.resume()
+            }
+        } catch let error as URLError where error.code == .cancelled {
+            // Handed over: its end will be told.
+            answer = nil
+        } catch {
+            try? store.noteTrouble(error.localizedDescription, of: place, now: Date())
+            answer = nil
         }
         guard let (data, response) = answer else { return nil }
         return take(data, response, of: place)?.isStormy

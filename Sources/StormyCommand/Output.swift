@@ -14,7 +14,7 @@ enum Output {
         }
         var data = try encoder.encode(value)
         data.append(UInt8(ascii: "\n"))
-        FileHandle.standardOutput.write(data)
+        write(data, to: .standardOutput)
     }
 
     /// With the offset of the person's zone.
@@ -22,14 +22,49 @@ enum Output {
         date.formatted(Date.ISO8601FormatStyle(timeZone: .current).timeZoneSeparator(.colon))
     }
 
-    static func line(_ text: String = "") { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+    static func line(_ text: String = "") { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
 
-    static func note(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+    static func note(_ text: String) { write(Data((shown(text) + "\n").utf8), to: .standardError) }
 
-    static func bold(_ text: String) -> String { usesColor ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
+    // Our own marks, turned into colour at the last moment: what a server or a file name brings can never be one of them.
+    private static let boldMark = "\u{F0001}"
+    private static let loudMark = "\u{F0002}"
+    private static let plainMark = "\u{F0003}"
+
+    static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
     /// Warnings and storms.
-    static func loud(_ text: String) -> String { usesColor ? "\u{1B}[1;33m\(text)\u{1B}[0m" : text }
+    static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
+
+    private static func shown(_ text: String) -> String {
+        withoutControls(text, keeping: [boldMark, loudMark, plainMark])
+            .replacingOccurrences(of: boldMark, with: usesColor ? "\u{1B}[1m" : "")
+            .replacingOccurrences(of: loudMark, with: usesColor ? "\u{1B}[1;33m" : "")
+            .replacingOccurrences(of: plainMark, with: usesColor ? "\u{1B}[0m" : "")
+    }
+
+    /// Without what a terminal would obey: control characters of both ranges, and marks that turn the writing round.
+    static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.filter { scalar in
+            if kept.contains(where: { $0.unicodeScalars.first == scalar }) { return true }
+            switch scalar.value {
+            case 0x0A: return true
+            case 0..<0x20, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F, 0xF0001...0xF0003: return false
+            default: return true
+            }
+        }))
+    }
+
+    /// Something that was to be written was not: a full disk, a reader that left.
+    private(set) nonisolated(unsafe) static var hasFailed = false
+
+    private static func write(_ data: Data, to handle: FileHandle) {
+        do { try handle.write(contentsOf: data) } catch { hasFailed = true }
+    }
+
+    static func clearScreen() {
+        if isTerminal { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: .standardOutput) }
+    }
 
     // MARK: Dates
 

@@ -8,23 +8,23 @@ import Stormy
 struct StatusReport: Encodable {
     struct Agent: Encodable {
         let running: Bool
-        let pid: Int32?
-        let version: String?
+        let pid: OrNull<Int32>
+        let version: OrNull<String>
     }
 
     struct Schedule: Encodable {
         let enabled: Bool
         let at: String
         let timeZone: String
-        let next: Date?
-        let wakeAt: Date?
+        let next: OrNull<Date>
+        let wakeAt: OrNull<Date>
         let spreadSeconds: Double
     }
 
     struct Pending: Encodable {
         let identifier: String
         let kind: LaunchKind
-        let earliestBeginDate: Date?
+        let earliestBeginDate: OrNull<Date>
         let requiresNetworkConnectivity: Bool
         let requiresExternalPower: Bool
     }
@@ -32,24 +32,11 @@ struct StatusReport: Encodable {
     struct Check: Encodable {
         let place: String
         let at: Date
-        let stormy: Bool?
+        let stormy: OrNull<Bool>
         let reasons: [CheckVerb.Reason]
         let source: String
-        let fetchedAt: Date?
-        let trouble: String?
-
-        enum CodingKeys: String, CodingKey { case place, at, stormy, reasons, source, fetchedAt, trouble }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(place, forKey: .place)
-            try container.encode(at, forKey: .at)
-            try container.encode(stormy, forKey: .stormy)
-            try container.encode(reasons, forKey: .reasons)
-            try container.encode(source, forKey: .source)
-            try container.encode(fetchedAt, forKey: .fetchedAt)
-            try container.encodeIfPresent(trouble, forKey: .trouble)
-        }
+        let fetchedAt: OrNull<Date>
+        let trouble: OrNull<String>
     }
 
     struct Storm: Encodable {
@@ -58,14 +45,14 @@ struct StatusReport: Encodable {
         let from: Date
         let until: Date
         let told: Bool
-        let photoJob: String?
+        let photoJob: OrNull<String>
     }
 
     struct Notifications: Encodable {
         let pending: Int
         let delivered: Int
         /// Why pending ones are not shown.
-        let trouble: String?
+        let trouble: OrNull<String>
     }
 
     let agent: Agent
@@ -90,12 +77,12 @@ struct StatusReport: Encodable {
         let places = try Dictionary(uniqueKeysWithValues: store.places().map { ($0.id!, $0.name) })
         return StatusReport(
             agent: Agent(
-                running: isRunning, pid: isRunning ? snapshot.agent?.pid : nil,
-                version: isRunning ? snapshot.agent?.version : nil),
+                running: isRunning, pid: OrNull(isRunning ? snapshot.agent?.pid : nil),
+                version: OrNull(isRunning ? snapshot.agent?.version : nil)),
             schedule: try schedule(store),
             pending: snapshot.requests.map {
                 Pending(
-                    identifier: $0.identifier, kind: $0.kind, earliestBeginDate: $0.earliestBegin,
+                    identifier: $0.identifier, kind: $0.kind, earliestBeginDate: OrNull($0.earliestBegin),
                     requiresNetworkConnectivity: $0.requiresNetwork, requiresExternalPower: $0.requiresExternalPower)
             },
             checks: try checks(store, places), storms: try storms(store, places),
@@ -108,7 +95,7 @@ struct StatusReport: Encodable {
         let request = try AppRuntime.shared.ledger().read { try $0.request(NoonSchedule.identifier) }
         return Schedule(
             enabled: try schedule.isEnabled && request != nil, at: try schedule.time.description,
-            timeZone: TimeZone.current.identifier, next: request?.occurrence, wakeAt: request?.earliestBegin,
+            timeZone: TimeZone.current.identifier, next: OrNull(request?.occurrence), wakeAt: OrNull(request?.earliestBegin),
             spreadSeconds: request?.spread ?? 0)
     }
 
@@ -116,9 +103,9 @@ struct StatusReport: Encodable {
         try store.checks().compactMap { check in
             guard let name = places[check.place] else { return nil }
             return Check(
-                place: name, at: check.at, stormy: check.isStormy,
+                place: name, at: check.at, stormy: OrNull(check.isStormy),
                 reasons: (check.assessment?.reasons ?? []).map(CheckVerb.Reason.init), source: check.source,
-                fetchedAt: check.fetchedAt, trouble: check.trouble)
+                fetchedAt: OrNull(check.fetchedAt), trouble: OrNull(check.trouble))
         }
     }
 
@@ -127,7 +114,7 @@ struct StatusReport: Encodable {
         return try store.storms().filter { !$0.isClosed }.map { storm in
             Storm(
                 id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
-                told: storm.isTold, photoJob: photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) })
+                told: storm.isTold, photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
         }
     }
 
@@ -143,6 +130,6 @@ struct StatusReport: Encodable {
         let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
         return Notifications(
             pending: pending.count, delivered: delivered.count,
-            trouble: pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble)
+            trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble))
     }
 }

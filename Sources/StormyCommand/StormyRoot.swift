@@ -29,9 +29,11 @@ struct StormyRoot: AsyncParsableCommand {
                     try command.run()
                 }
             } catch {
+                if error is ExitCode { AgentVerb.startIfWorkIsLeft(after: command) }
                 leave(with: error)
             }
-            Foundation.exit(0)
+            AgentVerb.startIfWorkIsLeft(after: command)
+            Foundation.exit(Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0)
         } catch {
             exit(withError: error)
         }

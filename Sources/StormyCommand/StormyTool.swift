@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import Glibc
 import Stormy
 import StormyConfiguration
 import StormyWeather
@@ -13,6 +14,8 @@ public enum StormyTool {
 
     @MainActor
     public static func main() -> Never {
+        // A reader that leaves is an error to be handled, not an end in mid-work.
+        signal(SIGPIPE, SIG_IGN)
         do {
             try AppManifest.use(propertyList: Data(PackageResources.Stormy_Info_plist))
         } catch {
@@ -129,6 +132,12 @@ public enum StormyTool {
         let path = NSString(string: file).expandingTildeInPath
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw CommandFailure(.badConfiguration, "upload.destinations.\(name): the file \(path) cannot be read")
+        }
+        // The same rule as for the configuration itself.
+        let mode = (try? FileManager.default.attributesOfItem(atPath: path))?[.posixPermissions] as? NSNumber
+        if (mode?.intValue ?? 0) & 0o077 != 0 {
+            throw CommandFailure(
+                .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
         }
         return text.trimmingCharacters(in: .newlines)
     }

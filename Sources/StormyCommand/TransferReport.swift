@@ -14,44 +14,18 @@ struct TransferReport: Encodable {
     let session: String
     let kind: String
     let method: String
-    let url: String?
+    let url: OrNull<String>
     let state: String
     let bytesDone: Int64
-    let bytesTotal: Int64?
+    let bytesTotal: OrNull<Int64>
     let bytesOnWire: Int64
     let attempts: Int
-    let nextAttemptAt: Date?
-    let error: Trouble?
-    let file: String?
-    let sha256: String?
-    let sourceSha256: String?
-    let note: String?
-
-    enum CodingKeys: String, CodingKey {
-        case id, session, kind, method, url, state, bytesDone, bytesTotal, bytesOnWire, attempts, nextAttemptAt, error, file
-        case sha256, sourceSha256, note
-    }
-
-    /// Every key is there, null when there is nothing to say.
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(id, forKey: .id)
-        try container.encode(session, forKey: .session)
-        try container.encode(kind, forKey: .kind)
-        try container.encode(method, forKey: .method)
-        try container.encode(url, forKey: .url)
-        try container.encode(state, forKey: .state)
-        try container.encode(bytesDone, forKey: .bytesDone)
-        try container.encode(bytesTotal, forKey: .bytesTotal)
-        try container.encode(bytesOnWire, forKey: .bytesOnWire)
-        try container.encode(attempts, forKey: .attempts)
-        try container.encode(nextAttemptAt, forKey: .nextAttemptAt)
-        try container.encode(error, forKey: .error)
-        try container.encode(file, forKey: .file)
-        try container.encode(sha256, forKey: .sha256)
-        try container.encode(sourceSha256, forKey: .sourceSha256)
-        try container.encode(note, forKey: .note)
-    }
+    let nextAttemptAt: OrNull<Date>
+    let error: OrNull<Trouble>
+    let file: OrNull<String>
+    let sha256: OrNull<String>
+    let sourceSha256: OrNull<String>
+    let note: OrNull<String>
 
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 
@@ -60,18 +34,18 @@ struct TransferReport: Encodable {
         session = transfer.session
         kind = transfer.kind.rawValue
         method = transfer.method
-        url = Self.withoutSecrets(transfer.url)
+        url = OrNull(Self.withoutSecrets(transfer.url))
         state = transfer.state.rawValue
         bytesDone = transfer.bytesDone
-        bytesTotal = transfer.bytesTotal
+        bytesTotal = OrNull(transfer.bytesTotal)
         bytesOnWire = transfer.bytesOnWire
         attempts = transfer.attempts
-        nextAttemptAt = transfer.nextAttemptAt
-        error = transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) }
-        file = transfer.sourceName ?? transfer.file
-        sha256 = transfer.sha256
-        sourceSha256 = transfer.sourceSHA256
-        note = transfer.note
+        nextAttemptAt = OrNull(transfer.nextAttemptAt)
+        error = OrNull(transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) })
+        file = OrNull(transfer.sourceName ?? transfer.file)
+        sha256 = OrNull(transfer.sha256)
+        sourceSha256 = OrNull(transfer.sourceSHA256)
+        note = OrNull(transfer.note)
     }
 
     init(_ photo: PhotoRecord) {
@@ -79,18 +53,18 @@ struct TransferReport: Encodable {
         session = PhotoUploads.sessionIdentifier
         kind = "upload"
         method = "PUT"
-        url = nil
+        url = OrNull(nil)
         state = photo.state.rawValue
         bytesDone = 0
-        bytesTotal = nil
+        bytesTotal = OrNull(nil)
         bytesOnWire = 0
         attempts = 0
-        nextAttemptAt = nil
-        error = nil
-        file = photo.path
-        sha256 = nil
-        sourceSha256 = nil
-        note = photo.message
+        nextAttemptAt = OrNull(nil)
+        error = OrNull(nil)
+        file = OrNull(photo.path)
+        sha256 = OrNull(nil)
+        sourceSha256 = OrNull(nil)
+        note = OrNull(photo.message)
     }
 
     /// A password in an address is nobody's business here.
@@ -106,6 +80,10 @@ struct TransferReport: Encodable {
     /// Photos that are with the agent are its transfers; the others stand for themselves.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
         let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
+        let labelled = transfers.compactMap { transfer in
+            PhotoUploads.Label(parsing: transfer.taskDescription).flatMap { label in transfer.id.map { (label.photo, $0) } }
+        }
+        try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }))
         let photos = try store.photos().filter {
             $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
         }

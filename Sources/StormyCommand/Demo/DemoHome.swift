@@ -4,7 +4,7 @@ import CLinux
 import Foundation
 
 /// A throw-away home: own folders, own ledger, own agent. Nothing of the person's is touched, nothing stays.
-final class DemoHome {
+final class DemoHome: Sendable {
     let folder: URL
     let environment: [String: String]
     private let directories: AppDirectories

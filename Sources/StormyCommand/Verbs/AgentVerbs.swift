@@ -27,18 +27,12 @@ struct AgentVerb: AsyncParsableCommand {
         }
     }
 
-    /// Reading verbs too start an agent that is missing while work is left.
-    static func startIfWorkIsLeft() {
+    /// Every verb starts an agent that is missing while work is left, but those that are about stopping it.
+    static func startIfWorkIsLeft(after command: any ParsableCommand) {
+        if command is AgentVerb || command is QuitVerb || command is UnscheduleVerb || command is DemoVerb { return }
         let runtime = AppRuntime.shared
-        let hasWork =
-            (try? runtime.ledger().read { transaction in
-                try !transaction.requests().isEmpty
-                    || transaction.unfinishedTransfers().contains { $0.state != .paused }
-                    || !transaction.undeliveredEvents().isEmpty || !transaction.undeliveredResponses().isEmpty
-                    || transaction.notifications().contains { $0.state == .pending || $0.state == .presenting }
-                    || !transaction.liveLaunches().isEmpty
-            }) ?? false
-        if hasWork { AgentStarter(directories: runtime.directories).startIfNeeded() }
+        guard (try? runtime.ledger().read({ try $0.hasUnfinishedWork() })) == true else { return }
+        AgentStarter(directories: runtime.directories).startIfNeeded()
     }
 }
 

@@ -35,27 +35,13 @@ struct CheckVerb: AsyncParsableCommand {
 
     private struct Row: Encodable {
         let place: String
-        let stormy: Bool?
+        let stormy: OrNull<Bool>
         let reasons: [Reason]
         let source: String
-        let fetchedAt: Date?
-        let ageSeconds: Int?
+        let fetchedAt: OrNull<Date>
+        let ageSeconds: OrNull<Int>
         let stale: Bool
-        let trouble: String?
-
-        enum CodingKeys: String, CodingKey { case place, stormy, reasons, source, fetchedAt, ageSeconds, stale, trouble }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(place, forKey: .place)
-            try container.encode(stormy, forKey: .stormy)
-            try container.encode(reasons, forKey: .reasons)
-            try container.encode(source, forKey: .source)
-            try container.encode(fetchedAt, forKey: .fetchedAt)
-            try container.encode(ageSeconds, forKey: .ageSeconds)
-            try container.encode(stale, forKey: .stale)
-            try container.encodeIfPresent(trouble, forKey: .trouble)
-        }
+        let trouble: OrNull<String>
     }
 
     func run() async throws {
@@ -83,10 +69,11 @@ struct CheckVerb: AsyncParsableCommand {
 
     private static func row(_ outcome: CheckOutcome) -> Row {
         Row(
-            place: outcome.place.name, stormy: outcome.assessment?.isStormy,
+            place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
             reasons: (outcome.assessment?.reasons ?? []).map(Reason.init), source: outcome.source,
-            fetchedAt: outcome.fetchedAt, ageSeconds: outcome.fetchedAt.map { Int(Date().timeIntervalSince($0)) },
-            stale: outcome.isStale, trouble: outcome.trouble)
+            fetchedAt: OrNull(outcome.fetchedAt),
+            ageSeconds: OrNull(outcome.fetchedAt.map { Int(Date().timeIntervalSince($0)) }),
+            stale: outcome.isStale, trouble: OrNull(outcome.trouble))
     }
 
     static func printForPeople(_ outcome: CheckOutcome) {

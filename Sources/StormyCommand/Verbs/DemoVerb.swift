@@ -1,5 +1,7 @@
 import ArgumentParser
+import Dispatch
 import Foundation
+import Glibc
 
 struct DemoVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,6 +20,18 @@ struct DemoVerb: AsyncParsableCommand {
         let begin = Date()
         let servers = try await DemoServers.start(evidence: folder)
         let home = try DemoHome(servers: servers)
+        // Interrupted half-way it still takes everything away.
+        let interrupts = [SIGINT, SIGTERM, SIGHUP].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: DispatchQueue(label: "interrupt"))
+            source.setEventHandler { @Sendable in
+                _ = home.leave()
+                Foundation.exit(128 + number)
+            }
+            source.activate()
+            return source
+        }
+        defer { for source in interrupts { source.cancel() } }
         var story = DemoStory(home: home, servers: servers, evidence: folder)
         do {
             try await story.tell()

@@ -30,8 +30,8 @@ struct ScheduleVerb: AsyncParsableCommand {
         try schedule.turnOn(at: time, exact: exact)
         let summary = try StatusReport.schedule(store)
         if json { return try Output.json(summary) }
-        if let next = summary.next { Output.line("The next check is at \(Output.moment(next)).") }
-        if let wake = summary.wakeAt, let next = summary.next, wake.timeIntervalSince(next) >= 1 {
+        if let next = summary.next.value { Output.line("The next check is at \(Output.moment(next)).") }
+        if let wake = summary.wakeAt.value, let next = summary.next.value, wake.timeIntervalSince(next) >= 1 {
             Output.line(
                 "This machine wakes \(Output.duration(Int(wake.timeIntervalSince(next)))) later, so that not everybody asks at once (--exact turns that off)."
             )

@@ -17,13 +17,12 @@ struct StatusVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        AgentVerb.startIfWorkIsLeft()
         try show(store)
         guard watch else { return }
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let token = try AppRuntime.shared.onCommit { continuation.yield() }
         for await _ in rings {
-            if Output.isTerminal { Output.line("\u{1B}[H\u{1B}[2J") }
+            Output.clearScreen()
             try show(store)
         }
         token.cancel()
@@ -39,17 +38,17 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printForPeople(_ report: StatusReport) {
-        if report.schedule.enabled, let next = report.schedule.next {
+        if report.schedule.enabled, let next = report.schedule.next.value {
             Output.line(
                 "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
         } else {
             Output.line("Next check  none: stormy schedule")
         }
         for check in report.checks {
-            let verdict = check.stormy.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
+            let verdict = check.stormy.value.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
             Output.line(
                 "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
-                    + (check.trouble.map { " (not refreshed: \($0))" } ?? ""))
+                    + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
             for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
@@ -59,9 +58,9 @@ struct StatusVerb: AsyncParsableCommand {
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
         if report.notifications.pending > 0 {
             Output.line(
-                "Notifications  \(report.notifications.pending) waiting" + (report.notifications.trouble.map { ": \($0)" } ?? ""))
+                "Notifications  \(report.notifications.pending) waiting" + (report.notifications.trouble.value.map { ": \($0)" } ?? ""))
         }
-        Output.line("Agent       " + (report.agent.running ? "running, pid \(report.agent.pid ?? 0)" : "not running"))
+        Output.line("Agent       " + (report.agent.running ? "running, pid \(report.agent.pid.value ?? 0)" : "not running"))
     }
 }
 
@@ -75,7 +74,10 @@ struct WhyVerb: AsyncParsableCommand {
     private struct Condition: Encodable {
         let name: String
         let met: Bool
-        let since: Date?
+        /// Since when it has been so.
+        let since: OrNull<Date>
+        /// When time alone will change it.
+        let until: OrNull<Date>
         let detail: String
     }
 
@@ -83,7 +85,7 @@ struct WhyVerb: AsyncParsableCommand {
         let identifier: String
         let kind: LaunchKind
         let conditions: [Condition]
-        let nextAttemptAt: Date?
+        let nextAttemptAt: OrNull<Date>
     }
 
     func run() async throws {
@@ -102,8 +104,9 @@ struct WhyVerb: AsyncParsableCommand {
         for row in rows {
             Output.line(Output.bold(row.identifier))
             for condition in row.conditions {
-                let since = condition.since.map { ", \(condition.met ? "since" : "until") \(Output.moment($0))" } ?? ""
-                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(since)")
+                let since = condition.since.value.map { ", since \(Output.moment($0))" } ?? ""
+                let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
+                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
             }
             if !isRunning { Output.line("  ✗ agent: not running; any verb starts it unless STORMY_NO_AGENT=1") }
         }
@@ -121,16 +124,16 @@ struct WhyVerb: AsyncParsableCommand {
             identifier: request.identifier, kind: request.kind,
             conditions: verdicts.map { verdict in
                 Condition(
-                    name: verdict.name.rawValue, met: verdict.met, since: since(verdict, request, observed),
-                    detail: verdict.detail)
-            }, nextAttemptAt: plan.nextWake)
+                    name: verdict.name.rawValue, met: verdict.met, since: OrNull(since(verdict, request, observed)),
+                    until: OrNull(verdict.metAt), detail: verdict.detail)
+            }, nextAttemptAt: OrNull(plan.nextWake))
     }
 
-    /// Since when a condition has its value; for a time that has not come, when it will.
+    /// Since when a condition has its value.
     private static func since(_ verdict: ConditionVerdict, _ request: RequestRecord, _ observed: ObservedConditions?) -> Date? {
         switch verdict.name {
-        case .earliestBeginDate: request.earliestBegin
-        case .backoff: request.backoffUntil
+        case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt
+        case .backoff: verdict.met ? request.backoffUntil : nil
         case .networkConnectivity: observed?.networkSince
         case .externalPower: observed?.powerSince
         case .notRunning: nil
@@ -150,30 +153,12 @@ struct HistoryVerb: AsyncParsableCommand {
         let kind: LaunchKind
         let identifier: String
         let startedAt: Date
-        let endedAt: Date?
-        let outcome: LaunchOutcome?
+        let endedAt: OrNull<Date>
+        let outcome: OrNull<LaunchOutcome>
         let simulated: Bool
-        let detail: String?
+        let detail: OrNull<String>
         let generation: Int
         let reason: String
-
-        enum CodingKeys: String, CodingKey {
-            case id, kind, identifier, startedAt, endedAt, outcome, simulated, detail, generation, reason
-        }
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(id, forKey: .id)
-            try container.encode(kind, forKey: .kind)
-            try container.encode(identifier, forKey: .identifier)
-            try container.encode(startedAt, forKey: .startedAt)
-            try container.encode(endedAt, forKey: .endedAt)
-            try container.encode(outcome, forKey: .outcome)
-            try container.encode(simulated, forKey: .simulated)
-            try container.encode(detail, forKey: .detail)
-            try container.encode(generation, forKey: .generation)
-            try container.encode(reason, forKey: .reason)
-        }
     }
 
     func run() async throws {
@@ -183,8 +168,8 @@ struct HistoryVerb: AsyncParsableCommand {
             return try Output.json(
                 records.map {
                     Row(
-                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt, endedAt: $0.endedAt,
-                        outcome: $0.outcome, simulated: $0.simulated, detail: $0.detail, generation: $0.generation,
+                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt, endedAt: OrNull($0.endedAt),
+                        outcome: OrNull($0.outcome), simulated: $0.simulated, detail: OrNull($0.detail), generation: $0.generation,
                         reason: $0.reason)
                 })
         }

@@ -28,7 +28,6 @@ struct TransfersVerb: AsyncParsableCommand {
         try StormyTool.configure()
         let store = try StormyStore.open()
         if let action { try apply(action, store) }
-        AgentVerb.startIfWorkIsLeft()
         let reports = try TransferReport.all(store)
         if json { return try Output.json(reports) }
         guard action == nil else { return }
@@ -37,14 +36,14 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     private static func line(_ report: TransferReport) -> String {
-        let name = report.file.map { URL(fileURLWithPath: $0).lastPathComponent } ?? report.url ?? ""
+        let name = report.file.value.map { URL(fileURLWithPath: $0).lastPathComponent } ?? report.url.value ?? ""
         var parts = [report.id, report.kind, report.state, name]
-        if let total = report.bytesTotal, total > 0 {
+        if let total = report.bytesTotal.value, total > 0 {
             parts.append("\(Output.bytes(report.bytesDone)) of \(Output.bytes(total)) (\(report.bytesDone * 100 / total) %)")
         }
-        if let next = report.nextAttemptAt { parts.append("next attempt \(Output.relative(next))") }
-        if let error = report.error { parts.append(error.message) }
-        if let note = report.note { parts.append(note) }
+        if let next = report.nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
+        if let error = report.error.value { parts.append(error.message) }
+        if let note = report.note.value { parts.append(note) }
         return parts.joined(separator: "  ")
     }
 
@@ -81,6 +80,7 @@ struct TransfersVerb: AsyncParsableCommand {
         switch (action, transfer.state) {
         case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):
             transfer.state = .cancelled
+            transfer.nextAttemptAt = nil
             transfer.finishedAt = now
             transfer.errorCode = URLError.Code.cancelled.rawValue
             transfer.errorMessage = "Cancelled by hand."

@@ -25,6 +25,10 @@ struct UploadVerb: AsyncParsableCommand {
         // One bad file does not keep the others: each says what is wrong with it.
         for file in files {
             do {
+                // What Swift cannot read as text arrives with replacement characters, and names another file.
+                guard !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) else {
+                    throw CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first")
+                }
                 let url = URL(fileURLWithPath: file)
                 switch try uploads.add(url, to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation)
                 {
@@ -75,10 +79,17 @@ struct UploadVerb: AsyncParsableCommand {
 
 /// A line on the terminal's error side that redraws itself; nothing at all elsewhere.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
+    private var lastWaiting: String?
     private let isOn = isatty(2) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
 
     func show(done: Int64, of total: Int64, waiting: String?) {
-        guard isOn, total > 0 else { return }
+        guard isOn else {
+            // Somewhere else than on a terminal only what changes: why it waits.
+            if let waiting, waiting != lastWaiting { Output.note("waiting: \(waiting)") }
+            lastWaiting = waiting
+            return
+        }
+        guard total > 0 else { return }
         let width = 30
         let filled = Int(Double(width) * Double(min(done, total)) / Double(total))
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)

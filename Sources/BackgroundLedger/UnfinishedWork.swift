@@ -1,0 +1,15 @@
+/// Whether an agent is needed.
+extension LedgerTransaction {
+    public func hasUnfinishedWork() throws -> Bool {
+        if try !requests().isEmpty || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
+        if try unfinishedTransfers().contains(where: { $0.state != .paused }) { return true }
+        if try !undeliveredEvents().isEmpty || !undeliveredResponses().isEmpty { return true }
+        // A notification on the screen dies with its sender on some desktops, and its buttons on all.
+        return try notifications().contains { notice in
+            switch notice.state {
+            case .pending, .presenting, .delivered, .withdrawing: true
+            case .closed, .withdrawn: false
+            }
+        }
+    }
+}
