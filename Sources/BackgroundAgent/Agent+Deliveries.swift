@@ -38,8 +38,10 @@ extension Agent {
 
     /// Launches that failed to take what is delivered are repeated with growing delay; nothing is dropped.
     private func launchDelivery(_ kind: LaunchKind, _ identifier: String, _ reason: String, _ pass: inout Pass) throws {
+        // A second of tolerance: a date read back from the ledger can lie a fraction of a microsecond after the one written,
+        // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since.
         let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
-            .prefix { $0.outcome != .completed && $0.endedAt.map { $0 <= pass.now } ?? true }
+            .prefix { $0.outcome != .completed && $0.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true }
         let delay = RelaunchBackoff.delay(afterFailures: failures.count, base: pass.settings.backoffBase)
         if let last = failures.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
             return pass.wake(at: last.addingTimeInterval(delay))
