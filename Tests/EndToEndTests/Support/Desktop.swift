@@ -116,6 +116,13 @@ final class Desktop {
         }
     }
 
+    /// The server ends, and another takes its place, as when a person changes desktops.
+    func restartServer() throws {
+        server?.end()
+        server = nil
+        try startServer()
+    }
+
     @discardableResult
     func dunstctl(_ arguments: String...) throws -> String {
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
