@@ -13,7 +13,7 @@ extension EndToEnd {
         init() async throws {
             desktop = try Desktop()
             server = try await FaultyServer.start()
-            store = try DavStore(prefix: "/photos")
+            store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
         }
 

@@ -75,7 +75,7 @@ extension EndToEnd {
 
         @Test func foldersAreThePersonsAlone() async throws {
             let server = try await FaultyServer.start()
-            let store = try DavStore(prefix: "/photos")
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
             let home = try Home(extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(server.url)/photos/\"\n")
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")

@@ -11,7 +11,7 @@ extension EndToEnd {
 
         init() async throws {
             server = try await FaultyServer.start()
-            store = try DavStore(prefix: "/photos")
+            store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
             Weather.serve(.json(Weather.forecast()), on: server)
         }
