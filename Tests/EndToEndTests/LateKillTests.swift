@@ -84,6 +84,38 @@ extension EndToEnd {
             }
         }
 
+        /// The agent that took over dies too, at every step from the last byte to the notification.
+        @Test(arguments: [
+            "agent.transferStarting", "agent.transferPrepared", "agent.transferEnded", "agent.transferCommitting",
+            "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.noticePresented",
+        ])
+        func theAgentDiesWithTheHandedOverResult(_ point: String) throws {
+            let home = try home(budget: 1)
+            let forecast = Weather.forecast()
+            Weather.serve(
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
+                    .body(.text(forecast)),
+                ]), on: server)
+            try Noon.missDays(1, home)
+            let first = try home.startAgent()
+            try home.waitForEnded("appRefresh")
+            first.end(SIGKILL)
+            server.openGate("rest")
+            try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            let titles = try desktop.heardSoFar()
+            #expect(Set(titles) == ["Storm expected in Here"])
+            #expect(titles.count == 1 || point == "agent.noticePresented", "\(titles)")
+            #expect(try desktop.dunstctl("count", "displayed") == "1")
+            #expect(try launches(home, "appRefresh").map(\.outcome) == [.expired])
+            #expect(try launches(home, "urlSession").last?.outcome == .completed)
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
+            #expect(try home.status("schedule", "enabled") as? Bool == true)
+        }
+
         @Test func theAppDiesWhileHearingOfAnUpload() throws {
             let home = try home()
             let photo = home.folder.appendingPathComponent("a.jpg")
