@@ -66,6 +66,13 @@ public final class URLSession: Sendable {
         let waiting = try AppRuntime.shared.commit { transaction -> WaitingTransfer in
             var transfer = try self.joinOrInsert(order, session: identifier, transaction, now: now)
             transfer.adoptableUntil = nil
+            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
+            // paused: the handler of a launch that is being ended calls that.)
+            if transfer.state == .paused {
+                transfer.state = .queued
+                transfer.nextAttemptAt = nil
+                transfer.lastProgressAt = now
+            }
             try transaction.update(transfer)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
             return WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace)
