@@ -72,6 +72,25 @@ extension EndToEnd {
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
         }
 
+        /// The fetch hangs while a person quits; the check that is turned on again later is not held up by what was paused.
+        @Test func quitDuringAFetchHoldsUpNoLaterCheck() async throws {
+            let desktop = try Desktop()
+            let home = try home(desktop, budget: 10)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            server.route("GET", Weather.path, [.hold(until: "never")], .json(Weather.forecast()))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try await server.waitForRequest { $0.path == "/v1/forecast" }
+            let quit = try home.stormy("quit")
+            #expect(quit.status == 0, "\(quit.errors)")
+            #expect(try home.status("agent", "running") as? Bool == false)
+            #expect((try home.status()["pending"] as? [[String: Any]])?.isEmpty == true)
+            #expect(try home.history().count == 1)
+            #expect(try home.stormy("schedule").status == 0)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+        }
+
         @Test func aCancelledUploadLeavesNothing() async throws {
             let home = try home()
             store.stallUploads(afterBytes: 100_000)
