@@ -43,8 +43,10 @@ extension Agent {
     private func launchDelivery(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
     ) throws {
+        // A second of tolerance: a date read back from the ledger can lie a fraction of a microsecond after the one written,
+        // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since.
         let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
-            .prefix { $0.startedAt >= oldest && $0.endedAt.map { $0 <= pass.now } ?? true }
+            .prefix { $0.startedAt >= oldest && $0.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true }
         let delay = RelaunchBackoff.delay(afterFailures: failures.count, base: pass.settings.backoffBase)
         if let last = failures.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
             return pass.wake(at: last.addingTimeInterval(delay))

@@ -32,13 +32,7 @@ public final class Ledger: Sendable {
     }
 
     private static func open(_ path: String) throws(LedgerError) -> DatabaseQueue {
-        // Made by us first, so that SQLite gives its side files the same narrow mode.
-        let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        if descriptor < 0 {
-            throw errno == EACCES || errno == EROFS
-                ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(errno)))
-        }
-        close(descriptor)
+        try makeFile(path)
 
         var configuration = Configuration()
         configuration.journalMode = .wal
@@ -46,12 +40,11 @@ public final class Ledger: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "ledger"
         do {
+            try refuseNewer(path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
-            let migrator = LedgerSchema.migrator
-            if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw LedgerError.newerVersion(path: path) }
             // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try migrator.migrate(queue)
+            try LedgerSchema.migrator.migrate(queue)
             return queue
         } catch {
             throw translate(error, path: path)
@@ -62,6 +55,33 @@ public final class Ledger: Sendable {
     public var isReplaced: Bool {
         var information = stat()
         return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
+    }
+
+    /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
+    /// closing it again would let go of the locks that another connection of this process holds on it.
+    private static func makeFile(_ path: String) throws(LedgerError) {
+        let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if descriptor >= 0 {
+            close(descriptor)
+        } else if errno != EEXIST {
+            throw errno == EACCES || errno == EROFS
+                ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(errno)))
+        } else if access(path, R_OK | W_OK) != 0 {
+            throw .readOnly(path: path)
+        }
+    }
+
+    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
+    private static func refuseNewer(_ path: String) throws {
+        var information = stat()
+        guard stat(path, &information) == 0, information.st_size > 0 else { return }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let isNewer = try DatabaseQueue(path: path, configuration: configuration).read { database in
+            try LedgerSchema.migrator.hasBeenSuperseded(database)
+        }
+        if isNewer { throw LedgerError.newerVersion(path: path) }
     }
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.

@@ -66,6 +66,13 @@ public final class URLSession: Sendable {
         let waiting = try AppRuntime.shared.commit { transaction -> WaitingTransfer in
             var transfer = try self.joinOrInsert(order, session: identifier, transaction, now: now)
             transfer.adoptableUntil = nil
+            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
+            // paused: the handler of a launch that is being ended calls that.)
+            if transfer.state == .paused {
+                transfer.state = .queued
+                transfer.nextAttemptAt = nil
+                transfer.lastProgressAt = now
+            }
             try transaction.update(transfer)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
             return WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace)
@@ -129,14 +136,7 @@ public final class URLSession: Sendable {
     ) throws -> TransferRecord {
         let parts = [session, order.method, order.url] + order.headers.map { "\($0.name.lowercased()):\($0.value)" }
         let key = FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
-        if var known = try transaction.adoptableTransfer(session: session, key: key, now: now) {
-            // Somebody wants it again: a pause from before must not keep it for ever.
-            if known.state == .paused {
-                known.state = .queued
-                known.lastProgressAt = now
-            }
-            return known
-        }
+        if let known = try transaction.adoptableTransfer(session: session, key: key, now: now) { return known }
         return try transaction.insert(newRecord(order, session: session, key: key, kind: .download, now: now))
     }
 

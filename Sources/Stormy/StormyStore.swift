@@ -54,18 +54,39 @@ public final class StormyStore: Sendable {
             var configuration = Configuration()
             configuration.journalMode = .wal
             configuration.busyMode = .timeout(5)
+            try refuseNewer(path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
-            if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw StormyStoreError.newerVersion(path: path) }
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try migrator.migrate(queue)
             return queue
         } catch let error as StormyStoreError {
             throw error
         } catch let error as DatabaseError {
-            throw StormyStoreError.cannotOpen(path: path, reason: error.message ?? "\(error.resultCode)")
+            throw StormyStoreError.cannotOpen(path: path, reason: sentence(for: error))
         } catch {
             throw StormyStoreError.cannotOpen(path: path, reason: (error as NSError).localizedDescription)
         }
+    }
+
+    private static func sentence(for error: DatabaseError) -> String {
+        switch error.resultCode {
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+            "damaged or not a store of Stormy: it was left untouched; move it away to start afresh"
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN:
+            "cannot be written: check the permissions of the file and its folder"
+        default: error.message ?? "\(error.resultCode)"
+        }
+    }
+
+    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
+    private static func refuseNewer(_ path: String) throws {
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+        guard (size?.intValue ?? 0) > 0 else { return }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        let isNewer = try DatabaseQueue(path: path, configuration: configuration).read { try migrator.hasBeenSuperseded($0) }
+        if isNewer { throw StormyStoreError.newerVersion(path: path) }
     }
 
     private static var migrator: DatabaseMigrator {

@@ -125,7 +125,7 @@ extension EndToEnd {
 
         @Test func refusingFullAndBreakingServers() async throws {
             let server = try await FaultyServer.start()
-            let store = try DavStore(prefix: "/photos")
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
             let home = try Home(extra: Self.destination(server.url + "/photos/"))
             let source = home.folder.appendingPathComponent("camera")

@@ -16,6 +16,8 @@ struct ScheduleVerb: AsyncParsableCommand {
 
     func run() async throws {
         try StormyTool.configure()
+        // Before anything is written: a damaged or newer ledger is said as such, by its own exit code.
+        _ = try AppRuntime.shared.ledger()
         var time: WallClockTime?
         if let at {
             guard let parsed = WallClockTime(parsing: at) else {

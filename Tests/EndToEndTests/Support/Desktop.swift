@@ -116,6 +116,13 @@ final class Desktop {
         }
     }
 
+    /// The server ends, and another takes its place, as when a person changes desktops.
+    func restartServer() throws {
+        server?.end()
+        server = nil
+        try startServer()
+    }
+
     @discardableResult
     func dunstctl(_ arguments: String...) throws -> String {
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }
@@ -172,6 +179,13 @@ final class Desktop {
 }
 
 enum TestFolder {
+    /// For what is held by a server to the end of the process: removed when that ends.
+    static let shared: URL = {
+        guard let folder = try? make("all") else { return FileManager.default.temporaryDirectory }
+        atexit { try? FileManager.default.removeItem(at: TestFolder.shared) }
+        return folder
+    }()
+
     /// Short: socket paths end at 107 bytes.
     static func make(_ name: String) throws -> URL {
         var template = Array(FileManager.default.temporaryDirectory.appendingPathComponent("st-\(name)-XXXXXX").path.utf8CString)

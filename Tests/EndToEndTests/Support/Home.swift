@@ -114,7 +114,17 @@ final class Home {
         close(descriptor)
     }
 
-    private func endAgent() { try? killAgent() }
+    /// The agent first, or it would start another app process; then those that it started, which would go on writing.
+    private func endAgent() {
+        try? killAgent()
+        guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
+            return
+        }
+        for launch in (try? ledger.read { try $0.liveLaunches() }) ?? [] {
+            guard let pid = launch.pid, FileLock.isHeld(directories.launchLock(launch.id!)) else { continue }
+            try? kill(pid, SIGKILL)
+        }
+    }
 
     // MARK: Waiting
 

@@ -1,0 +1,223 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// kill -9 of the app where its result arrives late: at the hand-over, after an upload, behind the button.
+    @Suite struct LateKill {
+        let desktop: Desktop
+        let server: FaultyServer
+        let store: DavStore
+
+        init() async throws {
+            desktop = try Desktop()
+            server = try await FaultyServer.start()
+            store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+        }
+
+        private func home(budget: Double = 10) throws -> Home {
+            let home = try Home(
+                server: server, desktop: desktop, budget: budget,
+                extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(server.url)/photos/\"\n")
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            return home
+        }
+
+        private func launches(_ home: Home, _ kind: String) throws -> [LaunchRecord] {
+            try Ledger(home.directories).read { try $0.history(limit: 100) }.filter { $0.kind.rawValue == kind }
+        }
+
+        private func expectRelaunchesExplained(_ home: Home, _ kind: String) throws {
+            let all = try launches(home, kind)
+            #expect(all.count >= 2)
+            #expect(all.last?.outcome == .completed)
+            #expect(all.map(\.generation) == Array(1...max(1, all.count)), "\(all.map(\.reason))")
+            #expect(all.dropFirst().allSatisfy { $0.reason.hasPrefix("relaunch after") }, "\(all.map(\.reason))")
+        }
+
+        @Test func drippingPastTheBudgetKeepsItsConnection() throws {
+            let home = try home(budget: 2)
+            home.environment["STORMY_NO_AGENT"] = nil
+            Weather.serve(.dripping(Weather.forecast(), seconds: 5), on: server)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            let requests = server.requests(matching: Weather.path)
+            #expect(requests.map(\.outcome) == [.answered])
+            #expect(try home.history() == ["appRefresh expired", "urlSession completed"])
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            let detail = try home.rows("history").last?["detail"] as? String
+            #expect(detail?.contains("first connection") == true, "\(detail ?? "none")")
+        }
+
+        @Test(arguments: ["app.beforeResult", "app.afterResult"])
+        func theAppDiesWithTheHandedOverResult(_ point: String) throws {
+            let home = try home(budget: 2)
+            let forecast = Weather.forecast()
+            Weather.serve(
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
+                    .body(.text(forecast)),
+                ]), on: server)
+            try Noon.missDays(1, home)
+            let first = try home.startAgent()
+            try home.waitForEnded("appRefresh")
+            first.end(SIGKILL)
+            let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
+            server.openGate("rest")
+            try home.waitForEnded("urlSession")
+            cursed.end(SIGKILL)
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
+            if point == "app.beforeResult" {
+                try expectRelaunchesExplained(home, "urlSession")
+            } else {
+                // The result was committed before it died: nothing is made up for.
+                #expect(try launches(home, "urlSession").map(\.outcome) == [.completed])
+            }
+        }
+
+        /// The agent that took over dies too, at every step from the last byte to the notification.
+        @Test(arguments: [
+            "agent.transferStarting", "agent.transferPrepared", "agent.transferEnded", "agent.transferCommitting",
+            "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.noticePresented",
+        ])
+        func theAgentDiesWithTheHandedOverResult(_ point: String) throws {
+            let home = try home(budget: 1)
+            let forecast = Weather.forecast()
+            Weather.serve(
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
+                    .body(.text(forecast)),
+                ]), on: server)
+            try Noon.missDays(1, home)
+            let first = try home.startAgent()
+            try home.waitForEnded("appRefresh")
+            first.end(SIGKILL)
+            server.openGate("rest")
+            try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            let titles = try desktop.heardSoFar()
+            #expect(Set(titles) == ["Storm expected in Here"])
+            #expect(titles.count == 1 || point == "agent.noticePresented", "\(titles)")
+            #expect(try desktop.dunstctl("count", "displayed") == "1")
+            #expect(try launches(home, "appRefresh").map(\.outcome) == [.expired])
+            #expect(try launches(home, "urlSession").last?.outcome == .completed)
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
+            #expect(try home.status("schedule", "enabled") as? Bool == true)
+        }
+
+        @Test func theAppDiesWhileHearingOfAnUpload() throws {
+            let home = try home()
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try Payload.pattern(200_000).data.write(to: photo)
+            try home.stormy("upload", photo.path)
+            let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": "app.beforeResult"])
+            try home.waitForEnded("urlSession")
+            cursed.end(SIGKILL)
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            try expectRelaunchesExplained(home, "urlSession")
+            #expect(store.files.count == 1)
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
+        }
+
+        @Test(arguments: ["app.taskResumed", "app.beforeResult", "app.afterResult"])
+        func theAppDiesBehindTheButton(_ point: String) throws {
+            let home = try home()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try Payload.pattern(200_000).data.write(to: photo)
+            let bin = home.folder.appendingPathComponent("bin")
+            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+            let chooser = bin.appendingPathComponent("zenity")
+            try Data("#!/bin/sh\necho '\(photo.path)'\n".utf8).write(to: chooser)
+            chmod(chooser.path, 0o700)
+            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+            try Noon.missDays(1, home)
+            // The check is over before the curse: only what the button starts dies. The notification is the agent's, so
+            // one agent shows it and hears the press; its apps die by a variable that only it has.
+            let first = try home.startAgent()
+            try home.waitForEnded("appRefresh")
+            try home.waitForQuiet()
+            first.end()
+            let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
+            // A second place, so that the cursed agent shows a notification of its own.
+            home.environment["BACKGROUND_CRASH_AT"] = nil
+            try home.stormy("place", "add", "There", "2,2")
+            try home.stormy("check", "There", "--notify")
+            #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Storm expected in There"])
+            try home.wait("shown") { try $0.notification("storm-2")?.deliveredAt }
+            try desktop.dunstctl("close")
+            try desktop.press("Add photo")
+            try home.waitForEnded("notificationResponse")
+            cursed.end(SIGKILL)
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
+            #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
+            if point == "app.afterResult" {
+                #expect(store.files == ["/a.jpg"])
+            } else {
+                // The press is delivered again, so the person chooses again: the same photo, under a second name.
+                withKnownIssue("a press whose app died is made up for from its beginning") { #expect(store.files == ["/a.jpg"]) }
+            }
+        }
+
+        /// From outside, in the middle of twenty, whatever they are doing; then one more verb.
+        @Test func twentyPhotosOverAKillFromOutside() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(nginx.url)photos/\"\n")
+            let source = home.folder.appendingPathComponent("camera")
+            try FileManager.default.createDirectory(at: source, withIntermediateDirectories: true)
+            let noise = try #require(FileHandle(forReadingAtPath: "/dev/urandom"))
+            var wanted: [String: String] = [:]
+            for index in 0..<20 {
+                let bytes = try noise.read(upToCount: 6_000_000 + index) ?? Data()
+                let name = "IMG_\(100 + index).jpg"
+                try bytes.write(to: source.appendingPathComponent(name))
+                wanted[name] = FileDigest.sha256(of: bytes)
+            }
+            let files = wanted.keys.sorted().map { source.appendingPathComponent($0).path }
+            home.environment["STORMY_NO_AGENT"] = "1"
+            #expect(try home.run("stormy", ["upload"] + files).status == 0)
+            let first = try home.startAgent()
+            // The eighth body has just arrived whole.
+            let accessLog = nginx.folder.appendingPathComponent("access.log").path
+            #expect(FileWatch.wait(accessLog) { $0.components(separatedBy: "\"PUT ").count > 8 } != nil, "\(home.log)")
+            first.end(SIGKILL)
+            home.environment["STORMY_NO_AGENT"] = nil
+            let completed = try Ledger(home.directories).read { try $0.transfers() }.filter { $0.state == .completed }.count
+            #expect(completed < 20, "the agent was killed too late")
+            #expect(try home.status("agent", "running") as? Bool == false)
+            try home.waitForQuiet(seconds: 60)
+            var found: [String: String] = [:]
+            for name in try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path) {
+                found[name] = try FileDigest.sha256(of: nginx.photos.appendingPathComponent(name)).digest
+            }
+            #expect(found == wanted)
+            // Each got its name once: one successful MOVE per photo.
+            let log = try String(contentsOfFile: accessLog, encoding: .utf8)
+            let moves = log.split(separator: "\n").filter {
+                $0.contains("\"MOVE ") && ($0.contains(" 201 ") || $0.contains(" 204 "))
+            }
+            #expect(moves.count == 20)
+            let rows = try home.rows("transfers")
+            #expect(
+                rows.allSatisfy {
+                    $0["state"] as? String == "completed" && $0["sha256"] as? String == $0["sourceSha256"] as? String
+                })
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import CLinux
+import Foundation
+
+/// A real systemd user manager in a cgroup of its own, started and stopped as a login and a logout would.
+///
+/// Process 1 need not be systemd: the manager wants the folder /run/systemd/system, a private runtime folder, a cgroup
+/// that it may divide, and a bus.
+final class UserManager {
+    private let home: Home
+    private let group: String
+    private var child: Child?
+    private let madeMarker: Bool
+
+    private static let marker = "/run/systemd/system"
+    private static let trees = ["systemd", "unified"].map { "/sys/fs/cgroup/" + $0 }
+    private static let program = "/lib/systemd/systemd"
+
+    /// Why there can be none here; `nil`: there can.
+    static var obstacle: String? {
+        if getuid() != 0 { return "only root may make the cgroup a user manager needs" }
+        if access(program, X_OK) != 0 { return "\(program) is not installed" }
+        if !trees.contains(where: { access($0, W_OK) == 0 }) { return "no cgroup tree can be written" }
+        return nil
+    }
+
+    init(_ home: Home) throws {
+        self.home = home
+        group = "stormy-e2e-\(getpid())-\(UUID().uuidString.prefix(6))"
+        madeMarker = access(Self.marker, F_OK) != 0
+        if madeMarker { try FileManager.default.createDirectory(atPath: Self.marker, withIntermediateDirectories: true) }
+    }
+
+    deinit {
+        powerCut()
+        removeGroups()
+        if madeMarker { rmdir(Self.marker) }
+    }
+
+    /// Returns when the manager says that it is ready: everything wanted by default.target was started.
+    func start() throws {
+        let socket = try ReadySocket(home.folder.appendingPathComponent("ready").path)
+        let script = """
+            for tree in \(Self.trees.joined(separator: " ")); do
+              [ -d $tree ] || continue
+              mkdir -p $tree/\(group) && echo $$ > $tree/\(group)/cgroup.procs
+            done
+            exec \(Self.program) --user
+            """
+        let log = open(home.folder.appendingPathComponent("manager.log").path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(log) }
+        child = try Child(
+            "sh", ["-c", script], environment: home.environment.merging(["NOTIFY_SOCKET": socket.path]) { $1 }, output: log)
+        guard socket.waitForReady(seconds: 30) else {
+            let words = (try? String(contentsOf: home.folder.appendingPathComponent("manager.log"), encoding: .utf8)) ?? ""
+            throw Desktop.Trouble("the user manager did not become ready: \(words)")
+        }
+    }
+
+    func systemctl(_ arguments: String...) throws -> Child.Result {
+        try Child.run("systemctl", ["--user", "--no-pager"] + arguments, environment: home.environment)
+    }
+
+    /// A logout: every unit is stopped, then the manager ends.
+    func logOut() throws {
+        // The manager may be gone before it could answer.
+        _ = try systemctl("exit")
+        child?.end(0)
+        child = nil
+    }
+
+    /// Manager, agent and whatever else ran under it: gone at once, with no chance to tidy up.
+    func powerCut() {
+        let processes = Set(Self.trees.flatMap { Self.processes(under: $0 + "/" + group) })
+        let descriptors = processes.map { clinux_pidfd_open($0) }
+        for process in processes { kill(process, SIGKILL) }
+        child?.end(SIGKILL)
+        child = nil
+        for descriptor in descriptors where descriptor >= 0 {
+            var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            poll(&poller, 1, 10_000)
+            close(descriptor)
+        }
+    }
+
+    private static func processes(under folder: String) -> [Int32] {
+        let below = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
+        return (["cgroup.procs"] + below.filter { $0.hasSuffix("/cgroup.procs") }).flatMap { name in
+            ((try? String(contentsOfFile: folder + "/" + name, encoding: .utf8)) ?? "").split(separator: "\n").compactMap {
+                Int32($0)
+            }
+        }
+    }
+
+    /// Deepest first: the kernel removes empty groups only.
+    private func removeGroups() {
+        for tree in Self.trees {
+            let root = tree + "/" + group
+            let below = FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []
+            for name in below.sorted(by: { $0.count > $1.count }) { rmdir(root + "/" + name) }
+            rmdir(root)
+        }
+    }
+}
+
+/// Where a service manager says READY=1.
+private final class ReadySocket {
+    let path: String
+    private let descriptor: Int32
+
+    init(_ path: String) throws {
+        self.path = path
+        unlink(path)
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw Desktop.Trouble("no socket at \(path)") }
+    }
+
+    deinit {
+        close(descriptor)
+        unlink(path)
+    }
+
+    func waitForReady(seconds: Double) -> Bool {
+        let deadline = Date().addingTimeInterval(seconds)
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while deadline.timeIntervalSinceNow > 0 {
+            var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&poller, 1, Int32(deadline.timeIntervalSinceNow * 1000) + 1) > 0 else { return false }
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count > 0, String(decoding: buffer[..<count], as: UTF8.self).contains("READY=1") { return true }
+        }
+        return false
+    }
+}

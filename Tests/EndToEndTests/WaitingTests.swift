@@ -1,0 +1,246 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Work that cannot go on waits where one can see it, and goes on when it can.
+    @Suite struct Waiting {
+        let server: FaultyServer
+        let store: DavStore
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+            Weather.serve(.json(Weather.forecast()), on: server)
+        }
+
+        private func home(_ desktop: Desktop? = nil, budget: Double = 10) throws -> Home {
+            try Home(
+                server: server, desktop: desktop, budget: budget,
+                extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(server.url)/photos/\"\n")
+        }
+
+        private func photo(_ home: Home, _ name: String = "a.jpg", size: Int = 2_000_000) throws -> URL {
+            let url = home.folder.appendingPathComponent(name)
+            try Payload.pattern(size).data.write(to: url)
+            return url
+        }
+
+        private func photos(_ home: Home) throws -> [String?] {
+            try home.rows("transfers").filter { $0["session"] as? String == "StormyPhotos" }.map { $0["state"] as? String }
+        }
+
+        @Test func withoutAnAgentItWaitsInTheLedger() throws {
+            let home = try home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            let photo = try photo(home)
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            #expect(try home.status("agent", "running") as? Bool == false)
+            #expect(try home.status("transfers", "queued") as? Int == 1)
+            #expect((try home.status()["pending"] as? [[String: Any]])?.map { $0["identifier"] as? String } == ["StormyNoon"])
+            let simulated = try home.stormy("simulate", "launch", "StormyNoon")
+            #expect(simulated.status == 69)
+            #expect(simulated.errors.contains("STORMY_NO_AGENT"))
+            #expect(server.connectionCount == 0)
+            // The next verb without the variable starts one.
+            home.environment["STORMY_NO_AGENT"] = nil
+            try home.stormy("status")
+            try home.waitForQuiet()
+            #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
+            #expect(try home.status("agent", "running") as? Bool == true)
+        }
+
+        @Test func quitPausesUploadsAndResumeGoesOn() async throws {
+            let home = try home()
+            let photo = try photo(home)
+            store.stallUploads(afterBytes: 100_000)
+            try home.stormy("upload", photo.path)
+            try await server.waitForRequest { $0.method == "PUT" && $0.bodyByteCount > 0 }
+            let quit = try home.stormy("quit")
+            #expect(quit.status == 0)
+            #expect(quit.output.contains("Paused 1 transfer"), "\(quit.output)")
+            #expect(try home.status("agent", "running") as? Bool == false)
+            #expect(try home.status("transfers", "paused") as? Int == 1)
+            #expect(store.files.isEmpty)
+            #expect(try home.stormy("transfers", "resume", "all").status == 0)
+            try home.waitForQuiet()
+            #expect(store.files.count == 1, "\(store.files)")
+            #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
+        }
+
+        /// The fetch hangs while a person quits; the check that is turned on again later is not held up by what was paused.
+        @Test func quitDuringAFetchHoldsUpNoLaterCheck() async throws {
+            let desktop = try Desktop()
+            let home = try home(desktop, budget: 10)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            server.route("GET", Weather.path, [.hold(until: "never")], .json(Weather.forecast()))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try await server.waitForRequest { $0.path == "/v1/forecast" }
+            let quit = try home.stormy("quit")
+            #expect(quit.status == 0, "\(quit.errors)")
+            #expect(try home.status("agent", "running") as? Bool == false)
+            #expect((try home.status()["pending"] as? [[String: Any]])?.isEmpty == true)
+            #expect(try home.history().count == 1)
+            #expect(try home.stormy("schedule").status == 0)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+        }
+
+        @Test func aCancelledUploadLeavesNothing() async throws {
+            let home = try home()
+            store.stallUploads(afterBytes: 100_000)
+            try home.stormy("upload", try photo(home).path)
+            try await server.waitForRequest { $0.method == "PUT" && $0.bodyByteCount > 0 }
+            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
+            try home.waitForQuiet()
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["cancelled"])
+            #expect(store.files.isEmpty)
+            #expect(try home.stormy("transfers", "cancel", "77").status == 66)
+            #expect(try home.stormy("transfers", "cancel").status == 64)
+        }
+
+        @Test func aResetHalfWayIsTriedAgain() async throws {
+            let home = try home()
+            let photo = try photo(home)
+            // The first PUT meets a reset, the rest the real store.
+            server.route("PUT", "/photos/*", ResponseScript([.reset]).begins(.afterBodyBytes(300_000)))
+            try home.stormy("upload", photo.path)
+            let waiting = try home.wait("waiting") { try $0.transfers().first { $0.state == .waiting } }
+            #expect(waiting.errorMessage?.isEmpty == false)
+            #expect(try home.status("transfers", "waiting") as? Int == 1)
+            server.route("PUT", "/photos/*", .status(507))
+            try home.stormy("transfers", "retry", "all")
+            let full = try home.wait("full") {
+                try $0.transfers().first { $0.state == .waiting && $0.id == waiting.id && $0.attempts > waiting.attempts }
+            }
+            #expect(full.errorMessage != waiting.errorMessage)
+            #expect(full.nextAttemptAt != nil)
+        }
+
+        @Test func aLostCopyFailsWithItsReason() throws {
+            let home = try home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("upload", try photo(home).path)
+            let spool = home.directories.spool
+            for name in try FileManager.default.contentsOfDirectory(atPath: spool.path) {
+                try FileManager.default.removeItem(at: spool.appendingPathComponent(name))
+            }
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            let row = try #require(try home.rows("transfers").first)
+            #expect(row["state"] as? String == "failed")
+            #expect(((row["error"] as? [String: Any])?["message"] as? String)?.contains("spool") == true)
+            #expect(store.files.isEmpty)
+        }
+
+        /// The verb itself dies right after its transfer was committed.
+        @Test func theVerbDiesWhileQueuing() throws {
+            let desktop = try Desktop()
+            let home = try home(desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(try photos(home) == ["awaitingPhoto"])
+            let photo = try photo(home)
+            home.environment["BACKGROUND_CRASH_AT"] = "app.taskResumed"
+            #expect(try home.stormy("upload", photo.path).status == SIGKILL)
+            home.environment["BACKGROUND_CRASH_AT"] = nil
+            try home.stormy("status")
+            try home.waitForQuiet()
+            #expect(store.files.count == 1)
+            #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
+            // The job is filled, by that photo.
+            #expect(try photos(home) == ["completed"])
+        }
+
+        // MARK: Desktop
+
+        @Test func theNotificationServerIsReplaced() throws {
+            let desktop = try Desktop()
+            let home = try home(desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            try home.waitForQuiet()
+            try desktop.restartServer()
+            try home.wait("closed") { try $0.notification("storm-1")?.state == .closed ? true : nil }
+            // The first storm is not told again; another place's is shown by the new server.
+            try home.stormy("place", "add", "There", "2,2", "--no-sync")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here", "Storm expected in There"])
+            #expect(try desktop.dunstctl("count", "displayed") == "1")
+        }
+
+        @Test func aDeadBusIsSaidAndTheNextOneUsed() throws {
+            let desktop = try Desktop()
+            let home = try home()
+            home.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=\(home.folder.path)/no-such-bus"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.wait("a reason") { try $0.notification("storm-1")?.trouble }
+            let trouble = try home.status("notifications", "trouble") as? String
+            #expect(trouble?.contains("session bus") == true, "\(trouble ?? "none")")
+            #expect(try home.status("notifications", "pending") as? Int == 1)
+            home.environment.merge(desktop.environment) { $1 }
+            try home.stormy("status")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            try home.waitForQuiet()
+            #expect(try home.status("notifications", "delivered") as? Int == 1)
+        }
+
+        @Test func switchedOffNotificationsAreNotShown() throws {
+            let desktop = try Desktop()
+            let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nenabled = false\n")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect((try home.status()["storms"] as? [[String: Any]])?.count == 1)
+            #expect(try desktop.heardSoFar() == [])
+        }
+
+        // MARK: Clock
+
+        /// The clock is set back an hour after the wake: noon is not served twice.
+        @Test func aClockSetBackServesNoNoonTwice() throws {
+            let desktop = try Desktop()
+            let home = try home(desktop)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule", "--exact")
+            try Noon.missDays(1, home)
+            let first = try home.startAgent()
+            try home.waitForEnded("appRefresh")
+            try home.waitForQuiet()
+            first.end()
+            let next = try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence }
+            #expect(next > Date())
+            let faketime = try Child.find("faketime")
+            let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+            defer { close(log) }
+            // Libdispatch and SQLite are content with a clock that lies; monotonic time stays true.
+            let environment = home.environment.merging(["DONT_FAKE_MONOTONIC": "1"]) { $1 }
+            let late = try Child(
+                faketime, ["-f", "-30h", Home.product("background-agent"), "--app", "stormy"], environment: environment,
+                output: log)
+            // The command waits for the agent it started.
+            defer {
+                try? home.killAgent()
+                late.end()
+            }
+            try home.wait("the second agent") { try ($0.fact(.agent)?.startedAt ?? Date()) < Date() - 86_400 ? true : nil }
+            // Its answer comes after it planned with its own clock.
+            #expect(try home.stormy("simulate", "expire", "StormyNoon").errors.contains("no launch"))
+            #expect(try home.history() == ["appRefresh completed"])
+            #expect(try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence } == next)
+        }
+    }
+}
