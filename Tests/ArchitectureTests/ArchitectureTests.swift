@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+/// The house as it stands, held against the house as drawn.
+@Suite struct ArchitectureTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private let checker = ArchitectureChecker(house: .asDesigned)
+
+    private func manifest() throws -> PackageManifest {
+        try PackageManifest(source: String(contentsOf: Self.root.appendingPathComponent("Package.swift"), encoding: .utf8))
+    }
+
+    private func sources(_ folder: String) throws -> [SourceText] {
+        let base = Self.root.appendingPathComponent(folder)
+        let paths = try FileManager.default.subpathsOfDirectory(atPath: base.path).filter { $0.hasSuffix(".swift") }.sorted()
+        return try paths.map { path in
+            SourceText(
+                path: "\(folder)/\(path)",
+                text: try String(contentsOf: base.appendingPathComponent(path), encoding: .utf8))
+        }
+    }
+
+    private func expectNone(_ findings: [String]) {
+        #expect(findings.isEmpty, "\n\(findings.joined(separator: "\n"))")
+    }
+
+    @Test func theManifestFollowsTheArrows() throws { expectNone(checker.wrongArrows(in: try manifest())) }
+
+    @Test func everyImportFollowsTheArrows() throws {
+        let manifest = try manifest()
+        let sources = try sources("Sources")
+        #expect(sources.count > 100, "the sources were not found")
+        expectNone(sources.flatMap { checker.wrongImports(in: $0, manifest: manifest) })
+    }
+
+    @Test func everySourceKeepsTheHouseRules() throws {
+        expectNone(try sources("Sources").flatMap(checker.brokenRules))
+    }
+
+    @Test func everyFolderOfSourcesIsATarget() throws {
+        let declared = Set(try manifest().targets.map(\.name))
+        for folder in ["Sources", "Tests"] {
+            let found = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent(folder).path)
+            #expect(Set(found).subtracting(declared) == [])
+        }
+    }
+
+    @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }
+}

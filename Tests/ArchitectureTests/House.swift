@@ -1,0 +1,73 @@
+/// The table of DESIGN.md, "The modules", as data: who may import whom.
+struct House {
+    /// What stands behind each module's arrow. What that may import is allowed too.
+    var arrows: [String: Set<String>]
+    /// Libraries and the only modules that may import them.
+    var doors: [String: Set<String>]
+    /// Modules that know no clock, disk, socket or process: Foundation and nothing else.
+    var pure: Set<String>
+    /// Modules that run inside the agent.
+    var agentSide: Set<String>
+
+    static let asDesigned = House(
+        arrows: [
+            // tool
+            "stormy": ["StormyCommand"],
+            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundLedger", "FaultyServer"],
+            "background-agent": ["BackgroundAgentTool"],
+            "BackgroundAgentTool": ["BackgroundAgent", "CurlTransport", "DesktopServices"],
+            "tide-example": ["BackgroundTasks", "UserNotifications"],
+            // product
+            "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
+            "StormyWeather": [],
+            "StormyConfiguration": [],
+            // API
+            "BackgroundTasks": ["BackgroundRuntime"],
+            "BackgroundTransfer": ["BackgroundRuntime", "CurlTransport"],
+            "UserNotifications": ["BackgroundRuntime"],
+            "BackgroundRuntime": ["BackgroundLedger"],
+            // system
+            "BackgroundAgent": ["BackgroundLedger"],
+            "CurlTransport": ["TransferMachines", "CLibcurl"],
+            "DesktopServices": ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
+            // border
+            "BackgroundLedger": ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux"],
+            // core
+            "BackgroundScheduling": [],
+            "TransferMachines": [],
+            "BackgroundNotices": [],
+            // C
+            "CLibcurl": [],
+            "CLibnotify": [],
+            "CLinux": [],
+            // test support
+            "FaultyServer": [],
+            "BackgroundTasksTesting": [
+                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "CurlTransport",
+                "DesktopServices", "FaultyServer",
+            ],
+        ],
+        doors: [
+            "CLibcurl": ["CurlTransport"],
+            "CLibnotify": ["DesktopServices"],
+            "GRDB": ["BackgroundLedger", "Stormy"],
+            "Crypto": ["BackgroundLedger"],
+            "TOMLKit": ["StormyConfiguration"],
+            "ArgumentParser": ["StormyCommand"],
+            "NIOCore": ["FaultyServer"],
+            "NIOPosix": ["FaultyServer"],
+            "NIOHTTP1": ["FaultyServer"],
+        ],
+        pure: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
+        agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])
+
+    /// Everything of the package that a module may import.
+    func closure(of module: String) -> Set<String> {
+        var seen: Set<String> = []
+        var open = Array(arrows[module] ?? [])
+        while let next = open.popLast() {
+            if seen.insert(next).inserted { open += arrows[next] ?? [] }
+        }
+        return seen
+    }
+}
