@@ -90,7 +90,7 @@ extension Agent {
                 }
                 try pass.transaction.save(record)
             }
-            if event == .busLost { knownSession = nil }
+            if event == .busLost { hasToldSession = false }
         }
     }
 

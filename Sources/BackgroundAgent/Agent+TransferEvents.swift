@@ -55,7 +55,7 @@ extension Agent {
         transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
         noteFruit(&transfer, hasProgress: transfer.bytesDone > heldBefore, now: pass.now)
         if let trouble = outcome.trouble {
-            return try failLocally(&transfer, trouble, isDiskFull: outcome.isDiskFull, &pass)
+            return try failLocally(&transfer, trouble, isPassing: outcome.isPassing, &pass)
         }
         switch outcome.command {
         case .finish(let head, _):
@@ -160,10 +160,10 @@ extension Agent {
     }
 
     /// Our own disk is the trouble: full is a waiting state, anything else fails.
-    private func failLocally(_ transfer: inout TransferRecord, _ why: String, isDiskFull: Bool, _ pass: inout Pass) throws {
-        if isDiskFull {
+    private func failLocally(_ transfer: inout TransferRecord, _ why: String, isPassing: Bool, _ pass: inout Pass) throws {
+        if isPassing {
             let trouble = TransferTrouble(
-                code: URLError.Code.cannotWriteToFile.rawValue, message: "No space left on the disk: \(why)")
+                code: URLError.Code.cannotWriteToFile.rawValue, message: "Waiting for room on the disk: \(why)")
             return try wait(&transfer, after: 60, trouble, &pass)
         }
         transfer.errorCode = URLError.Code.cannotWriteToFile.rawValue

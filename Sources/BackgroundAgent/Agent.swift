@@ -36,6 +36,7 @@ final class Agent {
     /// Notifications that a server refused or that found none: not tried again before something changes.
     var unpresentable: [String: Int] = [:]
     var knownSession: SessionEnvironment?
+    var hasToldSession = false
     var isQuitting = false
     var mustReplan = true
     /// Since when nothing is left to do.
@@ -154,7 +155,8 @@ final class Agent {
     /// A verb told where the person's session is.
     private func noteSession(_ pass: inout Pass) throws {
         let session = try pass.transaction.fact(.sessionEnvironment)
-        guard let session, session != knownSession else { return }
+        guard !hasToldSession || session != knownSession else { return }
+        hasToldSession = true
         knownSession = session
         unpresentable = [:]
         pass.effects.append(.sessionChanged(session))

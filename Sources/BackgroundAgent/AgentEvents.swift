@@ -22,12 +22,12 @@ public struct AgentPorts {
     public var transport: any Transport
     public var presenter: any Presenter
     public var conditions: any ConditionsSource
-    /// The person's session became known or changed: where its bus is.
-    public var sessionChanged: @Sendable (SessionEnvironment) -> Void
+    /// Called at the start and when it changes: where the person's session is, as verbs told. `nil`: nobody told yet.
+    public var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     public init(
         transport: any Transport, presenter: any Presenter, conditions: any ConditionsSource,
-        sessionChanged: @escaping @Sendable (SessionEnvironment) -> Void
+        sessionChanged: @escaping @Sendable (SessionEnvironment?) -> Void
     ) {
         self.transport = transport
         self.presenter = presenter
@@ -48,5 +48,5 @@ enum AgentEffect: Equatable {
     case present(Notice, replacing: UInt32?)
     case withdraw(identifier: String, serverID: UInt32)
     case watchProcess(ProcessIdentity)
-    case sessionChanged(SessionEnvironment)
+    case sessionChanged(SessionEnvironment?)
 }

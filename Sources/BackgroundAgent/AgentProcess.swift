@@ -44,6 +44,11 @@ public final class AgentProcess {
     /// The agent of this process; touched on the loop's thread only, where posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 
+    /// The exit code of a run that ended because the ledger could not be written for now: start afresh a little later.
+    ///
+    /// What this process held in memory no longer fits what is on disk; a new one derives it again.
+    public static let tryAgain: Int32 = 75
+
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
     public func run(version: String, ports: AgentPorts) throws(LedgerError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop)
@@ -59,12 +64,17 @@ public final class AgentProcess {
         let bell = try Bell(ledger.directories)
         loop.watch(bell.descriptor) { [descriptor = bell.descriptor] in Bell.drain(descriptor) }
         log.note("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
-        repeat {
-            try agent.reconcile(version: version)
-            try run(agent)
-            lock.release()
-            // Work that came between the last look and the release saw the lock held and started nobody.
-        } while try shouldContinue(agent)
+        do throws(LedgerError) {
+            repeat {
+                try agent.reconcile(version: version)
+                try run(agent)
+                lock.release()
+                // Work that came between the last look and the release saw the lock held and started nobody.
+            } while try shouldContinue(agent)
+        } catch  where error.isPassing {
+            log.note("\(error); starting afresh")
+            return Self.tryAgain
+        }
         log.note("agent stopped")
         return 0
     }
@@ -81,10 +91,6 @@ public final class AgentProcess {
                 loop.setTimer(try agent.turn())
                 if agent.isFinished { loop.stop() }
             } catch {
-                if case .busy = error {
-                    // Another process writes for very long: its commit will ring.
-                    return loop.setTimer(Date().addingTimeInterval(1))
-                }
                 failure = error
                 loop.stop()
             }

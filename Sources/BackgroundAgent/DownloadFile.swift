@@ -17,7 +17,7 @@ final class DownloadFile: BodySink {
         var synced: Int64 = 0
         var digest = RunningDigest()
         var trouble: String?
-        var isDiskFull = false
+        var isPassing = false
     }
 
     /// Bytes between syncs: a crash costs at most this much again.
@@ -68,6 +68,7 @@ final class DownloadFile: BodySink {
             }
         } catch {
             state.trouble = "\(error)"
+            state.isPassing = error.isPassing
             return false
         }
         CrashPoint.reach("agent.transferPrepared")
@@ -119,7 +120,7 @@ final class DownloadFile: BodySink {
     }
 
     private func fail(_ state: inout State) -> Bool {
-        state.isDiskFull = errno == ENOSPC || errno == EDQUOT
+        state.isPassing = errno == ENOSPC || errno == EDQUOT
         state.trouble = "\(url.path): " + String(cString: strerror(errno))
         return false
     }
@@ -142,7 +143,7 @@ final class DownloadFile: BodySink {
         var sha256: String
         var byteCount: Int64
         var trouble: String?
-        var isDiskFull: Bool
+        var isPassing: Bool
     }
 
     /// The attempt ended: makes its bytes durable, then asks the machine what follows.
@@ -154,7 +155,7 @@ final class DownloadFile: BodySink {
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
             return Outcome(
                 command: command, partial: state.machine.partial, report: state.machine.report, sha256: state.digest.hex,
-                byteCount: state.written, trouble: state.trouble, isDiskFull: state.isDiskFull)
+                byteCount: state.written, trouble: state.trouble, isPassing: state.isPassing)
         }
     }
 }

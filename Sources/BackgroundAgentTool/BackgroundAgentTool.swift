@@ -3,6 +3,7 @@ import BackgroundLedger
 import CurlTransport
 import DesktopServices
 import Foundation
+import Glibc
 
 /// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
 public enum BackgroundAgentTool {
@@ -46,7 +47,9 @@ public enum BackgroundAgentTool {
                 complain("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
-            return try run(process, appIdentifier: appIdentifier)
+            let code = try run(process, appIdentifier: appIdentifier)
+            if code == AgentProcess.tryAgain { startAfresh() }
+            return code
         } catch {
             complain("background-agent: \(error)\n")
             if case .newerVersion = error { return 78 }
@@ -63,10 +66,8 @@ public enum BackgroundAgentTool {
             loop: loop, handler: { inbox(.conditions($0)) }, onSignal: { _ in inbox(.timeChanged) })
         let transport = CurlTransport(
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
-        // At once with what the environment knows; verbs tell more later.
-        presenter.connect()
         let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
-            presenter.connect(busAddress: session.variables["DBUS_SESSION_BUS_ADDRESS"])
+            presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: version, ports: ports)
         transport.stop()
@@ -75,6 +76,14 @@ public enum BackgroundAgentTool {
         conditions.stop()
         loop.stop()
         return code
+    }
+
+    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child.
+    private static func startAfresh() {
+        poll(nil, 0, 5_000)
+        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
+        arguments.append(nil)
+        execv("/proc/self/exe", &arguments)
     }
 
     private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }

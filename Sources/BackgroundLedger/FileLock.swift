@@ -19,6 +19,23 @@ public struct FileLock: ~Copyable {
         return FileLock(descriptor: descriptor)
     }
 
+    /// Runs `body` while nobody else holds the lock; waits for it. For moments, not for work.
+    public static func whileHolding<Value>(
+        _ url: URL, _ body: () throws(LedgerError) -> Value
+    ) throws(LedgerError) -> Value {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw errno == EACCES || errno == EROFS
+                ? .readOnly(path: url.path) : .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
+        }
+        // Closing it lets go of the lock.
+        defer { close(descriptor) }
+        while clinux_wait_for_lock(descriptor) != 0 {
+            guard errno == EINTR else { throw .failed(path: url.path, reason: String(cString: strerror(errno))) }
+        }
+        return try body()
+    }
+
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }

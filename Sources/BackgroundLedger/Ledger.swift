@@ -18,7 +18,17 @@ public final class Ledger: Sendable {
     public init(_ directories: AppDirectories) throws(LedgerError) {
         self.directories = directories
         try directories.createStateFolders()
+        // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
+        let lock = directories.state.appendingPathComponent("open.lock")
         let path = directories.ledger.path
+        do {
+            queue = try FileLock.whileHolding(lock) { () throws(LedgerError) in try Self.open(path) }
+        } catch .readOnly {
+            throw .readOnly(path: path)
+        }
+    }
+
+    private static func open(_ path: String) throws(LedgerError) -> DatabaseQueue {
         // Made by us first, so that SQLite gives its side files the same narrow mode.
         let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         if descriptor < 0 {
@@ -33,14 +43,15 @@ public final class Ledger: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "ledger"
         do {
-            queue = try DatabaseQueue(path: path, configuration: configuration)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
             let migrator = LedgerSchema.migrator
             if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw LedgerError.newerVersion(path: path) }
             // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try migrator.migrate(queue)
+            return queue
         } catch {
-            throw Self.translate(error, path: path)
+            throw translate(error, path: path)
         }
     }
 

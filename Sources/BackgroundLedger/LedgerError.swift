@@ -10,6 +10,14 @@ public enum LedgerError: Error, Sendable, Equatable, CustomStringConvertible {
     case diskFull(path: String)
     case failed(path: String, reason: String)
 
+    /// Waiting may help: nothing is wrong with the ledger itself.
+    public var isPassing: Bool {
+        switch self {
+        case .busy, .diskFull: true
+        case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
+        }
+    }
+
     public var description: String {
         switch self {
         case .cannotCreate(let path, let reason):

@@ -51,6 +51,7 @@ public final class BGTaskScheduler: Sendable {
 
         public static var errorDomain: String { BGTaskScheduler.errorDomain }
         public var errorCode: Int { code.rawValue }
+        public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: errorDescription ?? ""] }
         public var errorDescription: String? { reason.isEmpty ? "\(code)" : reason }
     }
 

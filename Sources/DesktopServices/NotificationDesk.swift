@@ -30,11 +30,19 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     }
 
     func connect(busAddress: String?) -> PresenterFailure? {
+        let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
+        if let told, bus.connection != nil, bus.address != told {
+            // The person's session is elsewhere: what is shown here belongs to a bus that is left.
+            release()
+            handler(.busLost)
+        }
         do throws(PresenterFailure) {
-            _ = try openBus(busAddress: busAddress)
+            _ = try openBus(busAddress: told)
             return nil
         } catch {
-            return error
+            guard told != nil else { return error }
+            // Told at an earlier login, perhaps: this process's own environment may know a living one.
+            return connect(busAddress: nil)
         }
     }
 

@@ -17,6 +17,8 @@ final class SessionBus {
     private var hasServer = false
 
     var onLost: (() -> Void)?
+    /// The address of the connection.
+    private(set) var address: String?
     var onServerAppeared: (() -> Void)?
     var onServerVanished: (() -> Void)?
 
@@ -34,6 +36,13 @@ final class SessionBus {
             throw .noSessionBus("no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
         }
         if chosen != known { g_setenv("DBUS_SESSION_BUS_ADDRESS", chosen, 1) }
+        var isOpen = false
+        defer {
+            // A dead address must not hide the one that the process was started with.
+            if !isOpen, chosen != known {
+                if let known { g_setenv("DBUS_SESSION_BUS_ADDRESS", known, 1) } else { g_unsetenv("DBUS_SESSION_BUS_ADDRESS") }
+            }
+        }
 
         var error: UnsafeMutablePointer<GError>?
         guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
@@ -47,6 +56,8 @@ final class SessionBus {
             g_object_unref(UnsafeMutableRawPointer(opened))
             throw .noSessionBus("a part of this process still holds the connection to a bus that is gone")
         }
+        isOpen = true
+        address = chosen
         connection = opened
         startWatching(opened)
         return opened

@@ -42,7 +42,8 @@ extension StormyStore {
         try queue.write { database in
             let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
             let job = try PhotoRecord.fetchOne(
-                database, sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
+                database,
+                sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
                 arguments: [storm])
             var photo =
                 held ?? job

@@ -29,6 +29,19 @@ public final class StormyStore: Sendable {
     /// Opens the store, making it when absent.
     public init(folder: URL) throws {
         let path = folder.appendingPathComponent("stormy.sqlite").path
+        queue = try Self.open(path, in: folder, tries: 5)
+    }
+
+    /// Two first uses at once would both make the tables: the second then finds them made, at its next try.
+    private static func open(_ path: String, in folder: URL, tries: Int) throws -> DatabaseQueue {
+        do {
+            return try open(path, in: folder)
+        } catch StormyStoreError.cannotOpen where tries > 1 {
+            return try open(path, in: folder, tries: tries - 1)
+        }
+    }
+
+    private static func open(_ path: String, in folder: URL) throws -> DatabaseQueue {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -39,11 +52,11 @@ public final class StormyStore: Sendable {
             var configuration = Configuration()
             configuration.journalMode = .wal
             configuration.busyMode = .timeout(5)
-            queue = try DatabaseQueue(path: path, configuration: configuration)
-            let migrator = Self.migrator
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
             if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw StormyStoreError.newerVersion(path: path) }
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try migrator.migrate(queue)
+            return queue
         } catch let error as StormyStoreError {
             throw error
         } catch let error as DatabaseError {

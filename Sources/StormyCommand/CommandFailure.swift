@@ -35,7 +35,8 @@ struct CommandFailure: Error {
         case let error as ConfigurationError: self.init(.badConfiguration, "\(error)")
         case let error as LedgerError: self.init(Self.status(of: error), "\(error)")
         case let error as StormyStoreError: self.init(Self.status(of: error), "\(error)")
-        case let error as BGTaskScheduler.Error: self.init(Self.status(of: error), error.localizedDescription)
+        case let error as BGTaskScheduler.Error:
+            self.init(Self.status(of: error), error.reason.isEmpty ? "\(error.code)" : error.reason)
         case let error as WeatherUnavailable: self.init(.unavailable, "\(error)")
         case let error as WeatherError: self.init(.unavailable, error.message)
         case let error as CoordinateError: self.init(.badData, error.message)

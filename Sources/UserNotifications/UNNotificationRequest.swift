@@ -143,5 +143,6 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
 
     public static var errorDomain: String { "UNErrorDomain" }
     public var errorCode: Int { code.rawValue }
+    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: reason] }
     public var errorDescription: String? { reason }
 }

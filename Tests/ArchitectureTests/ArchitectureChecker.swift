@@ -23,6 +23,15 @@ struct ArchitectureChecker {
         return findings
     }
 
+    /// An arrow of the drawing that is not built: the drawing is out of date, or a module is reached by a detour.
+    func missingArrows(in manifest: PackageManifest) -> [String] {
+        manifest.targets.filter { $0.kind != .testTarget }.flatMap { target in
+            (house.arrows[target.name] ?? []).subtracting(target.dependencies).sorted().map {
+                "Package.swift: \(target.name) → \($0) is drawn, but not built"
+            }
+        }
+    }
+
     func wrongImports(in source: SourceText, manifest: PackageManifest) -> [String] {
         let allowed = house.closure(of: source.target)
         let declared = manifest.closure(of: source.target)
@@ -68,7 +77,9 @@ struct ArchitectureChecker {
             }
         }
         if house.agentSide.contains(source.target) {
-            findings += report(source, ["Task." + "sleep", ".global()"], "wakes an idle agent once a second for ever")
+            findings += report(
+                source, ["Task." + "sleep", ".global()", "Task {", "Task.detached", "DispatchQueue.main"],
+                "wakes an idle agent once a second for ever")
         }
         if house.pure.contains(source.target) {
             findings += report(

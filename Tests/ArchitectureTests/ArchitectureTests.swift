@@ -26,7 +26,10 @@ import Testing
         #expect(findings.isEmpty, "\n\(findings.joined(separator: "\n"))")
     }
 
-    @Test func theManifestFollowsTheArrows() throws { expectNone(checker.wrongArrows(in: try manifest())) }
+    @Test func theManifestFollowsTheArrows() throws {
+        let manifest = try manifest()
+        expectNone(checker.wrongArrows(in: manifest) + checker.missingArrows(in: manifest))
+    }
 
     @Test func everyImportFollowsTheArrows() throws {
         let manifest = try manifest()

@@ -60,6 +60,12 @@ import Testing
         #expect([upwards, pastItsDoor, drawnByNobody] == [1, 1, 1])
     }
 
+    @Test func findsAnArrowThatIsNotBuilt() throws {
+        let detour = try manifest(#".target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime"]),"#)
+        #expect(
+            checker.missingArrows(in: detour) == ["Package.swift: BackgroundTransfer → CurlTransport is drawn, but not built"])
+    }
+
     @Test func findsAWrongImport() throws {
         let drawn = try manifest(
             """

@@ -105,10 +105,12 @@ private final class Body {
 
 private func spawn(_ body: @escaping @Sendable () -> Void) {
     var thread = pthread_t()
-    let code = pthread_create(&thread, nil, { context in
-        Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
-        return nil
-    }, Unmanaged.passRetained(Body(body)).toOpaque())
+    let code = pthread_create(
+        &thread, nil,
+        { context in
+            Unmanaged<Body>.fromOpaque(context!).takeRetainedValue().run()
+            return nil
+        }, Unmanaged.passRetained(Body(body)).toOpaque())
     precondition(code == 0)
     pthread_detach(thread)
 }

@@ -24,7 +24,8 @@ final class FakeSystemServices: Sendable {
                 guard let data, isIncoming != 0, let message else { return message }
                 return Unmanaged<Answer>.fromOpaque(data).takeUnretainedValue().filter(message, on: connection)
             },
-            Unmanaged.passRetained(held).toOpaque(), { data in
+            Unmanaged.passRetained(held).toOpaque(),
+            { data in
                 if let data { Unmanaged<Answer>.fromOpaque(data).release() }
             })
         for name in ["org.freedesktop.UPower", "org.freedesktop.login1", "org.freedesktop.timedate1"] {

@@ -17,7 +17,8 @@ extension EndToEnd {
         /// HH:MM:SS on the home's clock.
         private func time(_ date: Date) -> String {
             var style = Date.VerbatimFormatStyle(
-                format: "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits)",
+                format:
+                    "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits)",
                 timeZone: TimeZone(identifier: "Europe/Berlin")!, calendar: Calendar(identifier: .gregorian))
             style.locale = Locale(identifier: "en_US_POSIX")
             return date.formatted(style)
@@ -132,8 +133,9 @@ extension EndToEnd {
             #expect(!FileLock.isHeld(home.directories.agentLock))
             #expect(try home.status("schedule", "enabled") as? Bool == false)
             #expect(try home.rows("place", "list").count == 1)
-            #expect(!FileManager.default.fileExists(
-                atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
+            #expect(
+                !FileManager.default.fileExists(
+                    atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
         }
 
         @Test func aSecondAgentFromAnotherRuntimeFolderLeaves() throws {

@@ -49,10 +49,15 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
             let rows = try home.rows("transfers")
             #expect(rows.count == 20)
-            #expect(rows.allSatisfy { $0["state"] as? String == "completed" && $0["sha256"] as? String == $0["sourceSha256"] as? String })
+            #expect(
+                rows.allSatisfy {
+                    $0["state"] as? String == "completed" && $0["sha256"] as? String == $0["sourceSha256"] as? String
+                })
         }
 
-        @Test(arguments: ["agent.upload.chooseName", "agent.upload.put", "agent.upload.check", "agent.upload.move", "agent.transferEnded:4"])
+        @Test(arguments: [
+            "agent.upload.chooseName", "agent.upload.put", "agent.upload.check", "agent.upload.move", "agent.transferEnded:4",
+        ])
         func theAgentDiesOnTheUploadPath(_ point: String) throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))

@@ -56,7 +56,8 @@ import Testing
     }
 
     @Test func withoutACredentialAnybodyMayRead() throws {
-        let path = try file(Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)
+        let path = try file(
+            Data("[upload.destinations.home]\nkind = 'put'\nurl = 'https://a'\npassword_file = 'x'\n".utf8), mode: 0o644)
         #expect(try Configuration.load(path: path).upload.destinations["home"]?.passwordFile == "x")
     }
 

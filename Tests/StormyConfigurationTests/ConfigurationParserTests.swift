@@ -25,70 +25,72 @@ private func message(_ text: String) -> String? {
     }
 
     @Test func theDocumentedFileIsTheDefaults() throws {
-        let configuration = try Configuration.parse(text: """
-            [weather]
-            provider = "open-meteo"          # open-meteo | met-norway | nws | bright-sky
-            contact = ""
-            [storm]
-            horizon_hours = 24
-            thunderstorm = true
-            gusts_kmh = 75
-            rain_mm_per_hour = 20
-            alert_severity = "severe"
-            [schedule]
-            spread_seconds = 120
-            missed = "once"
-            [background]
-            refresh_budget_seconds = 30
-            processing_budget_seconds = 600
-            grace_seconds = 5
-            [notifications]
-            enabled = true
-            quiet_hours = ""
-            [upload]
-            keep_location = false
-            """, path: "c")
+        let configuration = try Configuration.parse(
+            text: """
+                [weather]
+                provider = "open-meteo"          # open-meteo | met-norway | nws | bright-sky
+                contact = ""
+                [storm]
+                horizon_hours = 24
+                thunderstorm = true
+                gusts_kmh = 75
+                rain_mm_per_hour = 20
+                alert_severity = "severe"
+                [schedule]
+                spread_seconds = 120
+                missed = "once"
+                [background]
+                refresh_budget_seconds = 30
+                processing_budget_seconds = 600
+                grace_seconds = 5
+                [notifications]
+                enabled = true
+                quiet_hours = ""
+                [upload]
+                keep_location = false
+                """, path: "c")
         #expect(configuration == Configuration())
     }
 
     @Test func readsEveryKey() throws {
-        let configuration = try Configuration.parse(text: """
-            weather.provider = "nws"
-            weather.contact = "me@example.org"
-            weather.base_url = "http://127.0.0.1:8080"
-            weather.geocoding_url = "https://mirror.example/geo"
-            storm = { horizon_hours = 48, thunderstorm = false, gusts_kmh = 62.5, rain_mm_per_hour = 7, alert_severity = "off" }
-            [schedule]
-            spread_seconds = 0
-            missed = "skip"
-            [background]
-            refresh_budget_seconds = 0.5
-            processing_budget_seconds = 1
-            grace_seconds = 0.25
-            [notifications]
-            enabled = false
-            quiet_hours = "22:00-07:00"
-            [upload]
-            keep_location = true
-            default = "my home"
-            [upload.destinations."my home"]
-            kind = "webdav"
-            url = "https://dav.example.org/photos/"
-            user = "me"
-            password = "p"
-            token_file = "~/token"
-            [upload.destinations.bucket]
-            kind = "s3"
-            url = "https://s3.example.org"
-            access_key = "AK"
-            secret_key_file = "/run/secret"
-            region = "eu"
-            bucket = "b"
-            field = "f"
-            limit_kbps = 500
-            token = "t"
-            password_file = "p"
-            """, path: "c")
+        let configuration = try Configuration.parse(
+            text: """
+                weather.provider = "nws"
+                weather.contact = "me@example.org"
+                weather.base_url = "http://127.0.0.1:8080"
+                weather.geocoding_url = "https://mirror.example/geo"
+                storm = { horizon_hours = 48, thunderstorm = false, gusts_kmh = 62.5, rain_mm_per_hour = 7, alert_severity = "off" }
+                [schedule]
+                spread_seconds = 0
+                missed = "skip"
+                [background]
+                refresh_budget_seconds = 0.5
+                processing_budget_seconds = 1
+                grace_seconds = 0.25
+                [notifications]
+                enabled = false
+                quiet_hours = "22:00-07:00"
+                [upload]
+                keep_location = true
+                default = "my home"
+                [upload.destinations."my home"]
+                kind = "webdav"
+                url = "https://dav.example.org/photos/"
+                user = "me"
+                password = "p"
+                token_file = "~/token"
+                [upload.destinations.bucket]
+                kind = "s3"
+                url = "https://s3.example.org"
+                access_key = "AK"
+                secret_key_file = "/run/secret"
+                region = "eu"
+                bucket = "b"
+                field = "f"
+                limit_kbps = 500
+                token = "t"
+                password_file = "p"
+                """, path: "c")
         #expect(configuration.weather.provider == .nws)
         #expect(configuration.weather.contact == "me@example.org")
         #expect(configuration.weather.baseURL == "http://127.0.0.1:8080")
@@ -114,16 +116,23 @@ private func message(_ text: String) -> String? {
         #expect(configuration.upload.destinations["my home"] == home)
         let bucket = try #require(configuration.upload.destination(named: "bucket")).destination
         #expect(bucket.kind == .s3 && bucket.accessKey == "AK" && bucket.secretKeyFile == "/run/secret" && bucket.region == "eu")
-        #expect(bucket.bucket == "b" && bucket.field == "f" && bucket.limitKbps == 500 && bucket.token == "t" && bucket.passwordFile == "p")
+        #expect(
+            bucket.bucket == "b" && bucket.field == "f" && bucket.limitKbps == 500 && bucket.token == "t"
+                && bucket.passwordFile == "p")
     }
 
     @Test(arguments: [
         ("[storm]\n\n  gust_kmh = 3", #"config.toml:3:3: unknown key "storm.gust_kmh"; did you mean "storm.gusts_kmh"?"#),
         ("[wether]\n", #"config.toml:1:2: unknown key "wether"; did you mean "weather"?"#),
         ("provider = 'nws'", #"config.toml:1:1: unknown key "provider"; did you mean "weather.provider"?"#),
-        ("[schedule]\nzzzzzzzzzzzzzz = 1", #"config.toml:2:1: unknown key "schedule.zzzzzzzzzzzzzz"; the nearest known key is "schedule.spread_seconds""#),
-        ("[upload.destinations.home]\nkind='put'\nurl='http://a'\nlimit_kbs = 1",
-         #"config.toml:4:1: unknown key "upload.destinations.home.limit_kbs"; did you mean "upload.destinations.home.limit_kbps"?"#),
+        (
+            "[schedule]\nzzzzzzzzzzzzzz = 1",
+            #"config.toml:2:1: unknown key "schedule.zzzzzzzzzzzzzz"; the nearest known key is "schedule.spread_seconds""#
+        ),
+        (
+            "[upload.destinations.home]\nkind='put'\nurl='http://a'\nlimit_kbs = 1",
+            #"config.toml:4:1: unknown key "upload.destinations.home.limit_kbs"; did you mean "upload.destinations.home.limit_kbps"?"#
+        ),
         ("[storm]\nb = 1\na = 1", #"config.toml:2:1: unknown key "storm.b"; the nearest known key is "storm.gusts_kmh""#),
     ])
     func anUnknownKeyIsNamedWithTheNearest(_ text: String, _ expected: String) {
@@ -132,11 +141,17 @@ private func message(_ text: String) -> String? {
 
     @Test(arguments: [
         ("[storm]\ngusts_kmh = \"75\"", #"config.toml:2:1: "storm.gusts_kmh" must be a number, not a text"#),
-        ("[storm]\nhorizon_hours = 24.5", #"config.toml:2:1: "storm.horizon_hours" must be a whole number, not a number with a fraction"#),
+        (
+            "[storm]\nhorizon_hours = 24.5",
+            #"config.toml:2:1: "storm.horizon_hours" must be a whole number, not a number with a fraction"#
+        ),
         ("[storm]\nthunderstorm = 1", #"config.toml:2:1: "storm.thunderstorm" must be true or false, not a whole number"#),
         ("weather = 3", #"config.toml:1:1: "weather" must be a table ([weather]), not a whole number"#),
         ("[weather]\ncontact = ['a']", #"config.toml:2:1: "weather.contact" must be a text in quotes, not a list"#),
-        ("[[upload.destinations]]\nkind='put'", #"config.toml:1:10: "upload.destinations" must be a table ([upload.destinations]), not a list"#),
+        (
+            "[[upload.destinations]]\nkind='put'",
+            #"config.toml:1:10: "upload.destinations" must be a table ([upload.destinations]), not a list"#
+        ),
         ("[weather]\nprovider = 2026-01-01", #"config.toml:2:1: "weather.provider" must be a text in quotes, not a date"#),
     ])
     func aWrongTypeIsNamed(_ text: String, _ expected: String) {
@@ -146,8 +161,10 @@ private func message(_ text: String) -> String? {
     @Test(arguments: [
         "[storm]\nhorizon_hours = 0", "[storm]\nhorizon_hours = 169", "[storm]\ngusts_kmh = 0", "[storm]\nrain_mm_per_hour = nan",
         "[storm]\nalert_severity = 'loud'", "[schedule]\nspread_seconds = -1", "[schedule]\nmissed = 'twice'",
-        "[background]\nrefresh_budget_seconds = 0", "[background]\nprocessing_budget_seconds = inf", "[background]\ngrace_seconds = -0.1",
-        "[notifications]\nquiet_hours = '22-07'", "[notifications]\nquiet_hours = '07:00-07:00'", "[notifications]\nquiet_hours = '24:00-07:00'",
+        "[background]\nrefresh_budget_seconds = 0", "[background]\nprocessing_budget_seconds = inf",
+        "[background]\ngrace_seconds = -0.1",
+        "[notifications]\nquiet_hours = '22-07'", "[notifications]\nquiet_hours = '07:00-07:00'",
+        "[notifications]\nquiet_hours = '24:00-07:00'",
         "[weather]\nprovider = 'open-meteoo'", "[weather]\nprovider = 'nws'", "[weather]\nbase_url = 'ftp://a'",
         "[weather]\ngeocoding_url = 'a.example'", "[weather]\ncontact = \"a\\r\\nX: y\"", "[upload]\ndefault = 'home'",
     ])
@@ -158,13 +175,18 @@ private func message(_ text: String) -> String? {
     }
 
     @Test func refusalsSayWhatToDo() {
-        #expect(message("[weather]\nprovider = 'openmeteo'")
-            == #"config.toml:2:1: "weather.provider" cannot be "openmeteo"; did you mean "open-meteo"? write one of open-meteo, met-norway, nws, bright-sky"#)
-        #expect(message("[upload.destinations.home]\nurl = 'http://a'")?.hasPrefix(
-            #"config.toml:1:22: "upload.destinations.home.kind" is missing; write kind = one of put, webdav"#) == true)
+        #expect(
+            message("[weather]\nprovider = 'openmeteo'")
+                == #"config.toml:2:1: "weather.provider" cannot be "openmeteo"; did you mean "open-meteo"? write one of open-meteo, met-norway, nws, bright-sky"#
+        )
+        #expect(
+            message("[upload.destinations.home]\nurl = 'http://a'")?.hasPrefix(
+                #"config.toml:1:22: "upload.destinations.home.kind" is missing; write kind = one of put, webdav"#) == true)
         #expect(message("[upload.destinations.home]\nkind = 'put'")?.contains("url = \"https://…\"") == true)
         #expect(message("[upload.destinations.home]\nkind = 'put'\nurl='http://u:secret@'")?.contains("secret") == false)
-        #expect(message("[upload.destinations.home]\nkind = 'put'\nurl='http://a'\npassword='x'\npassword_file='y'")?.contains("keep one") == true)
+        #expect(
+            message("[upload.destinations.home]\nkind = 'put'\nurl='http://a'\npassword='x'\npassword_file='y'")?.contains(
+                "keep one") == true)
     }
 
     @Test func aSyntaxErrorHasAPlace() throws {

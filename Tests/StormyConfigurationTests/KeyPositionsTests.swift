@@ -5,7 +5,8 @@ import Testing
     private func at(_ line: Int, _ column: Int) -> KeyPositions.Position { .init(line: line, column: column) }
 
     @Test func findsKeysBesideStringsAndComments() {
-        let positions = KeyPositions(#"""
+        let positions = KeyPositions(
+            #"""
             # a = 1
             top = "x # = [not] \" a = 2"
 

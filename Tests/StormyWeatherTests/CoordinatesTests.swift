@@ -13,13 +13,17 @@ import Testing
         #expect(try Coordinates(parsing: "-0,-0.00001").text == "0,0")
     }
 
-    @Test(arguments: ["", ",", "1", "1,2,3", "nan,1", "inf,1", "0x10,1", "1e1,1", "1;2", "33,87 151,21", "a,b", "1,", "-,+", "--1,2"])
+    @Test(arguments: [
+        "", ",", "1", "1,2,3", "nan,1", "inf,1", "0x10,1", "1e1,1", "1;2", "33,87 151,21", "a,b", "1,", "-,+", "--1,2",
+    ])
     func refuses(_ text: String) {
         #expect(throws: CoordinateError.malformed(text)) { try Coordinates(parsing: text) }
     }
 
     @Test func namesTheRange() {
-        #expect(throws: CoordinateError.swapped(latitude: 151.21, longitude: -33.87)) { try Coordinates(parsing: "151.21,-33.87") }
+        #expect(throws: CoordinateError.swapped(latitude: 151.21, longitude: -33.87)) {
+            try Coordinates(parsing: "151.21,-33.87")
+        }
         #expect(throws: CoordinateError.latitudeOutOfRange(91)) { try Coordinates(latitude: 91, longitude: 100) }
         #expect(throws: CoordinateError.longitudeOutOfRange(-180.5)) { try Coordinates(latitude: 0, longitude: -180.5) }
         #expect(throws: CoordinateError.longitudeOutOfRange(.infinity)) { try Coordinates(latitude: 0, longitude: .infinity) }
@@ -38,7 +42,8 @@ import Testing
     @Test func textIsReadBackWithinFourDecimals() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2000 {
-            let place = try Coordinates(latitude: .random(in: -90...90, using: &random), longitude: .random(in: -180...180, using: &random))
+            let place = try Coordinates(
+                latitude: .random(in: -90...90, using: &random), longitude: .random(in: -180...180, using: &random))
             let again = try Coordinates(parsing: place.text)
             #expect(abs(again.latitude - place.latitude) <= 0.000_051)
             #expect(abs(again.longitude - place.longitude) <= 0.000_051)

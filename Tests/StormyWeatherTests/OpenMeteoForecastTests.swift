@@ -19,8 +19,10 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(forecast.timeZoneIdentifier == "America/New_York")
         #expect(forecast.source == "Open-Meteo")
         // 2026-02-06T00:00 at -5 h is 05:00 GMT.
-        #expect(forecast.hours.first == ForecastHour(
-            start: Date(timeIntervalSince1970: 1_770_354_000), weatherCode: 0, precipitationMM: 0, temperatureC: -7.1))
+        #expect(
+            forecast.hours.first
+                == ForecastHour(
+                    start: Date(timeIntervalSince1970: 1_770_354_000), weatherCode: 0, precipitationMM: 0, temperatureC: -7.1))
         #expect(forecast.hours.last?.start == Date(timeIntervalSince1970: 1_770_354_000 + 167 * 3600))
         let now = Date(timeIntervalSince1970: 1_770_413_400)
         #expect(StormRule().assess(forecast, now: now) == Assessment(verdict: .calm))
@@ -35,7 +37,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
     }
 
     @Test func toleratesNullsUnequalLengthsAndNonsense() throws {
-        let forecast = try parse("""
+        let forecast = try parse(
+            """
             [{"utc_offset_seconds":3600,"timezone":"Europe/Berlin","hourly":{
             "time":[7200,3600,null,10800,14400,"x",18000],
             "weathercode":[96,null,3,95.5,1e300,3],
@@ -43,16 +46,18 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
             "windgusts_10m":[null,10,10,true,99999,10],
             "temperature_2m":["warm",-3,1,4,500,1]}}]
             """)
-        #expect(forecast.hours == [
-            ForecastHour(start: Date(timeIntervalSince1970: 3600), precipitationMM: 2.5, gustsKMH: 10, temperatureC: -3),
-            ForecastHour(start: Date(timeIntervalSince1970: 7200), weatherCode: 96),
-            ForecastHour(start: Date(timeIntervalSince1970: 10_800), temperatureC: 4),
-        ])
+        #expect(
+            forecast.hours == [
+                ForecastHour(start: Date(timeIntervalSince1970: 3600), precipitationMM: 2.5, gustsKMH: 10, temperatureC: -3),
+                ForecastHour(start: Date(timeIntervalSince1970: 7200), weatherCode: 96),
+                ForecastHour(start: Date(timeIntervalSince1970: 10_800), temperatureC: 4),
+            ])
     }
 
     @Test(arguments: [("km/h", 100.0), ("m/s", 360.0), ("mp/h", 160.9344), ("kn", 185.2)])
     func convertsWind(_ unit: String, _ expected: Double) throws {
-        let forecast = try parse("""
+        let forecast = try parse(
+            """
             {"hourly_units":{"wind_gusts_10m":"\(unit)","precipitation":"inch","temperature_2m":"°F"},
             "hourly":{"time":[0],"wind_gusts_10m":[100],"precipitation":[2],"temperature_2m":[212]}}
             """)
@@ -62,7 +67,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
     }
 
     @Test func anUnknownUnitIsUnknown() throws {
-        let forecast = try parse(#"{"hourly_units":{"wind_gusts_10m":"furlong"},"hourly":{"time":[0],"wind_gusts_10m":[9],"weather_code":[1]}}"#)
+        let forecast = try parse(
+            #"{"hourly_units":{"wind_gusts_10m":"furlong"},"hourly":{"time":[0],"wind_gusts_10m":[9],"weather_code":[1]}}"#)
         #expect(forecast.hours == [ForecastHour(start: Date(timeIntervalSince1970: 0), weatherCode: 1)])
     }
 
@@ -89,7 +95,9 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 
     @Test func tellsServiceErrorsFromStrangers() {
         let limit = "Minutely API request limit exceeded. Please try again in one minute."
-        #expect(throws: WeatherError.rateLimited(reason: limit)) { try parse(#"{"error":true,"reason":"\#(limit)"}"#, status: 429) }
+        #expect(throws: WeatherError.rateLimited(reason: limit)) {
+            try parse(#"{"error":true,"reason":"\#(limit)"}"#, status: 429)
+        }
         #expect(throws: WeatherError.rateLimited(reason: limit)) { try parse(#"{"error":true,"reason":"\#(limit)"}"#) }
         #expect(throws: WeatherError.rateLimited(reason: "")) { try parse("", status: 429) }
         #expect(throws: WeatherError.service(status: 400, reason: "Invalid timezone")) {
@@ -108,7 +116,9 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 
     @Test func survivesDeepNestingAndAByteOrderMark() throws {
         #expect(throws: WeatherError.self) { try parse(String(repeating: "[", count: 100_000)) }
-        #expect(throws: WeatherError.self) { try parse(String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000)) }
+        #expect(throws: WeatherError.self) {
+            try parse(String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000))
+        }
         #expect(try parse("\u{FEFF} {\"hourly\":{\"time\":[0],\"weather_code\":[0]}}\n").hours.count == 1)
     }
 
@@ -136,9 +146,12 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 
     @Test func readsGeocoding() throws {
         let matches = try OpenMeteo.parseGeocoding(fixture("geocoding_goiania"))
-        #expect(matches == [GeocodingMatch(
-            name: "Goiânia", coordinates: try Coordinates(latitude: -16.67861, longitude: -49.25389),
-            country: "Brasil", admin1: "Goiás", timezone: "America/Sao_Paulo")])
+        #expect(
+            matches == [
+                GeocodingMatch(
+                    name: "Goiânia", coordinates: try Coordinates(latitude: -16.67861, longitude: -49.25389),
+                    country: "Brasil", admin1: "Goiás", timezone: "America/Sao_Paulo")
+            ])
         #expect(matches[0].label == "Goiânia, Goiás, Brasil")
         #expect(try OpenMeteo.parseGeocoding(Data(#"{"generationtime_ms":0.4}"#.utf8)).isEmpty)
         #expect(throws: WeatherError.service(status: 400, reason: "no")) {

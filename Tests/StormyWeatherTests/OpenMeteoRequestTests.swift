@@ -3,7 +3,8 @@ import Testing
 
 @Suite struct OpenMeteoRequestTests {
     private let sydney: Coordinates
-    private let query = "?latitude=-33.8688&longitude=151.2093&hourly=weather_code,precipitation,wind_gusts_10m,temperature_2m"
+    private let query =
+        "?latitude=-33.8688&longitude=151.2093&hourly=weather_code,precipitation,wind_gusts_10m,temperature_2m"
         + "&timeformat=unixtime&timezone=auto&forecast_days=3&wind_speed_unit=kmh&precipitation_unit=mm"
 
     init() throws { sydney = try Coordinates(latitude: -33.86882, longitude: 151.20930) }
@@ -32,10 +33,13 @@ import Testing
     }
 
     @Test func geocodingEscapesTheName() throws {
-        #expect(try OpenMeteo.geocodingURL(name: " São Paulo & Söhne+ ", count: 500, language: "de")
-            == "https://geocoding-api.open-meteo.com/v1/search?name=S%C3%A3o%20Paulo%20%26%20S%C3%B6hne%2B&count=100&language=de&format=json")
-        #expect(try OpenMeteo.geocodingURL(name: "Oslo", count: 0, baseURL: "http://127.0.0.1:9")
-            == "http://127.0.0.1:9/v1/search?name=Oslo&count=1&language=en&format=json")
+        #expect(
+            try OpenMeteo.geocodingURL(name: " São Paulo & Söhne+ ", count: 500, language: "de")
+                == "https://geocoding-api.open-meteo.com/v1/search?name=S%C3%A3o%20Paulo%20%26%20S%C3%B6hne%2B&count=100&language=de&format=json"
+        )
+        #expect(
+            try OpenMeteo.geocodingURL(name: "Oslo", count: 0, baseURL: "http://127.0.0.1:9")
+                == "http://127.0.0.1:9/v1/search?name=Oslo&count=1&language=en&format=json")
         #expect(throws: OpenMeteoRequestError.nameTooShort(" A ")) { try OpenMeteo.geocodingURL(name: " A ") }
     }
 

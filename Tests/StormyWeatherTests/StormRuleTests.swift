@@ -29,10 +29,11 @@ private func why(_ assessment: Assessment) -> String? {
         ])
         let assessment = rule.assess(forecast, now: noon + 1800)
         #expect(assessment.verdict == .stormy)
-        #expect(assessment.reasons.map(\.detail) == [
-            "thunderstorm with hail (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour",
-            "thunderstorm with heavy hail (WMO 99)",
-        ])
+        #expect(
+            assessment.reasons.map(\.detail) == [
+                "thunderstorm with hail (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour",
+                "thunderstorm with heavy hail (WMO 99)",
+            ])
         #expect(assessment.reasons[0].from == noon + 5 * 3600)
         #expect(assessment.reasons[0].until == noon + 8 * 3600)
         #expect(assessment.windows == [StormWindow(from: noon + 5 * 3600, until: noon + 10 * 3600)])
@@ -61,7 +62,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(why(rule.assess(Forecast(hours: []), now: noon)) == "the forecast has no hours")
         #expect(why(rule.assess(day(hours: -48..<(-2)), now: noon)) == "the forecast is too old: it ended 2 h 0 min ago")
         #expect(why(rule.assess(day(hours: 2..<48), now: noon)) == "the forecast begins only in 2 h 0 min")
-        #expect(why(rule.assess(day(hours: -48..<5), now: noon)) == "the forecast is too old: it covers only 5 of the next 24 hours")
+        #expect(
+            why(rule.assess(day(hours: -48..<5), now: noon)) == "the forecast is too old: it covers only 5 of the next 24 hours")
         #expect(rule.assess(day(hours: -48..<6), now: noon).verdict == .calm)
         let codeless = Forecast(hours: (0..<48).map { hour(Double($0), code: $0 < 3 ? 3 : nil) })
         #expect(why(rule.assess(codeless, now: noon)) == "the forecast has values for only 3 of the next 24 hours")
@@ -81,9 +83,10 @@ private func why(_ assessment: Assessment) -> String? {
     }
 
     @Test func knowsTheWholeTableOfCodes() {
-        #expect(WeatherCode.all == [
-            0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
-        ])
+        #expect(
+            WeatherCode.all == [
+                0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
+            ])
         #expect(WeatherCode.text(82) == "violent rain showers")
         #expect(WeatherCode.text(4) == nil)
         #expect((0...99).filter(WeatherCode.isThunderstorm) == [95, 96, 97, 98, 99])
@@ -91,7 +94,8 @@ private func why(_ assessment: Assessment) -> String? {
 
     @Test func anAssessmentCanBeStored() throws {
         for assessment in [
-            rule.assess(day([1: hour(1, code: 95)]), now: noon), rule.assess(Forecast(hours: []), now: noon), rule.assess(day(), now: noon),
+            rule.assess(day([1: hour(1, code: 95)]), now: noon), rule.assess(Forecast(hours: []), now: noon),
+            rule.assess(day(), now: noon),
         ] {
             #expect(try JSONDecoder().decode(Assessment.self, from: JSONEncoder().encode(assessment)) == assessment)
         }
@@ -105,13 +109,18 @@ private func why(_ assessment: Assessment) -> String? {
         // Noon GMT is 23:00 in Sydney's summer.
         let storm = [reason(.gusts, 92, 18, 19), reason(.thunderstorm, 96, 18, 21)]
         let british = Locale(identifier: "en_GB")
-        #expect(StormText.body(storm, timeZone: zone, locale: british) == "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h.")
-        #expect(StormText.body(storm, timeZone: zone, locale: Locale(identifier: "en_US"))
-            == "Thunderstorm with hail from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
+        #expect(
+            StormText.body(storm, timeZone: zone, locale: british)
+                == "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h.")
+        #expect(
+            StormText.body(storm, timeZone: zone, locale: Locale(identifier: "en_US"))
+                == "Thunderstorm with hail from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
         let apart = [reason(.gusts, 80, 18, 19), reason(.rain, 24.5, 20, 22)]
-        #expect(StormText.body(apart, timeZone: zone, locale: british)
-            == "Gusts up to 80 km/h from 17:00 to 18:00, rain up to 24.5 mm per hour from 19:00 to 21:00.")
-        #expect(StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, locale: british).contains("from Sat 12:00 to Sun 12:00"))
+        #expect(
+            StormText.body(apart, timeZone: zone, locale: british)
+                == "Gusts up to 80 km/h from 17:00 to 18:00, rain up to 24.5 mm per hour from 19:00 to 21:00.")
+        #expect(
+            StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, locale: british).contains("from Sat 12:00 to Sun 12:00"))
         #expect(StormText.body([], timeZone: zone, locale: british).isEmpty)
         #expect(StormText.title(place: "Syd\u{1B}ney\n") == "Storm expected in Syd ney")
     }

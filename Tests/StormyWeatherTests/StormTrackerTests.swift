@@ -66,12 +66,15 @@ private func apply(_ decision: StormDecision, to storms: [KnownStorm]) -> [Known
         #expect(first == StormDecision(changes: [.open(window(5, 8))]))
         let known = [KnownStorm(id: 7, window: window(5, 8), told: true)]
         #expect(StormTracker.decide(existing: known, seen: seen(window(5, 8)), now: noon) == .none)
-        #expect(StormTracker.decide(existing: known, seen: seen(window(13, 15)), now: noon)
-            == StormDecision(changes: [.extend(id: 7, window(13, 15))]), "shifted: the same storm")
-        #expect(StormTracker.decide(existing: known, seen: seen(window(7, 9)), now: noon + 6 * 3600)
-            == StormDecision(changes: [.extend(id: 7, window(5, 9))]), "a beginning that is past stays")
-        #expect(StormTracker.decide(existing: known, seen: seen(window(15, 16)), now: noon)
-            == StormDecision(changes: [.open(window(15, 16))]), "more than six hours later: another one")
+        #expect(
+            StormTracker.decide(existing: known, seen: seen(window(13, 15)), now: noon)
+                == StormDecision(changes: [.extend(id: 7, window(13, 15))]), "shifted: the same storm")
+        #expect(
+            StormTracker.decide(existing: known, seen: seen(window(7, 9)), now: noon + 6 * 3600)
+                == StormDecision(changes: [.extend(id: 7, window(5, 9))]), "a beginning that is past stays")
+        #expect(
+            StormTracker.decide(existing: known, seen: seen(window(15, 16)), now: noon)
+                == StormDecision(changes: [.open(window(15, 16))]), "more than six hours later: another one")
     }
 
     @Test func closesWhatIsOver() {
@@ -82,15 +85,17 @@ private func apply(_ decision: StormDecision, to storms: [KnownStorm]) -> [Known
 
     @Test func aStormThatComesBackIsNotToldTwice() {
         let closed = KnownStorm(id: 1, window: window(-3, 0), told: true, isClosed: true)
-        #expect(StormTracker.decide(existing: [closed], seen: seen(window(4, 5)), now: noon + 1)
-            == StormDecision(changes: [.extend(id: 1, window(-3, 5))]))
+        #expect(
+            StormTracker.decide(existing: [closed], seen: seen(window(4, 5)), now: noon + 1)
+                == StormDecision(changes: [.extend(id: 1, window(-3, 5))]))
         #expect(StormTracker.decide(existing: [closed], seen: seen(), now: noon + 1) == .none)
     }
 
     @Test func aBridgeJoinsTwoStormsInTheToldOne() {
         let known = [KnownStorm(id: 1, window: window(2, 4), told: false), KnownStorm(id: 2, window: window(14, 16), told: true)]
-        #expect(StormTracker.decide(existing: known, seen: seen(window(3, 15)), now: noon)
-            == StormDecision(changes: [.extend(id: 2, window(3, 15))], close: [1]))
+        #expect(
+            StormTracker.decide(existing: known, seen: seen(window(3, 15)), now: noon)
+                == StormDecision(changes: [.extend(id: 2, window(3, 15))], close: [1]))
     }
 
     @Test func decisionsHoldTheirProperties() {
@@ -100,10 +105,11 @@ private func apply(_ decision: StormDecision, to storms: [KnownStorm]) -> [Known
             for _ in 0..<6 {
                 now += Double(Int.random(in: 1...12)) * 3600
                 let base = now.timeIntervalSince(noon) / 3600
-                let forecast = seen((0..<Int.random(in: 0...3)).map { _ in
-                    let from = base + Double(Int.random(in: 0...23))
-                    return window(from, from + Double(Int.random(in: 1...4)))
-                })
+                let forecast = seen(
+                    (0..<Int.random(in: 0...3)).map { _ in
+                        let from = base + Double(Int.random(in: 0...23))
+                        return window(from, from + Double(Int.random(in: 1...4)))
+                    })
                 let decision = StormTracker.decide(existing: storms, seen: forecast, now: now)
                 #expect(StormTracker.decide(existing: storms.shuffled(), seen: forecast, now: now) == decision)
                 storms = apply(decision, to: storms)

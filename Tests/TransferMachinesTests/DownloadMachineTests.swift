@@ -25,16 +25,20 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         _ = machine.begin()
         let disposition = head.map { machine.received($0) }
         let end = WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 0)
-        return (disposition, machine.ended(
-            end, durableBytes: durable, now: now, attemptsWithoutProgress: attempts, jitter: 0.5))
+        return (
+            disposition,
+            machine.ended(
+                end, durableBytes: durable, now: now, attemptsWithoutProgress: attempts, jitter: 0.5)
+        )
     }
 
     @Test func asksForTheRestWithBothHeaders() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let headers = machine.begin().headers
-        #expect(headers == [
-            HeaderField("Accept-Encoding", "identity"), HeaderField("Range", "bytes=40-"), HeaderField("If-Range", "\"1\""),
-        ])
+        #expect(
+            headers == [
+                HeaderField("Accept-Encoding", "identity"), HeaderField("Range", "bytes=40-"), HeaderField("If-Range", "\"1\""),
+            ])
         #expect(machine.report.description == "resumed at 40 with If-Range")
     }
 
@@ -102,8 +106,9 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         let last = head(206, ["Content-Range": "bytes 99-99/100", "ETag": "\"1\""])
         #expect(machine.received(last) == .append(at: 99))
         let end = WireEnd(head: last, failure: nil, bytesSent: 0, bytesReceived: 1)
-        #expect(machine.ended(end, durableBytes: 100, now: now, attemptsWithoutProgress: 0, jitter: 0)
-            == .finish(head: last, resumedFrom: 99))
+        #expect(
+            machine.ended(end, durableBytes: 100, now: now, attemptsWithoutProgress: 0, jitter: 0)
+                == .finish(head: last, resumedFrom: 99))
     }
 
     @Test(arguments: [

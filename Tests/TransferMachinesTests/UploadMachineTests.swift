@@ -42,9 +42,11 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     @Test func plainCourse() {
         var machine = UploadMachine(plan: plan())
-        let outcome = play(&machine, [
-            ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200), ("MOVE \(part)", 201),
-        ], lengths: [2: 10])
+        let outcome = play(
+            &machine,
+            [
+                ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200), ("MOVE \(part)", 201),
+            ], lengths: [2: 10])
         #expect(outcome == done)
         #expect(machine.next() == .finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg"))
     }
@@ -56,40 +58,49 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(put?.maximumRedirects == 0)
         machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)])
-        #expect(ask(&machine)?.request.headers == [
-            HeaderField("Authorization", "x"), HeaderField("Destination", "https://host/dav/a/b/noon%2012%3A00-3.jpg"),
-            HeaderField("Overwrite", "F"),
-        ])
+        #expect(
+            ask(&machine)?.request.headers == [
+                HeaderField("Authorization", "x"), HeaderField("Destination", "https://host/dav/a/b/noon%2012%3A00-3.jpg"),
+                HeaderField("Overwrite", "F"),
+            ])
     }
 
     @Test func takenNamesAreCountedUp() {
         var machine = UploadMachine(plan: plan())
-        _ = play(&machine, [
-            ("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200),
-            ("MOVE \(part)", 412), ("HEAD \(part)", 200), ("HEAD a/b/noon%2012%3A00-2.jpg", 404),
-        ])
+        _ = play(
+            &machine,
+            [
+                ("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 200),
+                ("MOVE \(part)", 412), ("HEAD \(part)", 200), ("HEAD a/b/noon%2012%3A00-2.jpg", 404),
+            ])
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
     @Test func missingFoldersAreMade() {
         var machine = UploadMachine(plan: plan())
-        _ = play(&machine, [
-            ("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 409), ("MKCOL a/", 201), ("MKCOL a/b/", 201),
-            ("PUT \(part) body", 201),
-        ])
+        _ = play(
+            &machine,
+            [
+                ("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 409), ("MKCOL a/", 201), ("MKCOL a/b/", 201),
+                ("PUT \(part) body", 201),
+            ])
         #expect(ask(&machine)?.line == "HEAD \(part)")
         var hopeless = UploadMachine(plan: plan())
-        let outcome = play(&hopeless, [
-            ("HEAD \(name)", 404), ("PUT \(part) body", 404), ("MKCOL a/b/", 409), ("MKCOL a/", 405), ("MKCOL a/b/", 409),
-        ])
+        let outcome = play(
+            &hopeless,
+            [
+                ("HEAD \(name)", 404), ("PUT \(part) body", 404), ("MKCOL a/b/", 409), ("MKCOL a/", 405), ("MKCOL a/b/", 409),
+            ])
         guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
     }
 
     @Test func aLostMoveIsAskedAbout() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
-        let outcome = play(&machine, [
-            ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200),
-        ], lengths: [3: 10])
+        let outcome = play(
+            &machine,
+            [
+                ("HEAD \(part)", 200), ("MOVE \(part)", 0), ("HEAD \(part)", 404), ("HEAD \(name)", 200),
+            ], lengths: [3: 10])
         #expect(outcome == done)
         // Not carried out: again, under the same name.
         machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
@@ -118,9 +129,11 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     @Test func aServerWithoutMoveIsSaidToBeOne() {
         var machine = UploadMachine(plan: plan())
-        let outcome = play(&machine, [
-            ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 405), ("MOVE \(part)", 501),
-        ])
+        let outcome = play(
+            &machine,
+            [
+                ("HEAD \(name)", 404), ("PUT \(part) body", 201), ("HEAD \(part)", 405), ("MOVE \(part)", 501),
+            ])
         guard case .fail(let trouble)? = outcome else { Issue.record("no failure"); return }
         #expect(trouble.message.contains("MOVE"))
     }
@@ -146,8 +159,9 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             Issue.record("unbounded")
             return
         }
-        var nowhere = UploadMachine(plan: UploadPlan(
-            kind: .put, collectionURL: "photos", fileName: "a", byteCount: 1, token: "t"))
+        var nowhere = UploadMachine(
+            plan: UploadPlan(
+                kind: .put, collectionURL: "photos", fileName: "a", byteCount: 1, token: "t"))
         #expect(nowhere.next() == .fail(TransferTrouble(.unsupportedURL)))
     }
 

@@ -44,10 +44,15 @@ static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode)
 #ifndef F_OFD_GETLK
 #define F_OFD_GETLK 36
 #define F_OFD_SETLK 37
+#define F_OFD_SETLKW 38
 #endif
 static inline int clinux_lock_file(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+static inline int clinux_wait_for_lock(int descriptor) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_SETLKW, &lock);
 }
 static inline int clinux_file_is_locked(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};

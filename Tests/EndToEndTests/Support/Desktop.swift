@@ -51,7 +51,8 @@ final class Desktop {
         monitor = LineReader(ear.read)
         let own = environment.merging(["DISPLAY": display, "DBUS_SESSION_BUS_ADDRESS": address]) { $1 }
         children.append(
-            try Child("dbus-monitor", ["--session", "interface='org.freedesktop.Notifications'"], environment: own, output: ear.write))
+            try Child(
+                "dbus-monitor", ["--session", "interface='org.freedesktop.Notifications'"], environment: own, output: ear.write))
         close(ear.write)
         // The monitor's first line says that it listens.
         guard monitor.next(within: 20) != nil else { throw Trouble("dbus-monitor does not listen") }
@@ -109,8 +110,9 @@ final class Desktop {
         server = try Child("dunst", ["-config", configuration.path], environment: own, output: output)
         let ready = try Child.run(
             "gdbus", ["wait", "--session", "--timeout", "20", "org.freedesktop.Notifications"], environment: own)
-        guard ready.status == 0 else { 
-            throw Trouble("dunst did not take its name: \(ready.errors) \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
+        guard ready.status == 0 else {
+            throw Trouble(
+                "dunst did not take its name: \(ready.errors) \((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
         }
     }
 
@@ -130,7 +132,9 @@ final class Desktop {
     @discardableResult
     func listen(for count: Int, within seconds: Double = 20) -> [String] {
         let deadline = Date().addingTimeInterval(seconds)
-        while titles.count < count, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) { take(line) }
+        while titles.count < count, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) {
+            take(line)
+        }
         return titles
     }
 

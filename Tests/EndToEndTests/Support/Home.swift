@@ -133,17 +133,34 @@ final class Home {
         while true {
             if let value = try ledger.readAfterRing(question) { return value }
             let left = deadline.timeIntervalSinceNow
-            guard left > 0 else { throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(log)") }
+            guard left > 0 else {
+                throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(Self.picture))\n\(log)")
+            }
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&poller, 1, Int32(left * 1000) + 1)
             bell.drain()
         }
     }
 
+    /// What stands in the ledger, for whoever reads a failure.
+    private static func picture(_ transaction: LedgerTransaction) throws -> String {
+        var lines = try transaction.requests().map {
+            "request \($0.identifier) failures \($0.failures) begins \($0.earliestBegin as Any)"
+        }
+        lines += try transaction.history(limit: 50).map {
+            "launch \($0.id!) \($0.kind) \($0.identifier) \($0.outcome as Any) pid \($0.pid as Any) \($0.detail ?? "")"
+        }
+        lines += try transaction.transfers().map { "transfer \($0.id!) \($0.state) \($0.errorMessage ?? "")" }
+        lines += try transaction.undeliveredEvents().map { "event of transfer \($0.transfer)" }
+        lines += try transaction.notifications().map { "notification \($0.identifier) \($0.state) \($0.trouble ?? "")" }
+        return lines.joined(separator: "\n")
+    }
+
     /// Until so many launches of a kind have ended.
     func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = 30) throws {
         try wait("\(count) ended \(kind)", seconds: seconds) { transaction in
-            try transaction.history(limit: 100).filter { $0.kind.rawValue == kind && $0.endedAt != nil }.count >= count ? true : nil
+            try transaction.history(limit: 100).filter { $0.kind.rawValue == kind && $0.endedAt != nil }.count >= count
+                ? true : nil
         }
     }
 

@@ -72,7 +72,9 @@ final class Nginx {
             if Self.withAddress(port, { connect(descriptor, $0, $1) }) == 0 { return }
             sched_yield()
         }
-        throw Desktop.Trouble("nginx does not listen: " + ((try? String(contentsOf: folder.appendingPathComponent("error.log"), encoding: .utf8)) ?? ""))
+        throw Desktop.Trouble(
+            "nginx does not listen: "
+                + ((try? String(contentsOf: folder.appendingPathComponent("error.log"), encoding: .utf8)) ?? ""))
     }
 }
 

@@ -1,0 +1,47 @@
+import BackgroundTasks
+import Foundation
+import Testing
+import UserNotifications
+
+@Suite struct ManifestTests {
+    private func manifest(_ permitted: [String]) -> AppManifest {
+        AppManifest(appIdentifier: "a", displayName: "A", version: "1", permittedIdentifiers: permitted)
+    }
+
+    @Test func permitsWhatIsListed() {
+        let manifest = manifest(["a.refresh", "a.export.*"])
+        #expect(manifest.permits("a.refresh"))
+        #expect(!manifest.permits("a.refresh.more"))
+        #expect(manifest.permits("a.export.1"))
+        #expect(!manifest.permits("a.export."))
+        #expect(!manifest.permits("a.export"))
+        #expect(!manifest.permits(""))
+    }
+
+    @Test(arguments: ["", ".", "..", "a/b", "a b", "ä", String(repeating: "a", count: 65)])
+    func refusesIdentifiersThatAreNoFolderNames(_ identifier: String) throws {
+        let plist = try PropertyListSerialization.data(
+            fromPropertyList: ["CFBundleIdentifier": identifier], format: .xml, options: 0)
+        #expect(throws: AppManifest.Failure.badIdentifier(identifier)) { try AppManifest(propertyList: plist) }
+    }
+
+    @Test func refusesWhatIsNoPropertyList() {
+        #expect(throws: AppManifest.Failure.self) { try AppManifest(propertyList: Data("{".utf8)) }
+    }
+
+    @Test func anUnlistedIdentifierIsNotRegistered() {
+        #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "nobody.listed.this", using: nil) { _ in })
+        #expect(throws: BGTaskScheduler.Error.notPermitted) {
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "nobody.listed.this"))
+        }
+    }
+
+    @Test func errorCodesHaveApplesNumbers() {
+        let codes: [BGTaskScheduler.Error.Code] = [
+            .unavailable, .tooManyPendingTaskRequests, .notPermitted, .immediateRunIneligible,
+        ]
+        #expect(codes.map(\.rawValue) == [1, 2, 3, 4])
+        #expect((BGTaskScheduler.Error.notPermitted as NSError).domain == BGTaskScheduler.errorDomain)
+        #expect((BGTaskScheduler.Error.notPermitted as NSError).code == 3)
+    }
+}

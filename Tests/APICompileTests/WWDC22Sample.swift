@@ -1,0 +1,64 @@
+// The app of WWDC22's "Efficiency awaits: Background tasks in SwiftUI", as its author wrote it. What was changed:
+// the imports (SwiftUI → BackgroundTasks, Foundation → BackgroundTransfer), and the parts that the talk only names
+// (ContentView, the address, the decoding).
+import BackgroundTasks
+import BackgroundTransfer
+import UserNotifications
+
+struct SampleStormyApp: App {
+    var body: some Scene {
+        WindowGroup {
+            ContentView()
+        }
+        .backgroundTask(.appRefresh("StormyNoon")) {
+            await scheduleAppRefresh()
+            if await isStormy() {
+                await notifyUserForPhoto()
+            }
+        }
+        .backgroundTask(.urlSession("isStormy")) {
+            // ...
+        }
+    }
+}
+
+struct ContentView: View {
+    var body: some View {
+        Text("Is it stormy?")
+    }
+}
+
+func scheduleAppRefresh() async {
+    let today = Calendar.current.startOfDay(for: .now)
+    let tomorrow = Calendar.current.date(byAdding: .day, value: 1, to: today)!
+    let noonComponent = DateComponents(hour: 12)
+    let noon = Calendar.current.date(byAdding: noonComponent, to: tomorrow)
+
+    let request = BGAppRefreshTaskRequest(identifier: "StormyNoon")
+    request.earliestBeginDate = noon
+    try? BGTaskScheduler.shared.submit(request)
+}
+
+func isStormy() async -> Bool {
+    let config = URLSessionConfiguration.background(withIdentifier: "isStormy")
+    config.sessionSendsLaunchEvents = true
+    let session = URLSession(configuration: config)
+
+    let request = URLRequest(url: URL(string: "http://127.0.0.1:1/weather")!)
+
+    let response = await withTaskCancellationHandler {
+        try? await session.data(for: request)
+    } onCancel: {
+        let task = session.downloadTask(with: request)
+        task.resume()
+    }
+    return response.map { String(decoding: $0.0, as: UTF8.self) } == "stormy"
+}
+
+func notifyUserForPhoto() async {
+    let content = UNMutableNotificationContent()
+    content.title = "It is stormy"
+    content.body = "Take a photo"
+    let request = UNNotificationRequest(identifier: UUID().uuidString, content: content, trigger: nil)
+    try? await UNUserNotificationCenter.current().add(request)
+}

@@ -1,0 +1,57 @@
+import BackgroundLedger
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What the demo says of itself, checked from outside.
+    @Suite struct Demo {
+        @Test func everyClaimHolds() throws {
+            let desktop = try Desktop()
+            let home = try Home(desktop: desktop)
+            let evidence = home.folder.appendingPathComponent("evidence")
+            let result = try home.stormy("demo", "--evidence", evidence.path)
+            #expect(result.status == 0, "\(result.output)\(result.errors)")
+            #expect(result.output.contains("11 of 11 held"))
+            // The bus heard one notification.
+            #expect(try desktop.heardSoFar() == ["Storm expected in Storm Bay"])
+            // The server answered one weather request, whole.
+            let log = try String(contentsOf: evidence.appendingPathComponent("server.jsonl"), encoding: .utf8)
+            let weather = try log.split(separator: "\n").map {
+                try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]
+            }.filter { ($0["path"] as? String)?.hasPrefix("/v1/forecast") == true }
+            #expect(Set(weather.compactMap { $0["id"] as? Int }).count == 1)
+            #expect(weather.last?["outcome"] as? String == "answered")
+            // The photo that arrived is the photo that was sent.
+            let sent = try FileDigest.sha256(of: evidence.appendingPathComponent("storm.bmp"))
+            let received = try FileDigest.sha256(of: evidence.appendingPathComponent("received/storm.bmp"))
+            #expect(sent == received)
+            // Nothing of it touched the person's own home.
+            #expect(!FileManager.default.fileExists(atPath: home.directories.ledger.path))
+        }
+
+        @Test func withoutADesktopItIsDrawnInTheTerminal() throws {
+            let result = try Home().stormy("demo")
+            #expect(result.status == 0, "\(result.output)\(result.errors)")
+            #expect(result.output.contains("│ Storm expected in Storm Bay"))
+        }
+    }
+
+    /// The picture in the README is taken here.
+    @Suite struct NotificationPicture {
+        @Test func isWhatAPersonSees() async throws {
+            let desktop = try Desktop()
+            let server = try await EndToEnd.stormyServer()
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Sydney", "-33.87,151.21", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Sydney"])
+            try home.waitForQuiet()
+            let wanted = ProcessInfo.processInfo.environment["STORMY_SCREENSHOT"]
+            let path = wanted ?? home.folder.appendingPathComponent("shot.png").path
+            try desktop.screenshot(to: path)
+            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+            #expect(size > 1_000)
+        }
+    }
+}
