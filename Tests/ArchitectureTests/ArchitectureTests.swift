@@ -45,8 +45,7 @@ import Testing
     @Test func everyFolderOfSourcesIsATarget() throws {
         let declared = Set(try manifest().targets.map(\.name))
         for folder in ["Sources", "Tests"] {
-            let found = try FileManager.default.contentsOfDirectory(atPath: Self.root.appendingPathComponent(folder).path)
-            #expect(Set(found).subtracting(declared) == [])
+            #expect(Set(try sources(folder).map(\.target)).subtracting(declared) == [])
         }
     }
 
