@@ -23,7 +23,8 @@ struct SourceText {
     }
 
     var imports: [Import] {
-        let keyword = /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+(?:(?:struct|enum|class|protocol|typealias|func|let|var|actor)\s+)?(\w+)/
+        let keyword =
+            /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?import\s+(?:(?:struct|enum|class|protocol|typealias|func|let|var|actor)\s+)?(\w+)/
         return lines.enumerated().compactMap { number, line in
             line.firstMatch(of: keyword).map { Import(line: number + 1, module: String($0.1)) }
         }

@@ -158,7 +158,9 @@ import Testing
     @Test(arguments: ["12:00", "0:05", "23:59", "00:00:01", "7:30"])
     func reads(_ text: String) throws { #expect(WallClockTime(parsing: text) != nil) }
 
-    @Test(arguments: ["", "12", "24:00", "12:60", "12:00:60", "+1:00", "-1:00", "1:2:3:4", "12:", ":30", " 12:00", "٣:00", "012:00"])
+    @Test(arguments: [
+        "", "12", "24:00", "12:60", "12:00:60", "+1:00", "-1:00", "1:2:3:4", "12:", ":30", " 12:00", "٣:00", "012:00",
+    ])
     func refuses(_ text: String) { #expect(WallClockTime(parsing: text) == nil) }
 
     @Test func saysItselfAsItIsRead() throws {

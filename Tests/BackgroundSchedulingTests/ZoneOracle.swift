@@ -33,7 +33,9 @@ struct ZoneOracle {
         return try text.split(separator: "\n").map { line in
             let fields = line.split(separator: " ")
             let numbers = fields.dropFirst().compactMap { Double($0) }
-            guard numbers.count == fields.count - 1, numbers.count >= 3 else { throw Failed(description: "not understood: \(line)") }
+            guard numbers.count == fields.count - 1, numbers.count >= 3 else {
+                throw Failed(description: "not understood: \(line)")
+            }
             return Change(
                 zone: String(fields[0]), instant: numbers[0], offsetBefore: Int(numbers[1]), offsetAfter: Int(numbers[2]),
                 occurrences: Array(numbers[3...]))
