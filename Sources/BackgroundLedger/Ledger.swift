@@ -43,9 +43,9 @@ public final class Ledger: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "ledger"
         do {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
             let migrator = LedgerSchema.migrator
-            if try queue.read({ try migrator.hasBeenSuperseded($0) }) { throw LedgerError.newerVersion(path: path) }
+            if try isNewer(path, than: migrator) { throw LedgerError.newerVersion(path: path) }
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
             // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try migrator.migrate(queue)
@@ -53,6 +53,16 @@ public final class Ledger: Sendable {
         } catch {
             throw translate(error, path: path)
         }
+    }
+
+    /// Looked at through a connection that only reads: GRDB writes to a write-ahead database whenever it opens one.
+    private static func isNewer(_ path: String, than migrator: DatabaseMigrator) throws -> Bool {
+        var information = stat()
+        guard stat(path, &information) == 0, information.st_size > 0 else { return false }
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        return try DatabaseQueue(path: path, configuration: configuration).read { try migrator.hasBeenSuperseded($0) }
     }
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
