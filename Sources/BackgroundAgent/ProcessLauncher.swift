@@ -40,7 +40,8 @@ final class ProcessLauncher: Launcher {
         guard let app else { throw Failure.appUnknown }
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
         var environment = ProcessInfo.processInfo.environment
-        for (name, value) in session?.variables ?? [:] where environment[name] == nil { environment[name] = value }
+        // What a verb told last is nearer to the person than what the agent was started with.
+        environment.merge(session?.variables ?? [:]) { $1 }
         environment["BACKGROUND_LAUNCH"] = String(launch)
         // A crash wanted of the agent is not wanted of the app, and the other way round.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")

@@ -12,12 +12,25 @@ struct StatusVerb: AsyncParsableCommand {
         discussion: "Example:\n  stormy status --json")
 
     @Flag(help: "Print JSON.") var json = false
+    @Flag(help: "Stay, and show it again whenever something changes.") var watch = false
 
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        let report = try StatusReport.make(store)
         AgentVerb.startIfWorkIsLeft()
+        try show(store)
+        guard watch else { return }
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let token = try AppRuntime.shared.onCommit { continuation.yield() }
+        for await _ in rings {
+            if Output.isTerminal { Output.line("\u{1B}[H\u{1B}[2J") }
+            try show(store)
+        }
+        token.cancel()
+    }
+
+    private func show(_ store: StormyStore) throws {
+        let report = try StatusReport.make(store)
         if json { return try Output.json(report) }
         printForPeople(report)
         for photo in try TransferReport.all(store) where photo.state == "awaitingPhoto" {
