@@ -10,7 +10,6 @@ extension Agent {
     func planTimes(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false
-        shiftBudgets(now: pass.now)
         for var request in try pass.transaction.requests() {
             guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
             let served = try pass.transaction.lastServedOccurrence(request.identifier)
@@ -23,7 +22,9 @@ extension Agent {
     }
 
     /// A budget is a span, not a moment: a clock that is set, or stands still in sleep, neither ends nor prolongs it.
-    private func shiftBudgets(now: Date) {
+    ///
+    /// Looked at in every pass, before any budget is: the jump itself must not end one.
+    func shiftBudgets(now: Date) {
         let offset = now.timeIntervalSince1970 - monotonic()
         let shift = offset - clockOffset
         clockOffset = offset
