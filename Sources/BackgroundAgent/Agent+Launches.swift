@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
+import TransferMachines
 
 // Requests become launches; launches are watched against their budgets and end with an outcome.
 extension Agent {
@@ -10,6 +11,7 @@ extension Agent {
     func planTimes(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false
+        try shortenDelays(&pass)
         for var request in try pass.transaction.requests() {
             guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
             let served = try pass.transaction.lastServedOccurrence(request.identifier)
@@ -18,6 +20,22 @@ extension Agent {
                 log.note("\(request.identifier): the clock or the zone changed, planned anew")
                 try pass.transaction.save(request)
             }
+        }
+    }
+
+    /// A delay is a span too: written down as a moment, it must not grow by what the clock was set back.
+    private func shortenDelays(_ pass: inout Pass) throws {
+        let latest = pass.now.addingTimeInterval(RelaunchBackoff.longest)
+        for var request in try pass.transaction.requests() {
+            guard let until = request.backoffUntil, until > latest else { continue }
+            request.backoffUntil = latest
+            try pass.transaction.save(request)
+        }
+        let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
+        for var transfer in try pass.transaction.unfinishedTransfers() {
+            guard let next = transfer.nextAttemptAt, next > latestAttempt else { continue }
+            transfer.nextAttemptAt = latestAttempt
+            try pass.transaction.update(transfer)
         }
     }
 
