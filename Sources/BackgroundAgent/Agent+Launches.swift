@@ -216,6 +216,7 @@ extension Agent {
             launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
         }
         try pass.transaction.update(launch)
+        if launch.kind == .urlSession, outcome == .completed { try settleEvents(of: launch, pass) }
         try settle(launch, outcome, &pass)
         supervised[launch.id!] = nil
         pass.effects.append(.forgetLaunch(launch.id!))
@@ -227,6 +228,16 @@ extension Agent {
         case .exited(let code): "exited with \(code) without a result"
         case .signalled(let signal): "ended by signal \(signal)"
         case .unknown: "gone without a result"
+        }
+    }
+
+    /// The handler returned: what had ended before it began is told, whether or not it looked. Otherwise an app whose
+    /// handler makes no session with a delegate would be launched again and again without a pause.
+    private func settleEvents(of launch: LaunchRecord, _ pass: Pass) throws {
+        for event in try pass.transaction.undeliveredEvents(session: launch.identifier) {
+            // From the future: the clock was set back since.
+            guard event.createdAt <= launch.startedAt || event.createdAt > pass.now else { continue }
+            try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
         }
     }
 
