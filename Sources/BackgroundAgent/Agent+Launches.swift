@@ -160,7 +160,11 @@ extension Agent {
                     var fresh = LaunchSupervision(
                         startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings),
                         grace: pass.settings.grace)
-                    if launch.stopReason != nil { fresh.adoptWarned(now: pass.now) }
+                    if launch.stopReason != nil {
+                        // The agent that committed the reason may have died before it sent the signal; twice does no harm.
+                        fresh.adoptWarned(now: pass.now)
+                        pass.effects.append(.warnLaunch(id))
+                    }
                     return fresh
                 }()
             if let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing) {
