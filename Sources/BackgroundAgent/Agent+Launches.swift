@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
+import TransferMachines
 
 // Requests become launches; launches are watched against their budgets and end with an outcome.
 extension Agent {
@@ -10,7 +11,7 @@ extension Agent {
     func planTimes(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false
-        shiftBudgets(now: pass.now)
+        try shortenDelays(&pass)
         for var request in try pass.transaction.requests() {
             guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
             let served = try pass.transaction.lastServedOccurrence(request.identifier)
@@ -22,8 +23,26 @@ extension Agent {
         }
     }
 
+    /// A delay is a span too: written down as a moment, it must not grow by what the clock was set back.
+    private func shortenDelays(_ pass: inout Pass) throws {
+        let latest = pass.now.addingTimeInterval(RelaunchBackoff.longest)
+        for var request in try pass.transaction.requests() {
+            guard let until = request.backoffUntil, until > latest else { continue }
+            request.backoffUntil = latest
+            try pass.transaction.save(request)
+        }
+        let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
+        for var transfer in try pass.transaction.unfinishedTransfers() {
+            guard let next = transfer.nextAttemptAt, next > latestAttempt else { continue }
+            transfer.nextAttemptAt = latestAttempt
+            try pass.transaction.update(transfer)
+        }
+    }
+
     /// A budget is a span, not a moment: a clock that is set, or stands still in sleep, neither ends nor prolongs it.
-    private func shiftBudgets(now: Date) {
+    ///
+    /// Looked at in every pass, before any budget is: the jump itself must not end one.
+    func shiftBudgets(now: Date) {
         let offset = now.timeIntervalSince1970 - monotonic()
         let shift = offset - clockOffset
         clockOffset = offset
@@ -141,7 +160,11 @@ extension Agent {
                     var fresh = LaunchSupervision(
                         startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings),
                         grace: pass.settings.grace)
-                    if launch.stopReason != nil { fresh.adoptWarned(now: pass.now) }
+                    if launch.stopReason != nil {
+                        // The agent that committed the reason may have died before it sent the signal; twice does no harm.
+                        fresh.adoptWarned(now: pass.now)
+                        pass.effects.append(.warnLaunch(id))
+                    }
                     return fresh
                 }()
             if let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing) {
@@ -197,6 +220,7 @@ extension Agent {
             launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
         }
         try pass.transaction.update(launch)
+        if launch.kind == .urlSession, outcome == .completed { try settleEvents(of: launch, pass) }
         try settle(launch, outcome, &pass)
         supervised[launch.id!] = nil
         pass.effects.append(.forgetLaunch(launch.id!))
@@ -208,6 +232,16 @@ extension Agent {
         case .exited(let code): "exited with \(code) without a result"
         case .signalled(let signal): "ended by signal \(signal)"
         case .unknown: "gone without a result"
+        }
+    }
+
+    /// The handler returned: what had ended before it began is told, whether or not it looked. Otherwise an app whose
+    /// handler makes no session with a delegate would be launched again and again without a pause.
+    private func settleEvents(of launch: LaunchRecord, _ pass: Pass) throws {
+        for event in try pass.transaction.undeliveredEvents(session: launch.identifier) {
+            // From the future: the clock was set back since.
+            guard event.createdAt <= launch.startedAt || event.createdAt > pass.now else { continue }
+            try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
         }
     }
 

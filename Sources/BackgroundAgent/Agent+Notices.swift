@@ -57,12 +57,23 @@ extension Agent {
         switch event {
         case .presented(let identifier, let serverID):
             CrashPoint.reach("agent.noticePresented")
+            var wasTakenBack = false
             try change(identifier, pass) { record in
-                guard record.state == .presenting else { return }
-                record.state = .delivered
-                record.serverID = serverID
-                record.deliveredAt = pass.now
+                switch record.state {
+                case .presenting:
+                    record.state = .delivered
+                    record.serverID = serverID
+                    record.deliveredAt = pass.now
+                case .withdrawing:
+                    record.serverID = serverID
+                case .withdrawn:
+                    wasTakenBack = true
+                case .pending, .delivered, .closed:
+                    return
+                }
             }
+            // The app took it back before the presenter had answered: by now it stands on the screen.
+            if wasTakenBack { pass.effects.append(.withdraw(identifier: identifier, serverID: serverID)) }
             try pass.transaction.setFact(.presenterTrouble, nil)
             log.note("notification \(identifier) shown")
         case .failed(let identifier, let failure):

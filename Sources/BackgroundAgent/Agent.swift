@@ -109,6 +109,7 @@ final class Agent {
     }
 
     private func decide(_ heard: [AgentEvent], _ pass: inout Pass) throws {
+        shiftBudgets(now: pass.now)
         for event in heard { try note(event, &pass) }
         try noteSession(&pass)
         try answerQuestions(&pass)

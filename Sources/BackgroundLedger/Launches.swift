@@ -89,11 +89,14 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// The latest wall-clock moment that was served for an identifier.
+    /// The latest wall-clock moment that was served for an identifier. A launch that died without a result served none.
     public func lastServedOccurrence(_ identifier: String) throws -> Date? {
         let seconds = try Double.fetchOne(
-            database, sql: "SELECT MAX(servedOccurrence) FROM launch WHERE identifier = ? AND outcome IS NOT NULL",
-            arguments: [identifier])
+            database,
+            sql: """
+                SELECT MAX(servedOccurrence) FROM launch
+                WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped')
+                """, arguments: [identifier])
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 

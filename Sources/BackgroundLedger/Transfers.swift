@@ -183,10 +183,11 @@ extension LedgerTransaction {
             database,
             sql: """
                 SELECT * FROM transfer WHERE (kind = 'upload' AND state = 'cancelled' AND bodyFile IS NOT NULL)
-                OR kind = 'download' AND (state IN ('queued', 'running', 'waiting', 'paused') OR (state = 'completed' AND file IS NOT NULL))
-                AND id NOT IN (SELECT transfer FROM waiter)
-                AND ((isAdopted = 0 AND adoptableUntil <= ?)
-                     OR (isAdopted = 1 AND id IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NOT NULL)))
+                OR (kind = 'download'
+                    AND (state IN ('queued', 'running', 'waiting', 'paused') OR (state = 'completed' AND file IS NOT NULL))
+                    AND id NOT IN (SELECT transfer FROM waiter)
+                    AND ((isAdopted = 0 AND adoptableUntil <= ?)
+                         OR (isAdopted = 1 AND id IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NOT NULL))))
                 """, arguments: [now.timeIntervalSince1970])
     }
 

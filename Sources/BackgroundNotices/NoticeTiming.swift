@@ -17,7 +17,8 @@ public struct QuietHours: Sendable, Equatable {
 
     private static func seconds(_ text: Substring) -> Int? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 2, let hour = Int(parts[0]), let minute = Int(parts[1]), (0..<24).contains(hour),
+        guard parts.count == 2, text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ":") }), let hour = Int(parts[0]),
+            let minute = Int(parts[1]), (0..<24).contains(hour),
             (0..<60).contains(minute)
         else { return nil }
         return hour * 3600 + minute * 60
@@ -32,7 +33,11 @@ public struct QuietHours: Sendable, Equatable {
             ? second >= Double(start) && second < Double(end) : second >= Double(start) || second < Double(end)
         guard isInside else { return nil }
         let rest = Double(end) - second
-        return instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
+        let plain = instant.addingTimeInterval(rest > 0 ? rest : rest + 86_400)
+        // A night on which the clocks change is longer or shorter. An end that falls into the gap itself comes a little later.
+        let shift = zone.secondsFromGMT(for: plain) - zone.secondsFromGMT(for: instant)
+        let exact = plain.addingTimeInterval(-Double(shift))
+        return zone.secondsFromGMT(for: exact) == zone.secondsFromGMT(for: plain) ? exact : plain
     }
 }
 

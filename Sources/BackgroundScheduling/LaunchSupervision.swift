@@ -112,9 +112,12 @@ public struct LaunchSupervision: Sendable, Equatable {
 
 /// The delay that not finishing earns, forgiven by finishing.
 public enum RelaunchBackoff {
+    /// Seconds.
+    public static let longest: Double = 6 * 3600
+
     /// Seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
     public static func delay(afterFailures failures: Int, base: Double) -> Double {
         guard failures > 0 else { return 0 }
-        return min(base * pow(2, Double(min(failures, 30) - 1)), 6 * 3600)
+        return min(base * pow(2, Double(min(failures, 30) - 1)), longest)
     }
 }

@@ -52,8 +52,9 @@ public enum WallClockRule: Hashable, Sendable, Codable {
         // In a gap. The transition lies between the two readings of the wanted time.
         guard let early = offsets.max(), let late = offsets.min(), early > late else { return nil }
         let transition = firstInstantAfterGap(from: wanted - early, to: wanted - late, wanted: wanted, in: zone)
-        let found = Date(timeIntervalSince1970: transition)
-        return CivilDay(of: found, in: zone) == day ? found : nil
+        // The gap may reach to midnight (23:00 → 00:00 in Nuuk): the day exists if it is there on either side.
+        let sides = [transition - 1, transition].map { CivilDay(of: Date(timeIntervalSince1970: $0), in: zone) }
+        return sides.contains(day) ? Date(timeIntervalSince1970: transition) : nil
     }
 
     /// Local time jumps over `wanted` between the two instants; whole seconds are enough, as zone tables have no fractions.

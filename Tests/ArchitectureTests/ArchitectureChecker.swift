@@ -1,0 +1,105 @@
+/// Holds the manifest and the sources against the house. Each finding is a sentence that names the file and the line.
+struct ArchitectureChecker {
+    var house: House
+
+    static let maximumLines = 400
+    /// The composition root of the agent stays readable at a glance.
+    static let compositionRootLines = 120
+
+    // MARK: Arrows
+
+    func wrongArrows(in manifest: PackageManifest) -> [String] {
+        var findings: [String] = []
+        for target in manifest.targets where target.kind != .testTarget {
+            guard house.arrows[target.name] != nil else {
+                findings.append("Package.swift: \(target.name) has no line in the table of modules")
+                continue
+            }
+            let allowed = house.closure(of: target.name)
+            for dependency in target.dependencies where !mayImport(target.name, dependency, allowed) {
+                findings.append("Package.swift: \(target.name) → \(dependency) is a wrong arrow")
+            }
+        }
+        return findings
+    }
+
+    /// An arrow of the drawing that is not built: the drawing is out of date, or a module is reached by a detour.
+    func missingArrows(in manifest: PackageManifest) -> [String] {
+        manifest.targets.filter { $0.kind != .testTarget }.flatMap { target in
+            (house.arrows[target.name] ?? []).subtracting(target.dependencies).sorted().map {
+                "Package.swift: \(target.name) → \($0) is drawn, but not built"
+            }
+        }
+    }
+
+    func wrongImports(in source: SourceText, manifest: PackageManifest) -> [String] {
+        let allowed = house.closure(of: source.target)
+        let declared = manifest.closure(of: source.target)
+        var findings: [String] = []
+        for found in source.imports {
+            let place = "\(source.path):\(found.line): import \(found.module)"
+            if house.pure.contains(source.target), found.module != "Foundation", found.module != source.target {
+                findings.append("\(place): a pure module imports Foundation only")
+            } else if house.arrows[found.module] != nil || house.doors[found.module] != nil {
+                if !mayImport(source.target, found.module, allowed) {
+                    findings.append("\(place) is a wrong arrow")
+                } else if !declared.contains(found.module) {
+                    findings.append("\(place) is not declared in Package.swift")
+                }
+            } else if !Self.system.contains(found.module) {
+                findings.append("\(place): a module that nobody drew")
+            }
+        }
+        return findings
+    }
+
+    private static let system: Set<String> = [
+        "Foundation", "FoundationNetworking", "Glibc", "Dispatch", "Synchronization",
+    ]
+
+    /// A library through its door, a module along the arrows.
+    private func mayImport(_ module: String, _ imported: String, _ allowed: Set<String>) -> Bool {
+        if let doors = house.doors[imported] { return doors.contains(module) }
+        return allowed.contains(imported)
+    }
+
+    // MARK: House rules
+
+    func brokenRules(in source: SourceText) -> [String] {
+        var findings: [String] = []
+        let limit = source.target == "BackgroundAgentTool" ? Self.compositionRootLines : Self.maximumLines
+        if source.lineCount > limit {
+            findings.append("\(source.path): \(source.lineCount) lines, at most \(limit)")
+        }
+        for word in ["TODO", "FIXME", "try!", "@unchecked Sendable"] {
+            for line in source.linesWithoutReason(word) {
+                findings.append("\(source.path):\(line): \(word) without a reason (\"because …\")")
+            }
+        }
+        if house.agentSide.contains(source.target) {
+            findings += report(
+                source, ["Task." + "sleep", ".global()", "Task {", "Task.detached", "DispatchQueue.main"],
+                "wakes an idle agent once a second for ever")
+        }
+        if house.pure.contains(source.target) {
+            findings += report(
+                source,
+                [
+                    "Date()", "Date.now", "FileManager", "ProcessInfo", "TimeZone.current", "Calendar.current",
+                    ".random(", "UUID()", "Thread", "print(",
+                ], "a pure module knows no clock, chance, disk or process")
+        }
+        return findings
+    }
+
+    /// Tests wait on events or virtual time.
+    func sleeps(in source: SourceText) -> [String] {
+        // Put together, so that this file does not find itself.
+        let calls = ["sl" + "eep(", "Task.sl" + "eep", "async" + "After", "Thread.sl" + "eep"]
+        return Set(calls.flatMap { source.lines(with: $0) }).sorted().map { "\(source.path):\($0): a test sleeps" }
+    }
+
+    private func report(_ source: SourceText, _ words: [String], _ why: String) -> [String] {
+        words.flatMap { word in source.lines(with: word).map { "\(source.path):\($0): \(word): \(why)" } }
+    }
+}

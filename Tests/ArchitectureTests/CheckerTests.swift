@@ -1,0 +1,122 @@
+import Testing
+
+/// The checker itself: that it fails on what it is there for.
+@Suite struct CheckerTests {
+    private let checker = ArchitectureChecker(house: .asDesigned)
+
+    private func manifest(_ targets: String) throws -> PackageManifest {
+        try PackageManifest(
+            source: """
+                let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+                let package = Package(
+                    name: "stormy",
+                    products: [.library(name: "BackgroundTasks", targets: ["BackgroundTasks"])],
+                    targets: [
+                \(targets)
+                    ]
+                )
+                """)
+    }
+
+    private func source(_ path: String, _ text: String) -> SourceText { SourceText(path: path, text: text) }
+
+    @Test func readsTargetsOfEveryKind() throws {
+        let read = try manifest(
+            """
+            .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+            .target(name: "CLinux"),
+            // .target(name: "Ghost"),
+            .target(
+                name: "Stormy",  // with its own store
+                dependencies: ["BackgroundTasks", grdb, .product(name: "NIOCore", package: "swift-nio")],
+                swiftSettings: strict),
+            .testTarget(name: "StormyTests", dependencies: ["Stormy"]),
+            """)
+        #expect(
+            read.targets == [
+                .init(kind: .systemLibrary, name: "CLibcurl", dependencies: []),
+                .init(kind: .target, name: "CLinux", dependencies: []),
+                .init(kind: .target, name: "Stormy", dependencies: ["BackgroundTasks", "GRDB", "NIOCore"]),
+                .init(kind: .testTarget, name: "StormyTests", dependencies: ["Stormy"]),
+            ])
+    }
+
+    @Test func refusesWhatItDoesNotUnderstand() {
+        #expect(throws: PackageManifest.Unreadable.self) {
+            try manifest(#".target(name: "Stormy", dependencies: [somethingElse])"#)
+        }
+    }
+
+    @Test func findsAWrongArrowInTheManifest() throws {
+        let wrong = try manifest(#".target(name: "BackgroundScheduling", dependencies: ["BackgroundLedger"]),"#)
+        #expect(
+            checker.wrongArrows(in: wrong) == [
+                "Package.swift: BackgroundScheduling → BackgroundLedger is a wrong arrow"
+            ])
+        func count(_ targets: String) throws -> Int { checker.wrongArrows(in: try manifest(targets)).count }
+        let upwards = try count(#".target(name: "BackgroundLedger", dependencies: ["Stormy"]),"#)
+        let pastItsDoor = try count(#".target(name: "BackgroundRuntime", dependencies: [grdb]),"#)
+        let drawnByNobody = try count(#".target(name: "Utils"),"#)
+        #expect([upwards, pastItsDoor, drawnByNobody] == [1, 1, 1])
+    }
+
+    @Test func findsAnArrowThatIsNotBuilt() throws {
+        let detour = try manifest(#".target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime"]),"#)
+        #expect(
+            checker.missingArrows(in: detour) == ["Package.swift: BackgroundTransfer → CurlTransport is drawn, but not built"])
+    }
+
+    @Test func findsAWrongImport() throws {
+        let drawn = try manifest(
+            """
+            .target(name: "BackgroundAgent", dependencies: ["BackgroundLedger"]),
+            .target(name: "BackgroundLedger", dependencies: ["BackgroundScheduling", grdb]),
+            .target(name: "BackgroundScheduling"),
+            .target(name: "BackgroundTasks", dependencies: ["BackgroundRuntime"]),
+            """)
+        func findings(_ path: String, _ text: String) -> [String] {
+            checker.wrongImports(in: source(path, text), manifest: drawn)
+        }
+        #expect(
+            findings("Sources/BackgroundAgent/A.swift", "import Foundation\nimport CurlTransport\n")
+                == ["Sources/BackgroundAgent/A.swift:2: import CurlTransport is a wrong arrow"])
+        #expect(findings("Sources/BackgroundAgent/A.swift", "@preconcurrency import GRDB").count == 1)
+        #expect(findings("Sources/BackgroundAgent/A.swift", "@_exported import struct Stormy.Place").count == 1)
+        #expect(findings("Sources/BackgroundAgent/A.swift", "import BackgroundScheduling") == [], "transitive")
+        #expect(findings("Sources/BackgroundAgent/A.swift", "  internal import Mystery").count == 1)
+        // Right by the table, but the manifest does not declare the way there.
+        #expect(
+            findings("Sources/BackgroundLedger/L.swift", "import CLinux")
+                == ["Sources/BackgroundLedger/L.swift:1: import CLinux is not declared in Package.swift"])
+    }
+
+    @Test(arguments: ["Glibc", "CLinux", "Dispatch", "FoundationNetworking", "BackgroundLedger"])
+    func findsAnImpureImport(_ module: String) throws {
+        let found = checker.wrongImports(
+            in: source("Sources/TransferMachines/M.swift", "import \(module)"), manifest: try manifest(""))
+        #expect(found == ["Sources/TransferMachines/M.swift:1: import \(module): a pure module imports Foundation only"])
+    }
+
+    @Test func findsBrokenRules() {
+        func count(_ path: String, _ text: String) -> Int { checker.brokenRules(in: source(path, text)).count }
+        let agent = "Sources/BackgroundAgent/A.swift"
+        #expect(count(agent, String(repeating: "\n", count: 400)) == 0)
+        #expect(count(agent, String(repeating: "\n", count: 401)) == 1)
+        #expect(count("Sources/BackgroundAgentTool/T.swift", String(repeating: "\n", count: 121)) == 1)
+        #expect(count(agent, "// TO" + "DO: later") == 1)
+        #expect(count(agent, "let x = try" + "! y()") == 1)
+        #expect(count(agent, "let x = try" + "! y()  // because the pattern is a constant") == 0)
+        #expect(count(agent, "final class A: @unchecked" + " Sendable {}") == 1)
+        #expect(count(agent, "// because a lock guards it\nfinal class A: @unchecked" + " Sendable {}") == 0)
+        #expect(count(agent, "DispatchQueue.global().async {}") == 1)
+        #expect(count(agent, "// never DispatchQueue.global()") == 0)
+        #expect(count("Sources/BackgroundTasks/A.swift", "DispatchQueue.global().async {}") == 0)
+        #expect(count("Sources/BackgroundScheduling/A.swift", "let now = Date()") == 1)
+        #expect(count("Sources/BackgroundScheduling/A.swift", "let then = Date(timeIntervalSince1970: 0)") == 0)
+    }
+
+    @Test func findsASleep() {
+        let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
+        #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)
+    }
+}

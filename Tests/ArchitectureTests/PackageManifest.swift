@@ -1,0 +1,92 @@
+import Foundation
+
+/// What `Package.swift` declares, read from its text: targets and what each of them depends on.
+struct PackageManifest {
+    enum Kind: String {
+        case systemLibrary
+        case target
+        case executableTarget
+        case testTarget
+    }
+
+    struct Target: Equatable {
+        var kind: Kind
+        var name: String
+        /// Modules and library products, by name.
+        var dependencies: [String]
+    }
+
+    struct Unreadable: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    var targets: [Target] = []
+
+    /// - Throws: ``Unreadable`` rather than leave out what it does not understand.
+    init(source: String) throws {
+        let text = SourceText.withoutComments(source)
+        let names = try Self.namedProducts(text)
+        guard let list = text.range(of: "targets: [\n", options: .backwards) else {
+            throw Unreadable(description: "no list of targets")
+        }
+        var rest = text[list.upperBound...]
+        while let call = rest.firstMatch(of: /\.(systemLibrary|target|executableTarget|testTarget)\(/) {
+            let (body, end) = try Self.balanced(rest[call.range.upperBound...], "(", ")")
+            rest = rest[end...]
+            guard let kind = Kind(rawValue: String(call.1)), let name = body.firstMatch(of: /name:\s*"([^"]+)"/) else {
+                throw Unreadable(description: "a target without a name: \(body.prefix(60))")
+            }
+            targets.append(
+                Target(kind: kind, name: String(name.1), dependencies: try Self.dependencies(body, products: names)))
+        }
+    }
+
+    func target(_ name: String) -> Target? { targets.first { $0.name == name } }
+
+    /// Everything a target can see: its dependencies and theirs.
+    func closure(of name: String) -> Set<String> {
+        var seen: Set<String> = []
+        var open = target(name)?.dependencies ?? []
+        while let next = open.popLast() {
+            guard seen.insert(next).inserted else { continue }
+            open += target(next)?.dependencies ?? []
+        }
+        return seen
+    }
+
+    /// `let grdb = Target.Dependency.product(name: "GRDB", …)`
+    private static func namedProducts(_ text: String) throws -> [String: String] {
+        var names: [String: String] = [:]
+        for match in text.matches(of: /let (\w+) = Target\.Dependency\.product\(name:\s*"([^"]+)"/) {
+            names[String(match.1)] = String(match.2)
+        }
+        return names
+    }
+
+    private static func dependencies(_ body: Substring, products: [String: String]) throws -> [String] {
+        guard let start = body.firstMatch(of: /dependencies:\s*\[/) else { return [] }
+        let (list, _) = try balanced(body[start.range.upperBound...], "[", "]")
+        return try list.split(separator: ",").map { $0.trimmingCharacters(in: .whitespacesAndNewlines) }
+            .compactMap { item -> String? in
+                if item.isEmpty || item.wholeMatch(of: /package:.*/) != nil { return nil }
+                if let plain = item.wholeMatch(of: /"([^"]+)"/) { return String(plain.1) }
+                if let product = item.firstMatch(of: /^\.product\(name:\s*"([^"]+)"/) { return String(product.1) }
+                if let known = products[item] { return known }
+                throw Unreadable(description: "a dependency that is not understood: \(item)")
+            }
+    }
+
+    private static func balanced(
+        _ text: Substring, _ open: Character, _ close: Character
+    ) throws -> (body: Substring, end: Substring.Index) {
+        var depth = 1
+        var index = text.startIndex
+        while index < text.endIndex {
+            if text[index] == open { depth += 1 }
+            if text[index] == close { depth -= 1 }
+            if depth == 0 { return (text[..<index], text.index(after: index)) }
+            index = text.index(after: index)
+        }
+        throw Unreadable(description: "a bracket that is not closed")
+    }
+}

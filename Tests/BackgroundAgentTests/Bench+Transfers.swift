@@ -1,0 +1,74 @@
+import BackgroundLedger
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+// What the app and the wire do with transfers.
+extension Bench {
+    static let waiter = ProcessIdentity(pid: 6_000_001, start: 1)
+
+    /// A download, adopted (a task that was resumed) or awaited by a process.
+    @discardableResult
+    func download(
+        _ key: String = "k", session: String = "isStormy", awaitedBy process: ProcessIdentity? = nil,
+        change: (inout TransferRecord) -> Void = { _ in }
+    ) throws -> Int64 {
+        try ledger.write { transaction in
+            var record = TransferRecord(
+                session: session, key: key, kind: .download, method: "GET", url: "http://127.0.0.1/\(key)", headers: [],
+                now: now)
+            record.isAdopted = process == nil
+            change(&record)
+            let id = try #require(try transaction.insert(record).id)
+            if let process { _ = try transaction.addWaiter(to: id, process: process) }
+            return id
+        }
+    }
+
+    func change(_ id: Int64, _ body: (inout TransferRecord) -> Void) throws {
+        try ledger.write { transaction in
+            var record = try #require(try transaction.transfer(id))
+            body(&record)
+            try transaction.update(record)
+        }
+    }
+
+    /// The latest attempt at a transfer.
+    func attempt(_ id: Int64) throws -> FakeTransport.Attempt {
+        try #require(transport.started.last { $0.id.transfer == id }, "transfer \(id) was not started")
+    }
+
+    /// A whole answer arrives.
+    func answer(_ id: Int64, _ text: String = "sunny", status: Int = 200) throws {
+        let attempt = try attempt(id)
+        let head = ResponseHead(status: status, headers: [], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        let bytes = Array(text.utf8)
+        #expect(bytes.withUnsafeBytes { attempt.sink.write($0) })
+        try hear(
+            .transport(
+                .ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
+    }
+
+    /// The attempt breaks.
+    func fail(_ id: Int64, _ failure: WireFailure) throws {
+        let attempt = try attempt(id)
+        try hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: failure, bytesSent: 0, bytesReceived: 0))))
+    }
+
+    func spooled(_ id: Int64) throws -> String? {
+        try transfer(id).file.flatMap {
+            try? String(contentsOf: ledger.directories.spool.appendingPathComponent($0), encoding: .utf8)
+        }
+    }
+
+    func deliver(_ session: String = "isStormy") throws {
+        try ledger.write { transaction in
+            for event in try transaction.undeliveredEvents(session: session) {
+                try transaction.eventWasDelivered(try #require(event.id), now: now)
+            }
+        }
+    }
+}

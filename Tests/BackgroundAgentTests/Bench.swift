@@ -1,0 +1,146 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// One app's world in virtual time: a ledger on disk, processes and a desktop that do what the test says, and an agent
+/// that may die and be followed by another.
+final class Bench {
+    let folder: URL
+    let ledger: Ledger
+    let launcher = FakeLauncher()
+    var transport = FakeTransport()
+    var presenter = FakePresenter()
+    let conditions = FakeConditions()
+    /// Processes that `watchProcess` finds gone.
+    var gone: Set<ProcessIdentity> = []
+    private(set) var watched: [ProcessIdentity] = []
+    private(set) var agent: Agent!
+
+    /// What the machine's clock shows; ``step(_:)`` sets it without time passing.
+    private(set) var now = Bench.start
+    private var elapsed: Double = 1_000
+    var zone: TimeZone
+
+    /// 2025-06-10 08:00 UTC: 10:00 in Berlin.
+    static let start = Date(timeIntervalSince1970: 1_749_542_400)
+
+    init(zone name: String = "Europe/Berlin") throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
+        zone = try #require(TimeZone(identifier: name))
+        ledger = try Ledger(
+            AppDirectories(
+                appIdentifier: "app",
+                environment: ["HOME": folder.path, "XDG_STATE_HOME": folder.appendingPathComponent("state").path]))
+        try ledger.write {
+            try $0.setFact(.app, AppRecord(executable: "/bin/false", arguments: [], version: "1", displayName: "App"))
+        }
+        try startAgent()
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    // MARK: The agent
+
+    /// Another agent on the same ledger; the one before died without a word, and its transfers and notices with it.
+    func startAgent(turning: Bool = true) throws {
+        transport = FakeTransport()
+        presenter = FakePresenter()
+        agent = Agent(
+            ledger: ledger, launcher: launcher,
+            ports: AgentPorts(transport: transport, presenter: presenter, conditions: conditions, sessionChanged: { _ in }),
+            zone: zone, now: { [unowned self] in now }, monotonic: { [unowned self] in elapsed })
+        agent.watchProcess = { [unowned self] process in
+            watched.append(process)
+            return !gone.contains(process)
+        }
+        try agent.reconcile(version: "1")
+        if turning { try turn() }
+    }
+
+    @discardableResult
+    func turn() throws -> Date? { try agent.turn() }
+
+    func hear(_ events: AgentEvent...) throws {
+        for event in events { agent.hear(event) }
+        try turn()
+    }
+
+    /// Time passes; the agent is woken when it asked to be.
+    func pass(_ seconds: Double) throws {
+        let end = now + seconds
+        for _ in 0..<10_000 {
+            guard let wake = try turn(), wake <= end, !agent.isFinished else {
+                move(to: end)
+                try turn()
+                return
+            }
+            // A wake that lies behind would be a loop without a pause.
+            try #require(wake > now, "asked to be woken in the past")
+            move(to: wake)
+        }
+        Issue.record("woken without end")
+    }
+
+    private func move(to date: Date) {
+        elapsed += date.timeIntervalSince(now)
+        now = date
+    }
+
+    /// Somebody sets the clock.
+    func step(_ seconds: Double) throws {
+        now += seconds
+        try hear(.timeChanged)
+    }
+
+    // MARK: What the app does
+
+    @discardableResult
+    func submit(
+        _ identifier: String = "noon", after seconds: Double? = nil, daily: Bool = false, missed: MissedPolicy = .once,
+        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false
+    ) throws -> RequestRecord {
+        var request = RequestRecord(
+            identifier: identifier, kind: kind, earliestBegin: seconds.map { now + $0 },
+            recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network, submittedAt: now)
+        request.planOccurrence(after: now, served: served, in: zone)
+        try ledger.write { try $0.save(request) }
+        return request
+    }
+
+    func settings(_ change: (inout AgentSettings) -> Void) throws {
+        var settings = AgentSettings()
+        change(&settings)
+        try ledger.write { try $0.setFact(.settings, settings) }
+    }
+
+    /// The process of a launch ends, with its own word or without.
+    func end(_ launch: Int64, _ result: LaunchOutcome? = nil, _ end: ProcessEnd = .exited(0)) throws {
+        if let result { try ledger.write { try $0.setResult(result, detail: nil, ofLaunch: launch) } }
+        launcher.living.remove(launch)
+        try hear(.launchEnded(launch, end))
+    }
+
+    // MARK: What can be seen
+
+    func request(_ identifier: String = "noon") throws -> RequestRecord? { try ledger.read { try $0.request(identifier) } }
+    func launch(_ id: Int64) throws -> LaunchRecord { try #require(try ledger.read { try $0.launch(id) }) }
+    func live() throws -> [LaunchRecord] { try ledger.read { try $0.liveLaunches() } }
+    func history() throws -> [LaunchRecord] { try ledger.read { try $0.history(limit: 1_000) } }
+    func transfer(_ id: Int64) throws -> TransferRecord { try #require(try ledger.read { try $0.transfer(id) }) }
+
+    /// The one launch that runs.
+    func onlyLive() throws -> Int64 {
+        let live = try live()
+        try #require(live.count == 1, "\(live.count) launches run")
+        return try #require(live.first?.id)
+    }
+
+    func instant(_ text: String) throws -> Date {
+        try Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: false))
+    }
+}

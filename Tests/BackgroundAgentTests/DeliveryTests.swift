@@ -1,0 +1,116 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// Ended transfers and pressed buttons launch the app.
+@Suite struct DeliveryTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    @Test func finishesCloseTogetherShareOneLaunch() throws {
+        let ids = try ["a", "b", "c"].map { try bench.download($0) }
+        try bench.turn()
+        try bench.answer(ids[0])
+        #expect(bench.launcher.started.isEmpty, "others may finish within the window")
+        try bench.pass(2)
+        try bench.answer(ids[1])
+        try bench.pass(2.9)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(0.1)
+        #expect(bench.launcher.started.count == 1, "the stalled third holds back none")
+        #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
+    }
+
+    @Test func theLastOneIsDeliveredAtOnce() throws {
+        let ids = try ["a", "b"].map { try bench.download($0) }
+        try bench.turn()
+        try bench.answer(ids[0])
+        try bench.answer(ids[1])
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func sessionsAreLaunchedEachForItself() throws {
+        let ids = [try bench.download("a", session: "one"), try bench.download("b", session: "two")]
+        try bench.turn()
+        try bench.answer(ids[0])
+        try bench.answer(ids[1])
+        #expect(Set(try bench.live().map(\.identifier)) == ["one", "two"])
+    }
+
+    @Test func aFailingDeliveryBacksOffAndDropsNothing() throws {
+        try bench.settings { $0.backoffBase = 10 }
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        var gaps: [Double] = []
+        for generation in 1...4 {
+            let launch = try bench.onlyLive()
+            #expect(try bench.launch(launch).generation == generation)
+            let outcomes: [LaunchOutcome?] = [nil, .failed, .expired, nil]
+            try bench.end(launch, outcomes[generation - 1], .signalled(9))
+            let ended = bench.now
+            gaps.append(try #require(try bench.turn()).timeIntervalSince(ended))
+            try bench.pass(gaps[generation - 1])
+        }
+        #expect(gaps == [10, 20, 40, 80])
+        #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 1)
+        try bench.deliver()
+        try bench.end(bench.onlyLive(), .completed)
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 5)
+    }
+
+    /// `.backgroundTask(.urlSession("isStormy")) { }`, as the sample has it: the handler returned, so its events are done.
+    @Test func aHandlerThatTakesNoEventsIsNotLaunchedForEver() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        try bench.pass(1)
+        try bench.end(bench.onlyLive(), .completed)
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 1)
+        #expect(try bench.ledger.read { try $0.undeliveredEvents() }.isEmpty)
+    }
+
+    @Test func whatEndsDuringALaunchIsDeliveredByTheNext() throws {
+        let ids = try ["a", "b"].map { try bench.download($0) }
+        try bench.turn()
+        try bench.answer(ids[0])
+        try bench.pass(5)
+        let first = try bench.onlyLive()
+        try bench.pass(1)
+        try bench.answer(ids[1])
+        #expect(try bench.live().count == 1, "the live launch may take it itself")
+        try bench.pass(1)
+        try bench.end(first, .completed)
+        #expect(bench.launcher.started.count == 2, "it did not")
+    }
+
+    @Test func anAttachedProcessTakesThemItself() throws {
+        let process = ProcessIdentity(pid: 6_000_002, start: 1)
+        try bench.ledger.write { try $0.attach(session: "isStormy", process: process) }
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        try bench.pass(60)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.hear(.processEnded(process))
+        #expect(bench.launcher.started.count == 1, "it died before it took them")
+    }
+
+    @Test func aClockSteppedBackHoldsNoDelivery() throws {
+        try bench.settings { $0.backoffBase = 10 }
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        try bench.step(-86_400)
+        try bench.pass(10)
+        #expect(bench.launcher.started.count == 2)
+    }
+}

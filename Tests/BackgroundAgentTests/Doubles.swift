@@ -1,0 +1,89 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// Processes that run as long as the test says.
+final class FakeLauncher: Launcher {
+    struct CannotStart: Error {}
+
+    private(set) var started: [Int64] = []
+    private(set) var warned: [Int64] = []
+    private(set) var killed: [Int64] = []
+    private(set) var forgotten: [Int64] = []
+    private(set) var adopted: [Int64] = []
+    /// Launches whose process lives. Shared by the agents of a test: processes outlive an agent.
+    var living: Set<Int64> = []
+    var refuses = false
+    private var nextPID: Int32 = 5_000_000
+
+    func start(_ launch: Int64) throws -> Int32 {
+        if refuses { throw CannotStart() }
+        started.append(launch)
+        living.insert(launch)
+        nextPID += 1
+        return nextPID
+    }
+
+    func adopt(_ launch: Int64, pid: Int32) -> Bool {
+        guard living.contains(launch) else { return false }
+        adopted.append(launch)
+        return true
+    }
+
+    func isAlive(_ launch: Int64) -> Bool { living.contains(launch) }
+    func warn(_ launch: Int64) { warned.append(launch) }
+    func kill(_ launch: Int64) { killed.append(launch) }
+    func forget(_ launch: Int64) { forgotten.append(launch) }
+}
+
+/// Takes attempts and moves only what the test hands it.
+final class FakeTransport: Transport {
+    struct Attempt: Sendable {
+        var id: AttemptID
+        var request: WireRequest
+        var source: (any BodySource)?
+        var sink: any BodySink
+    }
+
+    private let attempts = Mutex<[Attempt]>([])
+    private let cancellations = Mutex<[AttemptID]>([])
+
+    var started: [Attempt] { attempts.withLock { $0 } }
+    var cancelled: [AttemptID] { cancellations.withLock { $0 } }
+
+    func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
+        attempts.withLock { $0.append(Attempt(id: attempt, request: request, source: source, sink: sink)) }
+    }
+
+    func cancel(_ attempt: AttemptID) { cancellations.withLock { $0.append(attempt) } }
+}
+
+final class FakePresenter: Presenter {
+    struct Showing: Sendable, Equatable {
+        var notice: Notice
+        var replacing: UInt32?
+    }
+
+    private let showings = Mutex<[Showing]>([])
+    private let withdrawals = Mutex<[String]>([])
+
+    var shown: [Showing] { showings.withLock { $0 } }
+    var withdrawn: [String] { withdrawals.withLock { $0 } }
+
+    func present(_ notice: Notice, replacing serverID: UInt32?) {
+        showings.withLock { $0.append(Showing(notice: notice, replacing: serverID)) }
+    }
+
+    func withdraw(identifier: String, serverID: UInt32) { withdrawals.withLock { $0.append("\(identifier) \(serverID)") } }
+}
+
+final class FakeConditions: ConditionsSource {
+    private let value = Mutex(DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true))
+
+    var current: DesktopConditions { value.withLock { $0 } }
+
+    func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
+}

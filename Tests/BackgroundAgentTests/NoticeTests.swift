@@ -1,0 +1,187 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Testing
+
+@testable import BackgroundAgent
+
+/// Notifications are shown when due, once, and their buttons launch the app.
+@Suite struct NoticeTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func add(
+        _ title: String = "Storm", id: String = "n", after seconds: Double? = nil, level: Int = 1, category: String = ""
+    ) throws {
+        let content = NotificationContent(
+            title: title, subtitle: "sub", body: "body", categoryIdentifier: category, threadIdentifier: "", userInfo: "{}",
+            sound: nil, interruptionLevel: level, badge: nil)
+        try bench.ledger.write {
+            try $0.addNotification(id, content, dueAt: seconds.map { bench.now + $0 }, now: bench.now)
+        }
+        try bench.turn()
+    }
+
+    private func record(_ id: String = "n") throws -> NotificationRecord {
+        try #require(try bench.ledger.read { try $0.notification(id) })
+    }
+
+    private func presented(_ serverID: UInt32 = 7, id: String = "n") throws {
+        try bench.hear(.presenter(.presented(identifier: id, serverID: serverID)))
+    }
+
+    @Test func shownOnce() throws {
+        try bench.ledger.write {
+            try $0.setCategory("storm", actions: [NoticeAction(key: "photo", label: "Add a photo")])
+        }
+        try add(category: "storm")
+        let notice = try #require(bench.presenter.shown.first?.notice)
+        #expect(notice.title == "Storm")
+        #expect(notice.body == "sub\nbody")
+        #expect(notice.appName == "App")
+        #expect(notice.actions.map(\.key) == ["default", "photo"])
+        #expect(try record().state == .presenting)
+        try presented()
+        #expect(try record().state == .delivered)
+        #expect(try record().serverID == 7)
+        try add(category: "storm")
+        #expect(bench.presenter.shown.count == 1, "equal content is told already")
+    }
+
+    @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, false)])
+    func howMuchItDisturbs(_ level: Int, _ urgency: NoticeUrgency, _ isPersistent: Bool) throws {
+        try add(level: level)
+        #expect(bench.presenter.shown.first?.notice.urgency == urgency)
+        #expect(bench.presenter.shown.first?.notice.isPersistent == isPersistent)
+    }
+
+    @Test func notBeforeItsTime() throws {
+        try add(after: 60)
+        try bench.pass(59)
+        #expect(bench.presenter.shown.isEmpty)
+        try bench.pass(1)
+        #expect(bench.presenter.shown.count == 1)
+    }
+
+    @Test func quietHoursHoldItBack() throws {
+        try bench.settings { $0.quietHours = "09:00-11:00" }
+        try add()
+        #expect(bench.presenter.shown.isEmpty, "it is 10:00 in Berlin")
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.count == 1)
+    }
+
+    @Test func switchedOffItIsKept() throws {
+        try bench.settings { $0.notificationsEnabled = false }
+        try add()
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.isEmpty)
+        #expect(try record().state == .pending)
+    }
+
+    @Test func withoutAServerItWaitsForOne() throws {
+        try add()
+        try bench.hear(.presenter(.failed(identifier: "n", .noServer("nobody"))))
+        #expect(try record().state == .pending)
+        #expect(try record().trouble?.contains("no notification server") == true)
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.count == 1, "not tried again before something changes")
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(bench.presenter.shown.count == 2)
+        try presented()
+        #expect(try record().state == .delivered)
+        #expect(try record().trouble == nil)
+        #expect(try bench.ledger.read { try $0.fact(.presenterTrouble) } == nil)
+    }
+
+    @Test func otherContentReplacesItOnTheScreen() throws {
+        try add()
+        try presented(7)
+        try add("Worse")
+        #expect(bench.presenter.shown.last?.replacing == 7)
+        try presented(7)
+        #expect(try record().state == .delivered)
+    }
+
+    @Test func whatTheAppTakesBackIsWithdrawn() throws {
+        try add()
+        try presented(7)
+        try takeBack()
+        #expect(bench.presenter.withdrawn == ["n 7"])
+        #expect(try record().state == .withdrawn)
+    }
+
+    /// Taken back between being handed to the presenter and its answer: there is something on the screen by now.
+    @Test func takenBackWhileItIsBeingShown() throws {
+        try add()
+        try takeBack()
+        try presented(7)
+        #expect(bench.presenter.withdrawn == ["n 7"])
+        #expect(try record().state == .withdrawn)
+    }
+
+    private func takeBack() throws {
+        var taken = try record()
+        taken.state = .withdrawing
+        try bench.ledger.write { try $0.save(taken) }
+        try bench.turn()
+    }
+
+    @Test func closedIsClosed() throws {
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.closed(identifier: "n", serverID: 3, .expired)))
+        #expect(try record().state == .delivered, "another one's number")
+        try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
+        #expect(try record().state == .closed)
+        try bench.pass(Agent.linger)
+        #expect(bench.agent.isFinished, "nothing is left to own")
+    }
+
+    @Test func aServerThatLeavesTakesItsNumbers() throws {
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.serverVanished))
+        #expect(try record().state == .closed)
+        #expect(try record().serverID == nil)
+    }
+
+    @Test func onTheScreenItKeepsTheAgent() throws {
+        try add()
+        try presented()
+        try bench.pass(3_600)
+        #expect(!bench.agent.isFinished)
+    }
+
+    // MARK: Buttons
+
+    @Test func aButtonLaunchesTheApp() throws {
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        let launch = try bench.launch(bench.onlyLive())
+        #expect(launch.kind == .notificationResponse)
+        #expect(launch.identifier == "n")
+        let response = try #require(try bench.ledger.read { try $0.undeliveredResponses() }.first)
+        #expect(response.action == "photo")
+        try bench.ledger.write { try $0.responseWasDelivered(try #require(response.id), now: bench.now) }
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func aClickHasApplesName() throws {
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "default", activationToken: nil)))
+        #expect(
+            try bench.ledger.read { try $0.undeliveredResponses() }.map(\.action)
+                == ["com.apple.UNNotificationDefaultActionIdentifier"])
+    }
+
+    @Test func aButtonOfNobodysNotificationIsIgnored() throws {
+        try bench.hear(.presenter(.activated(identifier: "ghost", serverID: 7, action: "photo", activationToken: nil)))
+        #expect(bench.launcher.started.isEmpty)
+    }
+}

@@ -1,0 +1,168 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// What a new agent makes of what a dead one left.
+@Suite struct ReconcileTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    @Test func aLiveLaunchIsAdopted() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.pass(20)
+        try bench.startAgent()
+        #expect(bench.launcher.adopted == [id])
+        #expect(bench.launcher.started == [id], "not launched beside it")
+        try bench.pass(10)
+        #expect(bench.launcher.warned == [id], "the budget runs from the launch's start")
+        try bench.end(id, .expired)
+        #expect(try bench.request() == nil)
+    }
+
+    @Test func aLaunchThatDiedMeanwhileIsMadeUpFor() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        bench.launcher.living = []
+        try bench.startAgent()
+        #expect(try bench.launch(id).outcome == .crashed)
+        try bench.pass(5)
+        #expect(try bench.launch(bench.onlyLive()).generation == 2)
+    }
+
+    @Test func aLaunchThatFinishedMeanwhileIsFinished() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.ledger.write { try $0.setResult(.completed, detail: nil, ofLaunch: id) }
+        bench.launcher.living = []
+        try bench.startAgent()
+        #expect(try bench.launch(id).outcome == .completed)
+        #expect(try bench.request() == nil)
+    }
+
+    /// The agent died between the commit and the start of the process: nobody's fault, so no delay.
+    @Test func aLaunchThatNeverBeganIsLaunchedAtOnce() throws {
+        try bench.submit()
+        let orphan = try bench.ledger.write { transaction -> Int64 in
+            let request = try #require(try transaction.request("noon"))
+            let record = LaunchRecord(
+                kind: .appRefresh, identifier: "noon", requestToken: request.token, generation: 1, reason: "due",
+                simulated: false, servedOccurrence: nil, startedAt: bench.now)
+            return try #require(try transaction.insert(record).id)
+        }
+        try bench.startAgent()
+        #expect(try bench.launch(orphan).outcome == .crashed)
+        #expect(try bench.launch(bench.onlyLive()).generation == 2)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    /// Started, but the agent died before the number was committed: the process itself writes it.
+    @Test func aLaunchWhoseNumberComesLateIsAdoptedThen() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.ledger.write { transaction in
+            var record = try #require(try transaction.launch(id))
+            record.pid = nil
+            try transaction.update(record)
+        }
+        try bench.startAgent()
+        #expect(bench.launcher.adopted.isEmpty)
+        #expect(try bench.onlyLive() == id)
+        try bench.ledger.write { try $0.launchDidBegin(id, pid: 42) }
+        try bench.turn()
+        #expect(bench.launcher.adopted == [id])
+    }
+
+    @Test func aLateNumberThatNeverComesIsGivenUp() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.ledger.write { transaction in
+            var record = try #require(try transaction.launch(id))
+            record.pid = nil
+            try transaction.update(record)
+        }
+        try bench.startAgent()
+        bench.launcher.living = []
+        try bench.pass(1)
+        #expect(try bench.launch(id).outcome == .crashed)
+        #expect(bench.launcher.started.count == 2)
+    }
+
+    /// The reason is committed first, the signal is only the poke: whether it was sent nobody knows.
+    @Test func aWarnedLaunchIsWarnedAgainAndGetsTheGraceAgain() throws {
+        try bench.submit()
+        try bench.pass(30)
+        let id = try bench.onlyLive()
+        #expect(bench.launcher.warned == [id])
+        try bench.pass(4)
+        try bench.startAgent()
+        #expect(bench.launcher.warned == [id, id])
+        try bench.pass(4.9)
+        #expect(bench.launcher.killed.isEmpty)
+        try bench.pass(0.2)
+        #expect(bench.launcher.killed == [id])
+    }
+
+    @Test func runningTransfersStartAgain() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.startAgent()
+        #expect(bench.transport.started.map(\.id) == [AttemptID(transfer: id, number: 2)])
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
+    @Test func aNoticeThatWasBeingShownIsShownAgain() throws {
+        let content = NotificationContent(
+            title: "t", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+        try bench.ledger.write { try $0.addNotification("n", content, dueAt: nil, now: bench.now) }
+        try bench.turn()
+        #expect(bench.presenter.shown.count == 1)
+        try bench.startAgent()
+        #expect(bench.presenter.shown.count == 1, "the new agent's presenter, once")
+        try bench.hear(.presenter(.presented(identifier: "n", serverID: 9)))
+        try bench.startAgent()
+        #expect(bench.presenter.shown.isEmpty, "what is on the screen is not shown again")
+    }
+
+    @Test func aDeadWaiterIsFound() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        bench.gone = [Bench.waiter]
+        try bench.startAgent()
+        #expect(try bench.transfer(id).adoptableUntil == bench.now + 5)
+        try bench.pass(5)
+        #expect(try bench.transfer(id).state == .cancelled)
+    }
+
+    @Test func aQuitForADeadAgentDoesNotStopTheNext() throws {
+        try bench.submit(after: 3_600)
+        let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        try bench.startAgent()
+        #expect(!bench.agent.isQuitting)
+        #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopped")
+    }
+
+    @Test func orphansInTheSpoolAreRemovedWhenTheyAreOld() throws {
+        let spool = bench.ledger.directories.spool
+        for name in ["old", "young"] { try Data("x".utf8).write(to: spool.appendingPathComponent(name)) }
+        try FileManager.default.setAttributes(
+            [.modificationDate: bench.now - 3_601], ofItemAtPath: spool.appendingPathComponent("old").path)
+        try FileManager.default.setAttributes(
+            [.modificationDate: bench.now - 60], ofItemAtPath: spool.appendingPathComponent("young").path)
+        try bench.startAgent()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == ["young"])
+    }
+}

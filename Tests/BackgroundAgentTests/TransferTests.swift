@@ -1,0 +1,215 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// Transfers start, end, wait, are given up and collected.
+@Suite struct TransferTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    @Test func anAdoptedTransferIsFetchedAndDelivered() throws {
+        let id = try bench.download()
+        try bench.turn()
+        #expect(try bench.transfer(id).state == .running)
+        #expect(try bench.attempt(id).request.url == "http://127.0.0.1/k")
+        try bench.answer(id, "stormy")
+        let record = try bench.transfer(id)
+        #expect(record.state == .completed)
+        #expect(record.sha256 == FileDigest.sha256(of: Data("stormy".utf8)))
+        #expect(try bench.spooled(id) == "stormy")
+        let launch = try bench.launch(bench.onlyLive())
+        #expect(launch.kind == .urlSession)
+        #expect(launch.identifier == "isStormy")
+        try bench.deliver()
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(try bench.spooled(id) == nil, "the file of a delivered answer is collected")
+        #expect(try bench.transfer(id).file == nil)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func anAwaitedTransferLaunchesNobody() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(bench.launcher.started.isEmpty)
+        #expect(bench.watched == [Bench.waiter])
+    }
+
+    // MARK: Nobody waits
+
+    @Test func aDeadWaiterLeavesItAdoptableForTheGrace() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        try bench.hear(.processEnded(Bench.waiter))
+        #expect(try bench.transfer(id).adoptableUntil == bench.now + 5)
+        #expect(try bench.transfer(id).state == .running, "the connection stays")
+        try bench.pass(4.9)
+        #expect(bench.transport.cancelled.isEmpty)
+        try bench.pass(0.1)
+        #expect(try bench.transfer(id).state == .cancelled)
+        #expect(bench.transport.cancelled.map(\.transfer) == [id])
+    }
+
+    @Test func adoptedWithinTheGraceItGoesOnOnItsConnection() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        try bench.hear(.processEnded(Bench.waiter))
+        try bench.pass(3)
+        try bench.change(id) {
+            $0.isAdopted = true
+            $0.adoptableUntil = nil
+        }
+        try bench.pass(60)
+        #expect(bench.transport.started.count == 1)
+        #expect(bench.transport.cancelled.isEmpty)
+        try bench.answer(id)
+        #expect(try bench.launch(bench.onlyLive()).kind == .urlSession)
+        #expect(try bench.transfer(id).note == "on its first connection")
+    }
+
+    @Test func aWaiterThatIsGoneAlreadyIsSeen() throws {
+        bench.gone = [Bench.waiter]
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        #expect(try bench.transfer(id).adoptableUntil == bench.now + 5)
+    }
+
+    @Test func anAnswerThatNobodyTookIsCollected() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        try bench.answer(id)
+        try bench.hear(.processEnded(Bench.waiter))
+        #expect(try bench.spooled(id) == "sunny", "still adoptable")
+        try bench.pass(5)
+        #expect(try bench.spooled(id) == nil)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
+    @Test func aCancelledTransferStopsItsAttempt() throws {
+        let id = try bench.download()
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        try bench.change(id) { $0.state = .cancelled }
+        try bench.turn()
+        #expect(bench.transport.cancelled == [attempt.id])
+        // Its late answer is dropped.
+        try bench.hear(.transport(.ended(attempt.id, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0))))
+        #expect(try bench.transfer(id).state == .cancelled)
+    }
+
+    // MARK: Trouble
+
+    @Test func aLostConnectionIsTriedAgain() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.fail(id, .connectionLost)
+        let record = try bench.transfer(id)
+        #expect([.waiting, .running].contains(record.state))
+        try bench.pass(900)
+        #expect(bench.transport.started.count == 2)
+        #expect(try bench.attempt(id).id.number == 2)
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try bench.transfer(id).attempts == 2)
+    }
+
+    @Test func anAnswerOfAnOldAttemptIsDropped() throws {
+        let id = try bench.download()
+        try bench.turn()
+        let old = try bench.attempt(id).id
+        try bench.fail(id, .connectionLost)
+        try bench.pass(900)
+        let head = ResponseHead(status: 200, headers: [], url: "u")
+        try bench.hear(.transport(.ended(old, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
+        #expect(try bench.transfer(id).state == .running)
+    }
+
+    @Test func theNetworksReturnTriesAtOnce() throws {
+        let id = try bench.download()
+        try bench.turn()
+        bench.conditions.set { $0.isNetworkAvailable = false }
+        try bench.fail(id, .couldNotConnect)
+        #expect(try bench.transfer(id).state == .waiting)
+        bench.conditions.set { $0.isNetworkAvailable = true }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(bench.transport.started.count == 2)
+    }
+
+    @Test func resourceTimeoutGivesUp() throws {
+        let id = try bench.download { $0.resourceTimeout = 7_200 }
+        try bench.turn()
+        for _ in 0..<10_000 where try bench.transfer(id).state != .failed {
+            if try bench.transfer(id).state == .running { try bench.fail(id, .couldNotResolveHost) }
+            try bench.pass(60)
+        }
+        let record = try bench.transfer(id)
+        #expect(record.state == .failed)
+        #expect(record.errorCode == URLError.Code.timedOut.rawValue)
+        #expect(bench.now.timeIntervalSince(record.createdAt) >= 7_200)
+        #expect(bench.now.timeIntervalSince(record.createdAt) < 7_400)
+        #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
+    }
+
+    @Test func aTransferThatRunsIsGivenUpTooWithoutProgress() throws {
+        let id = try bench.download { $0.resourceTimeout = 100 }
+        try bench.pass(99)
+        #expect(try bench.transfer(id).state == .running)
+        try bench.pass(1)
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(bench.transport.cancelled.map(\.transfer) == [id])
+    }
+
+    @Test func aPausedTransferWaitsWithoutEnd() throws {
+        let id = try bench.download {
+            $0.state = .paused
+            $0.resourceTimeout = 100
+        }
+        try bench.pass(1_000)
+        #expect(try bench.transfer(id).state == .paused)
+        #expect(bench.transport.started.isEmpty)
+    }
+
+    @Test func sixAtATime() throws {
+        let ids = try (0..<9).map { try bench.download("k\($0)") }
+        try bench.turn()
+        #expect(bench.transport.started.map(\.id.transfer) == Array(ids.prefix(6)), "oldest first")
+        try bench.answer(ids[2])
+        #expect(bench.transport.started.map(\.id.transfer) == Array(ids.prefix(7)))
+    }
+
+    @Test func anUploadWhoseSnapshotIsGoneFails() throws {
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = "upload-gone"
+            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        try bench.turn()
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try bench.transfer(id).errorCode == URLError.Code.fileDoesNotExist.rawValue)
+    }
+
+    @Test func aPlainUploadSendsItsSnapshot() throws {
+        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+        try Data("abc".utf8).write(to: body)
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.bodyFile = "upload-1"
+            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
+            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        try bench.turn()
+        let source = try #require(try bench.attempt(id).source)
+        #expect(source.byteCount == 3)
+        try bench.answer(id, "", status: 201)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
+    }
+}

@@ -1,0 +1,136 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+@testable import BackgroundAgent
+
+/// Rules on the person's clock: missed, moved, set back.
+@Suite struct WallClockPlanningTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func serveNoon() throws {
+        try bench.submit(daily: true)
+        try bench.pass(2 * 3600)
+        try bench.end(bench.onlyLive(), .completed)
+    }
+
+    @Test func everyDayAtNoon() throws {
+        try bench.submit(daily: true)
+        for day in 0..<5 {
+            try bench.pass(day == 0 ? 2 * 3600 : 86_400)
+            #expect(bench.launcher.started.count == day + 1)
+            try bench.end(bench.onlyLive(), .completed)
+        }
+        let served = try bench.history().compactMap(\.servedOccurrence)
+        #expect(served == (try (10...14).map { try bench.instant("2025-06-\($0)T10:00:00Z") }))
+    }
+
+    @Test func missedOnceRunsOnce() throws {
+        try bench.submit(daily: true, missed: .once)
+        try bench.turn()
+        try bench.step(3 * 86_400)
+        let id = try bench.onlyLive()
+        try bench.end(id, .completed)
+        #expect(bench.launcher.started == [id], "however many were missed")
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-13T10:00:00Z"))
+    }
+
+    @Test func missedSkipIsLeftOutAndSaid() throws {
+        try bench.submit(daily: true, missed: .skip)
+        try bench.turn()
+        try bench.step(3 * 86_400)
+        #expect(bench.launcher.started.isEmpty)
+        #expect(try bench.history().map(\.outcome) == [.skipped])
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-13T10:00:00Z"))
+        try bench.pass(2 * 3600)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func alittleLateIsNotMissed() throws {
+        try bench.submit(daily: true, missed: .skip)
+        try bench.turn()
+        try bench.step(2 * 3600 + 599)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func skipStillMakesUpForACrash() throws {
+        try bench.settings { $0.backoffBase = 3_600 }
+        try bench.submit(daily: true, missed: .skip)
+        try bench.pass(2 * 3600)
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 2)
+    }
+
+    @Test func aChangeOfZoneReplans() throws {
+        try bench.submit(daily: true)
+        try bench.turn()
+        bench.agent.zone = try #require(TimeZone(identifier: "America/New_York"))
+        try bench.hear(.timeChanged)
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-10T16:00:00Z"))
+        try bench.pass(2 * 3600)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(6 * 3600)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func aNewAgentInAnotherZoneReplans() throws {
+        try bench.submit(daily: true)
+        bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+        try bench.startAgent()
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-11T03:00:00Z"))
+    }
+
+    @Test func theSpreadGoesWithIt() throws {
+        var request = try bench.submit(daily: true)
+        request.spread = 90
+        request.planOccurrence(after: bench.now, served: nil, in: bench.zone)
+        try bench.ledger.write { try $0.save(request) }
+        try bench.pass(2 * 3600 + 89)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(1)
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(try bench.request()?.earliestBegin == bench.instant("2025-06-11T10:01:30Z"))
+    }
+
+    @Test(arguments: [-60.0, -3_600.0, -10_800.0, -864_000.0])
+    func aClockSteppedBackDoesNotServeTwice(_ seconds: Double) throws {
+        try serveNoon()
+        try bench.step(seconds)
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-11T10:00:00Z"))
+        try bench.pass(-seconds + 3_600)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    @Test func norWithANewAgent() throws {
+        try serveNoon()
+        try bench.step(-3_600)
+        try bench.startAgent()
+        try bench.pass(2 * 3_600)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    /// A noon whose launch died was not served: a clock set back does not excuse it.
+    @Test func aClockSteppedBackBeforeTheRetryDoesNotLoseTheDay() throws {
+        try bench.submit(daily: true)
+        try bench.pass(2 * 3600)
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        try bench.step(-600)
+        try bench.pass(1_200)
+        #expect(bench.launcher.started.count == 2)
+        #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
+    }
+
+    /// A delay is a span: a clock set back by a week does not make it a week longer.
+    @Test func aClockSteppedBackDoesNotProlongADelay() throws {
+        try bench.submit()
+        try bench.turn()
+        try bench.end(bench.onlyLive(), nil, .signalled(9))
+        try bench.step(-7 * 86_400)
+        try bench.pass(6 * 3600)
+        #expect(bench.launcher.started.count == 2, "six hours are the longest delay")
+    }
+}

@@ -1,0 +1,152 @@
+import BackgroundLedger
+import CLinux
+import Foundation
+import GRDB
+import Testing
+
+@Suite struct LedgerOpeningTests {
+    private let test: TestLedger
+
+    init() throws { test = try TestLedger() }
+
+    @Test func foldersAndFilesAreTheirOwnersAlone() throws {
+        let old = umask(0)
+        defer { umask(old) }
+        let ledger = try test.open()
+        try ledger.write { try $0.setFact(.lastTaskIdentifier, 1) }
+        for folder in [test.directories.state, test.directories.launches, test.directories.spool] {
+            #expect(test.mode(folder) == 0o700, "\(folder.lastPathComponent)")
+        }
+        for suffix in ["", "-wal", "-shm"] {
+            #expect(test.mode(URL(fileURLWithPath: test.directories.ledger.path + suffix)) == 0o600, "\(suffix)")
+        }
+    }
+
+    @Test func aWiderFolderIsNarrowed() throws {
+        try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
+        chmod(test.directories.state.path, 0o755)
+        _ = try test.open()
+        #expect(test.mode(test.directories.state) == 0o700)
+    }
+
+    @Test func aCommitSurvivesAPowerCut() throws {
+        let ledger = try test.open()
+        #expect(try ledger.pragma("synchronous") == "2")
+        #expect(try ledger.pragma("journal_mode") == "wal")
+        #expect(try ledger.pragma("busy_timeout") == "5000")
+        // Also on a ledger that exists.
+        #expect(try test.open().pragma("synchronous") == "2")
+    }
+
+    @Test func aNewerVersionIsRefusedAndUntouched() throws {
+        do {
+            _ = try test.open()
+            let queue = try DatabaseQueue(path: test.directories.ledger.path)
+            try queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9999: from the future')") }
+            try queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+            try queue.close()
+        }
+        let before = try Data(contentsOf: test.directories.ledger)
+        #expect(throws: LedgerError.newerVersion(path: test.directories.ledger.path)) { try test.open() }
+        #expect(try Data(contentsOf: test.directories.ledger) == before)
+    }
+
+    @Test(arguments: [10, 100, 5_000])
+    func garbageIsRefusedAndUntouched(_ length: Int) throws {
+        let garbage = Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) })
+        try test.place(garbage)
+        #expect(throws: LedgerError.notADatabase(path: test.directories.ledger.path)) { try test.open() }
+        #expect(try Data(contentsOf: test.directories.ledger) == garbage)
+    }
+
+    @Test func aFolderInItsPlaceIsNamed() throws {
+        try test.directories.createStateFolders()
+        try FileManager.default.createDirectory(at: test.directories.ledger, withIntermediateDirectories: false)
+        #expect(throws: LedgerError.self) { try test.open() }
+    }
+
+    @Test func anEmptyFileBecomesALedger() throws {
+        try test.place(Data())
+        #expect(try test.open().read { try $0.requests() }.isEmpty)
+    }
+
+    @Test func firstOpeningsAtOnceAllSucceed() throws {
+        for _ in 0..<5 {
+            let test = try TestLedger()
+            let directories = test.directories
+            let openers = (0..<6).map { number in
+                Background {
+                    try Ledger(directories).write { transaction in
+                        try transaction.setFact(.lastTaskIdentifier, (transaction.fact(.lastTaskIdentifier) ?? 0) + 1)
+                    }
+                }
+            }
+            for opener in openers { try opener.value() }
+            #expect(try test.open().read { try $0.fact(.lastTaskIdentifier) } == 6)
+        }
+    }
+
+    // MARK: Writers take turns
+
+    @Test func aWriterWaitsForAnother() throws {
+        let first = try test.open()
+        let second = try test.open()
+        var other: Background<Int?>?
+        try first.write { transaction in
+            let started = DispatchSemaphore(value: 0)
+            other = Background {
+                started.signal()
+                return try second.write { try $0.fact(.lastTaskIdentifier) }
+            }
+            started.wait()
+            for number in 1...200 { try transaction.setFact(.lastTaskIdentifier, number) }
+        }
+        #expect(try other?.value() == 200, "what it reads inside its transaction is current")
+    }
+
+    @Test func aReaderDoesNotWait() throws {
+        let first = try test.open()
+        let second = try test.open()
+        try first.write { try $0.setFact(.lastTaskIdentifier, 1) }
+        try first.write { transaction in
+            try transaction.setFact(.lastTaskIdentifier, 2)
+            #expect(try second.read { try $0.fact(.lastTaskIdentifier) } == 1)
+        }
+        #expect(try second.read { try $0.fact(.lastTaskIdentifier) } == 2)
+    }
+
+    /// Takes the busy timeout's 5 s.
+    @Test func aWriterGivesUpAfterItsTimeout() throws {
+        let first = try test.open()
+        let second = try test.open()
+        try first.write { _ in
+            let other = Background { try second.write { _ in } }
+            #expect(throws: LedgerError.busy(path: test.directories.ledger.path)) { try other.value() }
+        }
+        try second.write { try $0.setFact(.lastTaskIdentifier, 1) }
+    }
+
+    @Test func whatThrowsIsRolledBack() throws {
+        struct Stop: Error {}
+        let ledger = try test.open()
+        #expect(throws: LedgerError.self) {
+            try ledger.write { transaction in
+                try transaction.setFact(.lastTaskIdentifier, 9)
+                throw Stop()
+            }
+        }
+        #expect(try ledger.read { try $0.fact(.lastTaskIdentifier) } == nil)
+    }
+
+    // MARK: Folders
+
+    @Test func relativeVariablesAreIgnored() {
+        let directories = AppDirectories(
+            appIdentifier: "a",
+            environment: ["HOME": "/h", "XDG_STATE_HOME": "state", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "run"])
+        #expect(directories.state.path == "/h/.local/state/a")
+        #expect(directories.data.path == "/d/a")
+        #expect(directories.configuration.path == "/h/.config/a")
+        #expect(directories.runtime == nil)
+    }
+}

@@ -1,0 +1,146 @@
+import BackgroundLedger
+import BackgroundNotices
+import Foundation
+import Testing
+
+/// What `add` means: the same identifier with equal content is told already.
+@Suite struct NotificationRowsTests {
+    private let test: TestLedger
+    private let ledger: Ledger
+    private let now = TestLedger.now
+
+    init() throws {
+        test = try TestLedger()
+        ledger = try test.open()
+    }
+
+    private func content(_ title: String) -> NotificationContent {
+        NotificationContent(
+            title: title, subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+    }
+
+    @discardableResult
+    private func add(_ title: String, due: Date? = nil, at date: Date? = nil) throws -> NotificationRecord {
+        try ledger.write { transaction in
+            try transaction.addNotification("n", content(title), dueAt: due, now: date ?? now)
+            return try #require(try transaction.notification("n"))
+        }
+    }
+
+    private func change(_ body: (inout NotificationRecord) -> Void) throws {
+        try ledger.write { transaction in
+            var record = try #require(try transaction.notification("n"))
+            body(&record)
+            try transaction.save(record)
+        }
+    }
+
+    @Test func aNewOneIsPending() throws {
+        let record = try add("a")
+        #expect(record.state == .pending)
+        #expect(record.revision == 1)
+        #expect(record.createdAt == now)
+    }
+
+    @Test(arguments: [
+        NotificationRecord.State.pending, .presenting, .delivered, .closed,
+    ])
+    func equalContentChangesNothing(_ state: NotificationRecord.State) throws {
+        try add("a")
+        try change {
+            $0.state = state
+            $0.serverID = 7
+        }
+        let again = try add("a", at: now + 60)
+        #expect(again.state == state)
+        #expect(again.revision == 1)
+        #expect(again.serverID == 7)
+        #expect(again.createdAt == now)
+    }
+
+    @Test func otherContentReplacesItOnTheScreen() throws {
+        try add("a")
+        try change {
+            $0.state = .delivered
+            $0.serverID = 7
+        }
+        let record = try add("b")
+        #expect(record.state == .pending)
+        #expect(record.revision == 2)
+        #expect(record.serverID == 7, "the number on the screen is replaced")
+        #expect(record.content.title == "b")
+    }
+
+    @Test func otherContentAfterItWasClosedIsANewOne() throws {
+        try add("a")
+        try change {
+            $0.state = .closed
+            $0.serverID = 7
+            $0.endedAt = now
+        }
+        let record = try add("b")
+        #expect(record.state == .pending)
+        #expect(record.serverID == nil, "that number may be somebody else's by now")
+        #expect(record.endedAt == nil)
+    }
+
+    @Test(arguments: [NotificationRecord.State.withdrawing, .withdrawn])
+    func whatTheAppTookBackMayBeToldAgain(_ state: NotificationRecord.State) throws {
+        try add("a")
+        try change {
+            $0.state = state
+            $0.endedAt = now
+        }
+        let record = try add("a")
+        #expect(record.state == .pending)
+        #expect(record.revision == 2)
+        #expect(record.endedAt == nil)
+    }
+
+    @Test func anotherTimeReplacesIt() throws {
+        try add("a", due: now + 10)
+        #expect(try add("a", due: now + 10).revision == 1)
+        let record = try add("a", due: now + 20)
+        #expect(record.revision == 2)
+        #expect(record.dueAt == now + 20)
+    }
+
+    @Test func endedOnesAreRememberedForAMonth() throws {
+        try add("a")
+        try change {
+            $0.state = .closed
+            $0.endedAt = now
+        }
+        func rowsAfter(days: Double) throws -> [String] {
+            try ledger.write { transaction in
+                try transaction.addNotification("other\(days)", content("x"), dueAt: nil, now: now + days * 86_400)
+                return try transaction.notifications().map(\.identifier).filter { $0 == "n" }
+            }
+        }
+        #expect(try rowsAfter(days: 29) == ["n"])
+        #expect(try rowsAfter(days: 31) == [])
+    }
+
+    @Test func categoriesAreKeptByName() throws {
+        let actions = [NoticeAction(key: "photo", label: "Add a photo")]
+        try ledger.write { transaction in
+            try transaction.setCategory("storm", actions: actions)
+            try transaction.setCategory("old", actions: [])
+            try transaction.deleteCategories(except: ["storm"])
+        }
+        #expect(try ledger.read { try $0.actions(ofCategory: "storm") } == actions)
+        #expect(try ledger.read { try $0.actions(ofCategory: "old") } == [])
+        #expect(try ledger.read { try $0.actions(ofCategory: "") } == [])
+    }
+
+    @Test func responsesWaitUntilTheyWereDelivered() throws {
+        let record = try add("a")
+        try ledger.write { try $0.addResponse("photo", to: record, now: now) }
+        let waiting = try ledger.read { try $0.undeliveredResponses() }
+        #expect(waiting.map(\.action) == ["photo"])
+        #expect(waiting.first?.content == record.content, "what it said when it was pressed")
+        try ledger.write { try $0.responseWasDelivered(try #require(waiting.first?.id), now: now) }
+        #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
+    }
+}

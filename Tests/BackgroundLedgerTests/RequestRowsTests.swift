@@ -1,0 +1,145 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+@Suite struct RequestRowsTests {
+    private let test: TestLedger
+    private let ledger: Ledger
+    private let now = TestLedger.now
+
+    init() throws {
+        test = try TestLedger()
+        ledger = try test.open()
+    }
+
+    private func request(_ identifier: String, _ kind: LaunchKind = .appRefresh) -> RequestRecord {
+        RequestRecord(identifier: identifier, kind: kind, earliestBegin: nil, submittedAt: now)
+    }
+
+    @Test func submittingAgainReplacesWithANewToken() throws {
+        var first = request("a")
+        first.failures = 3
+        first.backoffUntil = now + 60
+        let second = request("a")
+        #expect(first.token != second.token)
+        try ledger.write {
+            try $0.save(first)
+            try $0.save(second)
+        }
+        #expect(try ledger.read { try $0.requests() } == [second], "nothing of the replaced one is left")
+    }
+
+    @Test func theSameIdentifierDoesNotCountAgainstItself() throws {
+        try ledger.write { transaction in
+            for identifier in ["a", "b"] { try transaction.save(request(identifier, .processing)) }
+            try transaction.save(request("c"))
+            #expect(try transaction.pendingCount(of: .processing, besides: "a") == 1)
+            #expect(try transaction.pendingCount(of: .processing, besides: "x") == 2)
+            #expect(try transaction.pendingCount(of: .appRefresh, besides: "c") == 0)
+        }
+    }
+
+    @Test func cancelling() throws {
+        try ledger.write { transaction in
+            try transaction.save(request("a"))
+            try transaction.save(request("b"))
+            #expect(try transaction.deleteRequest("a"))
+            #expect(try !transaction.deleteRequest("a"))
+            #expect(try transaction.deleteAllRequests() == 1)
+            #expect(try transaction.requests().isEmpty)
+        }
+    }
+
+    @Test func everythingSurvivesTheDisk() throws {
+        var full = request("StormyNoon")
+        full.recurrence = .daily(try #require(WallClockTime(hour: 12, minute: 0)))
+        full.spread = 17.25
+        full.missed = .skip
+        full.requiresNetwork = true
+        full.requiresExternalPower = true
+        full.beginAfterRetry = now + 0.123_456
+        full.planOccurrence(after: now, served: nil, in: try #require(TimeZone(identifier: "Europe/Berlin")))
+        #expect(full.earliestBegin == full.occurrence?.addingTimeInterval(17.25))
+        try ledger.write { try $0.save(full) }
+        #expect(try test.open().read { try $0.request("StormyNoon") } == full)
+    }
+
+    // MARK: Launches
+
+    private func launch(_ identifier: String, occurrence: Date? = nil) throws -> Int64 {
+        try ledger.write { transaction in
+            let record = LaunchRecord(
+                kind: .appRefresh, identifier: identifier, requestToken: "t", generation: 1, reason: "due", simulated: false,
+                servedOccurrence: occurrence, startedAt: now)
+            return try #require(try transaction.insert(record).id)
+        }
+    }
+
+    @Test func theFirstWordOnAResultCounts() throws {
+        let id = try launch("a")
+        try ledger.write {
+            try $0.setResult(.completed, detail: nil, ofLaunch: id)
+            try $0.setResult(.failed, detail: "late", ofLaunch: id)
+        }
+        let record = try #require(try ledger.read { try $0.launch(id) })
+        #expect(record.result == .completed)
+        #expect(record.detail == nil)
+    }
+
+    @Test func servedIsTheLatestMomentOfAnEndedLaunch() throws {
+        let first = try launch("a", occurrence: now)
+        _ = try launch("a", occurrence: now + 86_400)
+        #expect(try ledger.read { try $0.lastServedOccurrence("a") } == nil, "nothing has ended")
+        try ledger.write { transaction in
+            var record = try #require(try transaction.launch(first))
+            record.outcome = .completed
+            record.endedAt = now
+            try transaction.update(record)
+        }
+        #expect(try ledger.read { try $0.lastServedOccurrence("a") } == now)
+        #expect(try ledger.read { try $0.lastServedOccurrence("b") } == nil)
+        #expect(try ledger.read { try $0.liveLaunches() }.count == 1)
+    }
+
+    @Test func theHistoryIsBounded() throws {
+        for number in 1...1_005 {
+            let id = try launch("a\(number)")
+            guard number != 2 else { continue }
+            try ledger.write { transaction in
+                var record = try #require(try transaction.launch(id))
+                record.endedAt = now
+                try transaction.update(record)
+            }
+        }
+        let history = try ledger.read { try $0.history(limit: 5_000) }
+        #expect(history.count == 1_001, "the last thousand, and one that still runs")
+        #expect(history.first?.identifier == "a2")
+        #expect(history.last?.identifier == "a1005")
+    }
+
+    // MARK: Questions
+
+    @Test func questionsWaitForAnAnswer() throws {
+        let id = try ledger.write { try $0.ask(.simulateLaunch, "a", now: now) }
+        #expect(try ledger.read { try $0.openQuestions() }.map(\.argument) == ["a"])
+        #expect(try ledger.read { try $0.answer(to: id) } == nil)
+        try ledger.write { try $0.answer(id, "launched a") }
+        #expect(try ledger.read { try $0.openQuestions() }.isEmpty)
+        #expect(try ledger.read { try $0.answer(to: id) } == "launched a")
+        _ = try ledger.write { try $0.ask(.quit, now: now + 86_401) }
+        #expect(try ledger.read { try $0.answer(to: id) } == nil, "of no use after a day")
+    }
+
+    @Test func factsAreOneOfAKind() throws {
+        var settings = AgentSettings()
+        settings.grace = 2
+        try ledger.write {
+            try $0.setFact(.settings, settings)
+            try $0.setFact(.presenterTrouble, "none there")
+            try $0.setFact(.presenterTrouble, nil)
+        }
+        #expect(try ledger.read { try $0.fact(.settings) } == settings)
+        #expect(try ledger.read { try $0.fact(.presenterTrouble) } == nil)
+    }
+}

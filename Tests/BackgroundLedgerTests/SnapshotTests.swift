@@ -1,0 +1,144 @@
+import BackgroundLedger
+import CLinux
+import Foundation
+import Testing
+
+@Suite struct SnapshotTests {
+    private let test: TestLedger
+    private let source: URL
+
+    init() throws {
+        test = try TestLedger()
+        try test.directories.createStateFolders()
+        source = test.folder.appendingPathComponent("photo.jpg")
+    }
+
+    private var spooled: [String] { (try? FileManager.default.contentsOfDirectory(atPath: test.directories.spool.path)) ?? [] }
+
+    private func take(allowsEmpty: Bool = false) throws -> Snapshot {
+        try Snapshot.take(of: source, in: test.directories, allowsEmpty: allowsEmpty)
+    }
+
+    @Test func isAWholeCopyOfItsOwn() throws {
+        let bytes = Data((0..<1_000_003).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try bytes.write(to: source)
+        let snapshot = try take()
+        let copy = test.directories.spool.appendingPathComponent(snapshot.name)
+        #expect(snapshot.byteCount == 1_000_003)
+        #expect(snapshot.sha256 == FileDigest.sha256(of: bytes))
+        #expect(test.mode(copy) == 0o600)
+        // What happens to the original changes nothing.
+        try Data("other".utf8).write(to: source)
+        try FileManager.default.removeItem(at: source)
+        #expect(try Data(contentsOf: copy) == bytes)
+        #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 1_000_003))
+    }
+
+    @Test func twoOfOneFileAreTwo() throws {
+        try Data("a".utf8).write(to: source)
+        #expect(try take().name != take().name)
+    }
+
+    @Test func aMissingFile() {
+        #expect(throws: Snapshot.Failure.missing(source.path)) { try take() }
+        #expect(spooled.isEmpty)
+    }
+
+    @Test func aFileInAFileIsMissing() throws {
+        try Data("a".utf8).write(to: source)
+        let inside = source.appendingPathComponent("b")
+        #expect(throws: Snapshot.Failure.missing(inside.path)) { try Snapshot.take(of: inside, in: test.directories) }
+    }
+
+    @Test func aFolder() throws {
+        try FileManager.default.createDirectory(at: source, withIntermediateDirectories: false)
+        #expect(throws: Snapshot.Failure.notAFile(source.path)) { try take() }
+        #expect(spooled.isEmpty)
+    }
+
+    @Test func aNamedPipeDoesNotHang() {
+        #expect(mkfifo(source.path, 0o600) == 0)
+        #expect(throws: Snapshot.Failure.notAFile(source.path)) { try take() }
+    }
+
+    @Test func aDevice() {
+        let null = URL(fileURLWithPath: "/dev/null")
+        #expect(throws: Snapshot.Failure.notAFile("/dev/null")) { try Snapshot.take(of: null, in: test.directories) }
+    }
+
+    @Test func anEmptyFile() throws {
+        try Data().write(to: source)
+        #expect(throws: Snapshot.Failure.empty(source.path)) { try take() }
+        #expect(try take(allowsEmpty: true).sha256.hasPrefix("e3b0c442"))
+    }
+
+    /// The superuser reads everything: there the case cannot be made.
+    @Test(.enabled(if: geteuid() != 0)) func anUnreadableFile() throws {
+        try Data("a".utf8).write(to: source)
+        chmod(source.path, 0)
+        #expect(throws: Snapshot.Failure.self) { try take() }
+    }
+
+    @Test func aFileThatGrowsMeanwhile() throws {
+        try Data(count: 8 << 20).write(to: source)
+        let path = source.path
+        let started = DispatchSemaphore(value: 0)
+        let flag = Flag()
+        let writer = Background {
+            let descriptor = clinux_open(path, O_WRONLY | O_APPEND | O_CLOEXEC, 0)
+            defer { close(descriptor) }
+            repeat {
+                var byte: UInt8 = 1
+                write(descriptor, &byte, 1)
+                started.signal()
+            } while !flag.isSet
+        }
+        started.wait()
+        #expect(throws: Snapshot.Failure.changedWhileRead(path)) { try take() }
+        flag.set()
+        try writer.value()
+        #expect(spooled.isEmpty, "nothing is left behind")
+    }
+
+    @Test func aSpoolThatIsGone() throws {
+        try Data("a".utf8).write(to: source)
+        try FileManager.default.removeItem(at: test.directories.spool)
+        #expect(throws: Snapshot.Failure.self) { try take() }
+    }
+}
+
+private final class Flag: @unchecked Sendable {  // because the lock guards the only field
+    private let lock = NSLock()
+    private var value = false
+
+    var isSet: Bool { lock.withLock { value } }
+
+    func set() { lock.withLock { value = true } }
+}
+
+@Suite struct RunningDigestTests {
+    /// FIPS 180-4's examples.
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+        (String(repeating: "a", count: 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
+    ])
+    func knownVectors(_ text: String, _ expected: String) {
+        #expect(FileDigest.sha256(of: Data(text.utf8)) == expected)
+    }
+
+    @Test func theCutsDoNotMatterAndAskingDoesNotEnd() {
+        let bytes = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
+        for cut in 0...bytes.count {
+            var digest = RunningDigest()
+            bytes[..<cut].withUnsafeBytes { digest.update($0) }
+            #expect(digest.hex == FileDigest.sha256(of: Data(bytes[..<cut])))
+            bytes[cut...].withUnsafeBytes { digest.update($0) }
+            #expect(digest.hex == FileDigest.sha256(of: Data(bytes)))
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import BackgroundLedger
+import Foundation
+import Testing
+
+/// Waiters, adoption, collection: who still wants a transfer.
+@Suite struct TransferRowsTests {
+    private let test: TestLedger
+    private let ledger: Ledger
+    private let now = TestLedger.now
+    private let somebody = ProcessIdentity(pid: 4_000_001, start: 1)
+    private let another = ProcessIdentity(pid: 4_000_002, start: 1)
+
+    init() throws {
+        test = try TestLedger()
+        ledger = try test.open()
+    }
+
+    private func insert(
+        _ key: String = "k", session: String = "s", _ change: (inout TransferRecord) -> Void = { _ in }
+    ) throws -> Int64 {
+        try ledger.write { transaction in
+            var record = TransferRecord(
+                session: session, key: key, kind: .download, method: "GET", url: "http://127.0.0.1/", headers: [], now: now)
+            change(&record)
+            return try #require(try transaction.insert(record).id)
+        }
+    }
+
+    private func change(_ id: Int64, _ body: (inout TransferRecord) -> Void) throws {
+        try ledger.write { transaction in
+            var record = try #require(try transaction.transfer(id))
+            body(&record)
+            try transaction.update(record)
+        }
+    }
+
+    private func transfer(_ id: Int64) throws -> TransferRecord {
+        try #require(try ledger.read { try $0.transfer(id) })
+    }
+
+    private func adoptable(at date: Date, key: String = "k", session: String = "s") throws -> Int64? {
+        try ledger.read { try $0.adoptableTransfer(session: session, key: key, now: date)?.id }
+    }
+
+    private func collectable(at date: Date) throws -> [Int64] {
+        try ledger.read { try $0.collectableTransfers(now: date).compactMap(\.id) }
+    }
+
+    @Test func taskIdentifiersAreNeverGivenTwice() throws {
+        let ids = try (0..<5).map { try transfer(insert("k\($0)")).taskIdentifier }
+        #expect(ids == [1, 2, 3, 4, 5])
+    }
+
+    // MARK: Waiters
+
+    @Test func aTransferStaysAdoptableForTheGraceWhenItsLastWaiterLeaves() throws {
+        let id = try insert()
+        let (first, second) = try ledger.write { transaction in
+            (try transaction.addWaiter(to: id, process: somebody), try transaction.addWaiter(to: id, process: another))
+        }
+        try ledger.write { try $0.removeWaiter(first, grace: 5, now: now) }
+        #expect(try transfer(id).adoptableUntil == nil, "another still waits")
+        try ledger.write { try $0.removeWaiter(second, grace: 5, now: now) }
+        #expect(try transfer(id).adoptableUntil == now + 5)
+        #expect(try ledger.read { try !$0.hasWaiter(id) })
+        // A second goodbye changes nothing.
+        try ledger.write { try $0.removeWaiter(second, grace: 5, now: now + 60) }
+        #expect(try transfer(id).adoptableUntil == now + 5)
+    }
+
+    @Test func anAdoptedTransferNeedsNoWaiter() throws {
+        let id = try insert { $0.isAdopted = true }
+        let waiter = try ledger.write { try $0.addWaiter(to: id, process: somebody) }
+        try ledger.write { try $0.removeWaiter(waiter, grace: 5, now: now) }
+        #expect(try transfer(id).adoptableUntil == nil)
+    }
+
+    // MARK: Joining
+
+    @Test(arguments: [TransferRecord.State.queued, .running, .waiting, .paused])
+    func anEqualRequestJoinsWhatIsUnfinished(_ state: TransferRecord.State) throws {
+        let id = try insert { $0.state = state }
+        #expect(try adoptable(at: now) == id)
+        #expect(try adoptable(at: now, key: "other") == nil)
+        #expect(try adoptable(at: now, session: "other") == nil)
+    }
+
+    @Test func anAnswerThatIsThereIsJoinedWithinTheGrace() throws {
+        let id = try insert {
+            $0.state = .completed
+            $0.adoptableUntil = now + 5
+        }
+        #expect(try adoptable(at: now + 4.9) == id)
+        #expect(try adoptable(at: now + 5) == nil)
+    }
+
+    @Test(arguments: [TransferRecord.State.failed, .cancelled])
+    func whatFailedIsNotJoined(_ state: TransferRecord.State) throws {
+        _ = try insert {
+            $0.state = state
+            $0.adoptableUntil = now + 5
+        }
+        #expect(try adoptable(at: now) == nil)
+    }
+
+    @Test func anAdoptedAnswerIsDeliveredNotJoined() throws {
+        _ = try insert {
+            $0.state = .completed
+            $0.isAdopted = true
+            $0.adoptableUntil = now + 5
+        }
+        #expect(try adoptable(at: now) == nil)
+    }
+
+    // MARK: Collecting
+
+    @Test func whatNobodyWantsIsCollectedAfterTheGrace() throws {
+        let id = try insert {
+            $0.state = .running
+            $0.adoptableUntil = now + 5
+        }
+        #expect(try collectable(at: now + 4.9) == [])
+        #expect(try collectable(at: now + 5) == [id])
+        #expect(try ledger.read { try $0.nextCollection(after: now) } == now + 5)
+        #expect(try ledger.read { try $0.nextCollection(after: now + 5) } == nil)
+    }
+
+    @Test func awaitedOrAdoptedItIsNotCollected() throws {
+        let awaited = try insert("a") { $0.adoptableUntil = now }
+        _ = try ledger.write { try $0.addWaiter(to: awaited, process: somebody) }
+        _ = try insert("b") { $0.isAdopted = true }
+        _ = try insert("c")  // Its waiter comes in the same transaction as the row: no date yet.
+        #expect(try collectable(at: now + 1_000) == [])
+        #expect(try ledger.read { try $0.nextCollection(after: now - 1) } == nil)
+    }
+
+    @Test func aDeliveredAnswersFileIsCollectedOnce() throws {
+        let id = try insert {
+            $0.state = .completed
+            $0.isAdopted = true
+            $0.file = "transfer-1"
+        }
+        try ledger.write { try $0.addEvent(for: #require(try $0.transfer(id)), now: now) }
+        #expect(try collectable(at: now + 1_000) == [], "not delivered yet")
+        let event = try #require(try ledger.read { try $0.undeliveredEvents().first?.id })
+        try ledger.write { try $0.eventWasDelivered(event, now: now) }
+        #expect(try collectable(at: now) == [id])
+        try change(id) { $0.file = nil }
+        #expect(try collectable(at: now) == [])
+    }
+
+    // MARK: Events
+
+    @Test func oneEventForOneEnd() throws {
+        let id = try insert("a") { $0.isAdopted = true }
+        _ = try insert("b", session: "other") { $0.isAdopted = true }
+        for _ in 0..<3 { try ledger.write { try $0.addEvent(for: #require(try $0.transfer(id)), now: now) } }
+        #expect(try ledger.read { try $0.undeliveredEvents(session: "s") }.map(\.transfer) == [id])
+        #expect(try ledger.read { try $0.undeliveredEvents(session: "other") }.isEmpty)
+        let event = try #require(try ledger.read { try $0.undeliveredEvents().first?.id })
+        try ledger.write { try $0.eventWasDelivered(event, now: now) }
+        try ledger.write { try $0.addEvent(for: #require(try $0.transfer(id)), now: now) }
+        #expect(try ledger.read { try $0.undeliveredEvents() }.isEmpty, "told already")
+        #expect(try ledger.read { try $0.deliveredTransfers(session: "s", since: now) }.map(\.id) == [id])
+        #expect(try ledger.read { try $0.deliveredTransfers(session: "s", since: now + 1) }.isEmpty)
+        try ledger.write { transaction in
+            try transaction.forgetEvents(of: id)
+            try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now)
+        }
+        #expect(try ledger.read { try $0.undeliveredEvents() }.count == 1, "a retried transfer is told again")
+    }
+
+    @Test func attachmentsAreCountedOnce() throws {
+        try ledger.write { transaction in
+            try transaction.attach(session: "s", process: somebody)
+            try transaction.attach(session: "s", process: somebody)
+            try transaction.attach(session: "s", process: another)
+            try transaction.attach(session: "t", process: somebody)
+            try transaction.detach(session: "s", process: somebody)
+        }
+        let left = try ledger.read { try $0.attachments() }
+        #expect(left.map(\.session).sorted() == ["s", "t"])
+        #expect(Set(left.map(\.process)) == [somebody, another])
+    }
+
+    // MARK: Bounds
+
+    @Test func oldEndsAreDroppedWithTheirFiles() throws {
+        try ledger.write { transaction in
+            for number in 1...2_010 {
+                var record = TransferRecord(
+                    session: "s", key: "k\(number)", kind: .download, method: "GET", url: "u", headers: [], now: now)
+                record.state = .completed
+                record.finishedAt = now
+                record.file = "transfer-\(number)"
+                record = try transaction.insert(record)
+                if number == 3 { try transaction.addEvent(for: record, now: now) }
+            }
+        }
+        let dropped = try ledger.write { try $0.pruneTransfers() }
+        #expect(dropped.count == 9, "2009 beside the one whose event waits; 2000 stay")
+        #expect(!dropped.contains("transfer-3"))
+        #expect(dropped.contains("transfer-1"))
+        #expect(try ledger.read { try $0.transfers() }.count == 2_001)
+        #expect(try ledger.write { try $0.pruneTransfers() }.isEmpty)
+        #expect(try ledger.read { try $0.spoolFiles() }.count == 2_001)
+    }
+}

@@ -1,0 +1,127 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+@Suite struct LaunchSupervisionTests {
+    private let start = Date(timeIntervalSince1970: 1_750_000_000)
+
+    private func at(_ seconds: Double) -> Date { start.addingTimeInterval(seconds) }
+    private func fresh() -> LaunchSupervision { LaunchSupervision(startedAt: start, budget: 30, grace: 5) }
+
+    @Test func warnsWhenTheTimeIsUpAndKillsAfterTheGrace() {
+        var launch = fresh()
+        #expect(launch.deadline(isPersonChoosing: false) == at(30))
+        #expect(launch.tick(now: at(29.9), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(30), isPersonChoosing: false) == .warn(.expired))
+        #expect(launch.tick(now: at(30), isPersonChoosing: false) == nil, "once")
+        #expect(launch.deadline(isPersonChoosing: false) == at(35))
+        #expect(launch.tick(now: at(34.9), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(35), isPersonChoosing: false) == .kill)
+        #expect(launch.tick(now: at(99), isPersonChoosing: false) == nil, "once")
+        #expect(launch.deadline(isPersonChoosing: false) == nil)
+    }
+
+    @Test func aLateWarningStillLeavesTheWholeGrace() {
+        var launch = fresh()
+        #expect(launch.tick(now: at(1_000), isPersonChoosing: false) == .warn(.expired))
+        #expect(launch.tick(now: at(1_004), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(1_005), isPersonChoosing: false) == .kill)
+    }
+
+    @Test func noExpiryWhileAPersonChooses() {
+        var launch = fresh()
+        #expect(launch.deadline(isPersonChoosing: true) == at(600))
+        #expect(launch.tick(now: at(599), isPersonChoosing: true) == nil)
+        #expect(launch.tick(now: at(600), isPersonChoosing: true) == .warn(.expired), "the ceiling")
+    }
+
+    @Test func chosenAfterTheBudgetEndsAtOnce() {
+        var launch = fresh()
+        #expect(launch.tick(now: at(200), isPersonChoosing: true) == nil)
+        #expect(launch.tick(now: at(201), isPersonChoosing: false) == .warn(.expired))
+    }
+
+    @Test func aBudgetAboveTheCeilingStands() {
+        let launch = LaunchSupervision(startedAt: start, budget: 900, grace: 5)
+        #expect(launch.deadline(isPersonChoosing: true) == at(900))
+    }
+
+    @Test func choosingDoesNotHoldOffTheKill() {
+        var launch = fresh()
+        #expect(launch.stop(.quit, now: at(1)) == .warn(.quit))
+        #expect(launch.tick(now: at(6), isPersonChoosing: true) == .kill)
+    }
+
+    @Test(arguments: [StopReason.quit, .simulated, .conditionLost])
+    func somebodyElseStopsItOnce(_ reason: StopReason) {
+        var launch = fresh()
+        #expect(launch.stop(reason, now: at(3)) == .warn(reason))
+        #expect(launch.stop(.quit, now: at(4)) == nil)
+        #expect(launch.tick(now: at(7.9), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(8), isPersonChoosing: false) == .kill)
+        #expect(launch.stop(.quit, now: at(9)) == nil)
+    }
+
+    @Test func aClockThatIsSetNeitherEndsNorProlongs() {
+        var launch = fresh()
+        launch.shift(by: -3_600)
+        #expect(launch.deadline(isPersonChoosing: false) == at(30 - 3_600))
+        launch.shift(by: 7_200)
+        #expect(launch.tick(now: at(3_600 + 29), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(3_600 + 30), isPersonChoosing: false) == .warn(.expired))
+        launch.shift(by: -3_600)
+        #expect(launch.tick(now: at(34), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(35), isPersonChoosing: false) == .kill)
+    }
+
+    @Test func anAdoptedWarnedLaunchGetsTheGraceAgain() {
+        var launch = fresh()
+        launch.adoptWarned(now: at(100))
+        #expect(launch.tick(now: at(104), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(105), isPersonChoosing: false) == .kill)
+    }
+
+    @Test func onlyTheAppsOwnWordIsAResult() {
+        let all: [LaunchOutcome] = [.completed, .failed, .expired, .killed, .crashed, .skipped]
+        #expect(all.filter { $0.isResult } == [.completed, .failed, .expired])
+    }
+}
+
+@Suite struct RelaunchBackoffTests {
+    @Test func doublesFromItsBaseUpToSixHours() {
+        let delays = (0...14).map { RelaunchBackoff.delay(afterFailures: $0, base: 5) }
+        #expect(Array(delays.prefix(6)) == [0, 5, 10, 20, 40, 80])
+        #expect(delays[13] == 20_480)
+        #expect(delays[14] == 21_600)
+        #expect(RelaunchBackoff.delay(afterFailures: 1_000_000, base: 5) == 21_600)
+        #expect(RelaunchBackoff.delay(afterFailures: -3, base: 5) == 0)
+        #expect(RelaunchBackoff.delay(afterFailures: 1, base: 50_000) == 21_600)
+    }
+
+    @Test func neverShrinks() {
+        for base in [0.1, 1, 5, 60, 3_600] {
+            let delays = (0...60).map { RelaunchBackoff.delay(afterFailures: $0, base: base) }
+            #expect(delays == delays.sorted())
+        }
+    }
+}
+
+@Suite struct SessionDeliveryTests {
+    private let oldest = Date(timeIntervalSince1970: 1_750_000_000)
+
+    private func verdict(_ seconds: Double, hasMoreRunning: Bool) -> SessionDelivery.Verdict {
+        SessionDelivery.verdict(oldest: oldest, hasMoreRunning: hasMoreRunning, now: oldest.addingTimeInterval(seconds))
+    }
+
+    @Test func aloneItIsDeliveredAtOnce() { #expect(verdict(0, hasMoreRunning: false) == .deliverNow) }
+
+    @Test func inCompanyItWaitsFiveSecondsAtMost() {
+        let end = oldest.addingTimeInterval(5)
+        #expect(verdict(0, hasMoreRunning: true) == .wait(until: end))
+        #expect(verdict(4.9, hasMoreRunning: true) == .wait(until: end))
+        #expect(verdict(5, hasMoreRunning: true) == .deliverNow)
+        #expect(verdict(4.9, hasMoreRunning: false) == .deliverNow)
+    }
+
+    @Test func aClockSteppedBackHoldsNothing() { #expect(verdict(-1, hasMoreRunning: true) == .deliverNow) }
+}

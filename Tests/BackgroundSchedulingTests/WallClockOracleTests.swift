@@ -1,0 +1,61 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+/// ``WallClockRule`` against Python's zoneinfo: every zone, every change of clocks between 1970 and 2037.
+@Suite struct WallClockOracleTests {
+    /// Foundation carries tables of its own (ICU's). Where they and the system's disagree about a change, our answer cannot
+    /// be compared with Python's, and the change is left out and listed. Left out may be: history before 1997, which the tz
+    /// project keeps in `backzone` and Debian includes; and laws younger than either table. Anything else fails the test.
+    private static let yearsOnWhichTablesMustAgree = 1997..<2025
+
+    @Test(arguments: ["12:00", "00:00", "02:30", "23:30"])
+    func agreesWithZoneinfo(_ text: String) throws {
+        let time = try #require(WallClockTime(parsing: text))
+        let rule = WallClockRule.daily(time)
+        let changes = try ZoneOracle.changes(at: text)
+        #expect(changes.count > 10_000, "the system's tables were not found")
+
+        var zones: [String: TimeZone] = [:]
+        var differences: [String] = []
+        var unexplained: [String] = []
+        var wrong: [String] = []
+        var compared = 0
+        for change in changes {
+            guard let zone = zones[change.zone] ?? TimeZone(identifier: change.zone) else { continue }
+            zones[change.zone] = zone
+            guard Self.tablesAgree(zone, change) else {
+                differences.append("\(change.zone) \(Date(timeIntervalSince1970: change.instant))")
+                let year = 1970 + Int(change.instant / 31_556_952)
+                if Self.yearsOnWhichTablesMustAgree.contains(year) { unexplained.append(differences[differences.count - 1]) }
+                continue
+            }
+            compared += 1
+            for (asked, expected) in Self.questions(change) {
+                let answer = rule.next(after: Date(timeIntervalSince1970: asked), in: zone).timeIntervalSince1970
+                if answer != expected { wrong.append("\(change.zone): after \(asked) \(answer), zoneinfo says \(expected)") }
+            }
+        }
+        #expect(unexplained.isEmpty, "the tables differ: \(unexplained.prefix(20))")
+        #expect(wrong.isEmpty, "\(wrong.count) wrong: \(wrong.prefix(10).joined(separator: "\n"))")
+        #expect(compared > 10_000)
+        #expect(differences.count < compared / 10)
+        if text == "12:00" { print("\(compared) changes compared; left out, as the tables differ: \(differences)") }
+    }
+
+    /// From each occurrence the next; from just before one that one; and from the change itself.
+    private static func questions(_ change: ZoneOracle.Change) -> [(asked: Double, expected: Double)] {
+        let all = change.occurrences
+        var questions: [(Double, Double)] = []
+        for index in all.indices.dropFirst() { questions.append((all[index - 1], all[index])) }
+        if all.count > 2 { questions.append((all[2] - 1, all[2])) }
+        if let next = all.first(where: { $0 > change.instant }) { questions.append((change.instant, next)) }
+        return questions
+    }
+
+    /// Both tables tell the same offsets on the days around the change.
+    private static func tablesAgree(_ zone: TimeZone, _ change: ZoneOracle.Change) -> Bool {
+        func offset(_ step: Double) -> Int { zone.secondsFromGMT(for: Date(timeIntervalSince1970: change.instant + step)) }
+        return offset(-1) == change.offsetBefore && offset(0) == change.offsetAfter
+    }
+}

@@ -1,0 +1,178 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+/// The odd days, by name.
+@Suite struct WallClockRuleTests {
+    private func zone(_ name: String) throws -> TimeZone { try #require(TimeZone(identifier: name)) }
+
+    private func instant(_ text: String) throws -> Date {
+        try Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: false))
+    }
+
+    /// Occurrences after `start`, as the clocks of the zone show them.
+    private func local(_ rule: WallClockRule, after start: String, in name: String, count: Int) throws -> [String] {
+        let zone = try zone(name)
+        var at = try instant(start)
+        return (0..<count).map { _ in
+            at = rule.next(after: at, in: zone)
+            return clock(at, zone)
+        }
+    }
+
+    private func clock(_ date: Date, _ zone: TimeZone) -> String {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = zone
+        let parts = calendar.dateComponents([.month, .day, .hour, .minute], from: date)
+        func two(_ number: Int?) -> String { String(String(100 + (number ?? 0)).dropFirst()) }
+        return "\(two(parts.month))-\(two(parts.day)) \(two(parts.hour)):\(two(parts.minute))"
+    }
+
+    private let noon = WallClockRule.daily(.noon)
+
+    private func daily(_ hour: Int, _ minute: Int) throws -> WallClockRule {
+        .daily(try #require(WallClockTime(hour: hour, minute: minute)))
+    }
+
+    @Test func todayWhenItIsStillToCome() throws {
+        #expect(try local(noon, after: "2025-06-10T09:59:59Z", in: "Europe/Berlin", count: 1) == ["06-10 12:00"])
+    }
+
+    @Test func strictlyLater() throws {
+        let berlin = try zone("Europe/Berlin")
+        let first = noon.next(after: try instant("2025-06-10T00:00:00Z"), in: berlin)
+        #expect(first == (try instant("2025-06-10T10:00:00Z")))
+        #expect(noon.next(after: first, in: berlin) == (try instant("2025-06-11T10:00:00Z")))
+        #expect(noon.next(after: first.addingTimeInterval(-0.001), in: berlin) == first)
+        #expect(noon.next(after: first.addingTimeInterval(0.001), in: berlin) == (try instant("2025-06-11T10:00:00Z")))
+    }
+
+    @Test func daysOf23And25Hours() throws {
+        let berlin = try zone("Europe/Berlin")
+        let spring = noon.next(after: try instant("2025-03-29T11:00:00Z"), in: berlin)
+        #expect(spring == (try instant("2025-03-30T10:00:00Z")), "23 hours later")
+        let autumn = noon.next(after: try instant("2025-10-25T10:00:00Z"), in: berlin)
+        #expect(autumn == (try instant("2025-10-26T11:00:00Z")), "25 hours later")
+    }
+
+    @Test func aTimeThatComesTwiceIsServedOnce() throws {
+        let rule = try daily(2, 30)
+        #expect(
+            try local(rule, after: "2025-10-25T12:00:00Z", in: "Europe/Berlin", count: 2) == ["10-26 02:30", "10-27 02:30"])
+        let first = rule.next(after: try instant("2025-10-25T12:00:00Z"), in: try zone("Europe/Berlin"))
+        #expect(first == (try instant("2025-10-26T00:30:00Z")), "the first of the two")
+        #expect(
+            try local(rule, after: "2026-02-14T12:00:00Z", in: "Africa/Casablanca", count: 2)
+                == ["02-15 02:30", "02-16 02:30"])
+    }
+
+    @Test func aTimeThatIsSkippedComesRightAfterTheGap() throws {
+        #expect(
+            try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Europe/Berlin", count: 2)
+                == ["03-30 03:00", "03-31 02:30"])
+        // Half an hour, where Calendar.nextDate drops the day.
+        #expect(
+            try local(daily(2, 15), after: "2025-10-04T12:00:00Z", in: "Australia/Lord_Howe", count: 2)
+                == ["10-05 02:30", "10-06 02:15"])
+        // Two hours.
+        #expect(
+            try local(daily(2, 30), after: "2025-03-29T12:00:00Z", in: "Antarctica/Troll", count: 2)
+                == ["03-30 03:00", "03-31 02:30"])
+    }
+
+    @Test func noonItselfSkippedInKhartoum() throws {
+        #expect(
+            try local(noon, after: "2000-01-14T12:00:00Z", in: "Africa/Khartoum", count: 2) == ["01-15 13:00", "01-16 12:00"])
+        #expect(
+            try local(noon, after: "2000-01-14T12:00:00Z", in: "Africa/Juba", count: 2) == ["01-15 13:00", "01-16 12:00"])
+    }
+
+    @Test(arguments: [
+        ("Pacific/Apia", "2011-12-29T00:00:00Z", ["12-29 12:00", "12-31 12:00", "01-01 12:00"]),
+        ("Pacific/Fakaofo", "2011-12-29T12:00:00Z", ["12-29 12:00", "12-31 12:00", "01-01 12:00"]),
+        ("Pacific/Kwajalein", "1993-08-20T01:00:00Z", ["08-20 12:00", "08-22 12:00", "08-23 12:00"]),
+        ("Pacific/Kiritimati", "1994-12-30T12:00:00Z", ["12-30 12:00", "01-01 12:00", "01-02 12:00"]),
+    ])
+    func aDayThatDoesNotExistHasNone(_ name: String, _ start: String, _ expected: [String]) throws {
+        #expect(try local(noon, after: start, in: name, count: 3) == expected)
+    }
+
+    @Test func midnightSkipped() throws {
+        #expect(
+            try local(daily(0, 0), after: "2025-04-24T12:00:00Z", in: "Africa/Cairo", count: 2)
+                == ["04-25 01:00", "04-26 00:00"])
+        #expect(
+            try local(daily(0, 30), after: "2024-10-05T12:00:00Z", in: "America/Asuncion", count: 2)
+                == ["10-06 01:00", "10-07 00:30"])
+    }
+
+    /// Nuuk's clocks go from 23:00 to midnight: the first instant after the gap lies on the next day.
+    @Test func theEveningThatEndsInAGapIsNotLost() throws {
+        #expect(
+            try local(daily(23, 30), after: "2024-03-30T12:00:00Z", in: "America/Nuuk", count: 3)
+                == ["03-31 00:00", "03-31 23:30", "04-01 23:30"])
+    }
+
+    @Test(arguments: ["Asia/Kathmandu", "Australia/Eucla", "Pacific/Chatham", "America/Caracas", "Asia/Pyongyang"])
+    func oddOffsets(_ name: String) throws {
+        let zone = try zone(name)
+        var at = try instant("2015-01-01T00:00:00Z")
+        for _ in 0..<1_500 {
+            let next = noon.next(after: at, in: zone)
+            #expect(next > at && next.timeIntervalSince(at) <= 25 * 3600)
+            #expect(clock(next, zone).hasSuffix("12:00"))
+            at = next
+        }
+    }
+
+    // MARK: Served
+
+    @Test func aClockSteppedBackDoesNotServeTheSameNoonTwice() throws {
+        let berlin = try zone("Europe/Berlin")
+        let served = try instant("2025-06-10T10:00:00Z")
+        for back in ["2025-06-10T09:59:00Z", "2025-06-10T00:00:00Z", "2025-06-01T00:00:00Z"] {
+            #expect(noon.next(after: try instant(back), served: served, in: berlin) == (try instant("2025-06-11T10:00:00Z")))
+        }
+    }
+
+    @Test func aClockAheadDoesNotServeThePast() throws {
+        let berlin = try zone("Europe/Berlin")
+        let next = noon.next(
+            after: try instant("2025-06-15T11:00:00Z"), served: try instant("2025-06-10T10:00:00Z"), in: berlin)
+        #expect(next == (try instant("2025-06-16T10:00:00Z")))
+        #expect(
+            noon.next(after: try instant("2025-06-15T09:00:00Z"), served: nil, in: berlin)
+                == (try instant("2025-06-15T10:00:00Z")))
+    }
+
+    /// Travelling west after noon: the day's noon comes again on the new clocks, later than the one served. It is served:
+    /// the person's clock shows 12:00.
+    @Test func anotherZoneMayHaveAnotherNoonToday() throws {
+        let served = try instant("2025-06-10T10:00:00Z")
+        let next = noon.next(after: try instant("2025-06-10T15:00:00Z"), served: served, in: try zone("America/New_York"))
+        #expect(next == (try instant("2025-06-10T16:00:00Z")))
+    }
+}
+
+@Suite struct WallClockTimeTests {
+    @Test(arguments: ["12:00", "0:05", "23:59", "00:00:01", "7:30"])
+    func reads(_ text: String) throws { #expect(WallClockTime(parsing: text) != nil) }
+
+    @Test(arguments: [
+        "", "12", "24:00", "12:60", "12:00:60", "+1:00", "-1:00", "1:2:3:4", "12:", ":30", " 12:00", "٣:00", "012:00",
+    ])
+    func refuses(_ text: String) { #expect(WallClockTime(parsing: text) == nil) }
+
+    @Test func saysItselfAsItIsRead() throws {
+        for text in ["12:00", "00:05", "23:59:58"] {
+            #expect(try #require(WallClockTime(parsing: text)).description == text)
+        }
+        #expect(WallClockTime.noon.description == "12:00")
+        #expect(WallClockTime.noon.secondsIntoDay == 43_200)
+    }
+
+    @Test func survivesCoding() throws {
+        let rule = WallClockRule.daily(try #require(WallClockTime(hour: 6, minute: 7, second: 8)))
+        #expect(try JSONDecoder().decode(WallClockRule.self, from: JSONEncoder().encode(rule)) == rule)
+    }
+}

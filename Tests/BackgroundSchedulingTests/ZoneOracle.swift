@@ -1,0 +1,122 @@
+import Foundation
+
+/// Python's zoneinfo over the system's tables: an implementation of wall clocks that shares no line with ours.
+///
+/// For every zone and every change of its clocks from 1970 to 2037 it says when a daily time occurs around that day.
+struct ZoneOracle {
+    /// One change of a zone's clocks.
+    struct Change {
+        var zone: String
+        var instant: Double
+        var offsetBefore: Int
+        var offsetAfter: Int
+        /// Occurrences of the asked time on the days from two before the change to two after, in order; a day without one is left out.
+        var occurrences: [Double]
+    }
+
+    struct Failed: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The changes of every zone with distinct content under /usr/share/zoneinfo.
+    static func changes(at time: String, zones: [String] = []) throws -> [Change] {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", "-c", script, time] + zones
+        process.environment = ProcessInfo.processInfo.environment.merging(["PYTHONTZPATH": "/usr/share/zoneinfo"]) { $1 }
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failed(description: "python3 ended with \(process.terminationStatus)") }
+        return try text.split(separator: "\n").map { line in
+            let fields = line.split(separator: " ")
+            let numbers = fields.dropFirst().compactMap { Double($0) }
+            guard numbers.count == fields.count - 1, numbers.count >= 3 else {
+                throw Failed(description: "not understood: \(line)")
+            }
+            return Change(
+                zone: String(fields[0]), instant: numbers[0], offsetBefore: Int(numbers[1]), offsetAfter: Int(numbers[2]),
+                occurrences: Array(numbers[3...]))
+        }
+    }
+
+    /// Changes come from the TZif files themselves; local time from zoneinfo's PEP 495 arithmetic.
+    private static let script = """
+        import bisect, os, struct, sys, zoneinfo
+        from datetime import date, datetime, timedelta, timezone
+
+        UTC = timezone.utc
+        EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+        FIRST, LAST = 86400 * 3, int(datetime(2037, 12, 20, tzinfo=UTC).timestamp())
+        hour, minute = map(int, sys.argv[1].split(":"))
+
+        def changes(path):
+            data = open(path, "rb").read()
+            def header(at):
+                return struct.unpack(">4s c 15x 6l", data[at:at + 44])
+            _, version, utc, std, leap, times, types, chars = header(0)
+            at, size = 44, 4
+            if version >= b"2":
+                at += times * 5 + types * 6 + chars + leap * 8 + std + utc
+                _, version, utc, std, leap, times, types, chars = header(at)
+                at, size = at + 44, 8
+            instants = struct.unpack(">%d%s" % (times, "q" if size == 8 else "l"), data[at:at + times * size])
+            # A slim file leaves its rule to the footer: years of equal months are looked through by the caller.
+            return list(instants)
+
+        def seconds(moment):
+            return int((moment - EPOCH).total_seconds())
+
+        def local(zone, instant):
+            return (EPOCH + timedelta(seconds=instant)).astimezone(zone)
+
+        def occurrence(zone, table, day):
+            wanted = datetime(day.year, day.month, day.day, hour, minute)
+            first = wanted.replace(tzinfo=zone, fold=0)
+            utc = first.astimezone(UTC)
+            if utc.astimezone(zone).replace(tzinfo=None, fold=0) == wanted:
+                return seconds(utc)
+            before = seconds(wanted.replace(tzinfo=zone, fold=1).astimezone(UTC))
+            after = seconds(utc)
+            change = table[bisect.bisect_right(table, before)]
+            assert before < change <= after, (zone, day)
+            if day in (local(zone, change).date(), local(zone, change - 1).date()):
+                return change
+            return None  # the whole day is missing
+
+        wantedZones = sys.argv[2:]
+        seen = set()
+        out = []
+        for name in sorted(zoneinfo.available_timezones()):
+            if wantedZones and name not in wantedZones:
+                continue
+            path = os.path.join("/usr/share/zoneinfo", name)
+            if not os.path.exists(path) or name.startswith(("posix", "right", "Etc", "localtime", "posixrules", "Factory")):
+                continue
+            content = open(path, "rb").read()
+            if content in seen and not wantedZones:
+                continue
+            seen.add(content)
+            zone = zoneinfo.ZoneInfo(name)
+            table = changes(path)
+            known = {}
+            for change in table:
+                if not FIRST <= change <= LAST:
+                    continue
+                offsets = [int(local(zone, change + step).utcoffset().total_seconds()) for step in (-1, 0)]
+                if offsets[0] == offsets[1]:
+                    continue
+                middle = local(zone, change).date()
+                found = []
+                for step in range(-2, 4):
+                    day = middle + timedelta(days=step)
+                    if day not in known:
+                        known[day] = occurrence(zone, table, day)
+                    if known[day] is not None:
+                        found.append(known[day])
+                out.append(" ".join(map(str, [name, change, *offsets, *found])))
+        print("\\n".join(out))
+        """
+}
