@@ -177,6 +177,16 @@ extension LedgerTransaction {
                 """, arguments: [session, key, now.timeIntervalSince1970])
     }
 
+    /// The upload that was submitted under this key and runs or succeeded.
+    public func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
+        try TransferRecord.fetchOne(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE session = ? AND key = ? AND kind = 'upload' AND state NOT IN ('failed', 'cancelled')
+                ORDER BY id DESC LIMIT 1
+                """, arguments: [session, key])
+    }
+
     /// Rows that hold something nobody wants any more: not adopted, not awaited and past the grace time, or delivered.
     public func collectableTransfers(now: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(

@@ -58,7 +58,9 @@ open class URLSessionTask: @unchecked Sendable {  // because the mutex guards wh
 
     /// Durable when it returns. A failure to start is in ``error``.
     open func resume() {
-        let description = known.withLock { $0.description }
+        let (row, description) = known.withLock { ($0.row, $0.description) }
+        // It runs already; suspended tasks come with a later version.
+        guard row == nil else { return }
         do {
             let record = try start(description: description)
             CrashPoint.reach("app.taskResumed")
@@ -151,12 +153,21 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
 
     private let file: URL?
     private let chosenDelivery = Mutex(Delivery.plain)
+    private let chosenKey = Mutex<String?>(nil)
     private let snapshot = Mutex<Snapshot?>(nil)
 
     /// Set before `resume()`.
     public var delivery: Delivery {
         get { chosenDelivery.withLock { $0 } }
         set { chosenDelivery.withLock { $0 = newValue } }
+    }
+
+    /// A name for this upload within its session, so that a process that died after `resume()` can do the same again:
+    /// a task resumed under the key of an upload that runs or succeeded joins that one. Set before `resume()`.
+    /// Beyond Apple; `nil`: every task is an upload of its own.
+    public var submissionKey: String? {
+        get { chosenKey.withLock { $0 } }
+        set { chosenKey.withLock { $0 = newValue } }
     }
 
     init(session: URLSession, request: URLRequest, file: URL) {
@@ -214,7 +225,8 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         let order = try session.order(for: request)
         try takeSnapshot()
         guard let taken = snapshot.withLock({ $0 }) else { throw URLError(.fileDoesNotExist) }
-        var record = session.newRecord(order, session: identifier, key: taken.name, kind: .upload, now: Date())
+        let key = submissionKey.map { "key:" + $0 }
+        var record = session.newRecord(order, session: identifier, key: key ?? taken.name, kind: .upload, now: Date())
         record.isAdopted = true
         record.taskDescription = description
         record.bodyFile = taken.name
@@ -229,6 +241,11 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
             }
         record.upload = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
         let new = record
-        return try AppRuntime.shared.commit { try $0.insert(new) }
+        let known = try AppRuntime.shared.commit { transaction in
+            if let key, let earlier = try transaction.repeatableUpload(session: identifier, key: key) { return earlier }
+            return try transaction.insert(new)
+        }
+        if known.bodyFile != taken.name { discardSnapshot() }
+        return known
     }
 }

@@ -52,10 +52,17 @@ public struct PhotoUploads: Sendable {
         if !keepsLocation, try Self.saysWhere(snapshot.file) {
             task.discardSnapshot()
             let advice = "it says where it was taken; upload it again with --keep-location to send it as it is"
-            return .held(photo: try store.beginPhoto(path: path, storm: storm, as: .held, message: advice).photo.id!)
+            let held = try store.beginPhoto(path: path, digest: snapshot.sha256, storm: storm, as: .held, message: advice)
+            return .held(photo: held.photo.id!)
         }
         // The record first: the upload may have ended before this process gets to write anything.
-        let (photo, before) = try store.beginPhoto(path: path, storm: storm, as: .queued, message: nil)
+        let (photo, before) = try store.beginPhoto(
+            path: path, digest: snapshot.sha256, storm: storm, as: .queued, message: nil)
+        if photo.state == .completed, let transfer = photo.transfer {
+            task.discardSnapshot()
+            return .queued(photo: photo.id!, transfer: transfer)
+        }
+        task.submissionKey = "photo-\(photo.id!)-\(snapshot.sha256)"
         task.taskDescription = Label(photo: photo.id!, tells: tells).text
         task.resume()
         guard task.error == nil, let number = task.transferNumber else {

@@ -22,6 +22,8 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     /// Number of its transfer with the agent.
     public var transfer: Int64?
     public var message: String?
+    /// SHA-256 of what was queued, hex.
+    public var digest: String?
     public var createdAt: Date
     public var changedAt: Date
 }
@@ -40,11 +42,18 @@ extension StormyStore {
     /// The record of a photo that is about to be queued or held: a held one of the same file, the job it fills (that of
     /// `storm`, or the oldest that waits), or a new one. One transaction: two uploads at once never fill one job.
     ///
+    /// The same photo given to the same storm again is the same record: a pressed button is told again when its app died.
+    ///
     /// - Returns: the record, and what it was before; `nil`: new.
     func beginPhoto(
-        path: String, storm: Int64?, as state: PhotoRecord.State, message: String?
+        path: String, digest: String, storm: Int64?, as state: PhotoRecord.State, message: String?
     ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
         try queue.write { database in
+            let again = try PhotoRecord.fetchOne(
+                database,
+                sql: "SELECT * FROM photo WHERE storm = ? AND digest = ? AND state IN ('queued', 'completed') LIMIT 1",
+                arguments: [storm, digest])
+            if let again { return (again, again) }
             let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
             let job = try PhotoRecord.fetchOne(
                 database,
@@ -55,9 +64,11 @@ extension StormyStore {
             var photo =
                 before
                 ?? PhotoRecord(
-                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, createdAt: now, changedAt: now)
+                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, createdAt: now,
+                    changedAt: now)
             photo.state = state
             photo.path = path
+            photo.digest = digest
             photo.message = message
             photo.changedAt = now
             try photo.save(database)

@@ -45,8 +45,8 @@ public final class StormyStore: Sendable {
         do {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-            // It may have been there before, wider.
-            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
+            // It may have been there before, wider. One that is not ours to narrow is refused by SQLite, in its own words.
+            try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
             if !FileManager.default.fileExists(atPath: path) {
                 // Made narrow first: SQLite gives its side files the same mode.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -128,6 +128,7 @@ public final class StormyStore: Sendable {
                 table.column("path", .text)
                 table.column("transfer", .integer)
                 table.column("message", .text)
+                table.column("digest", .text)
                 table.column("createdAt", .double).notNull()
                 table.column("changedAt", .double).notNull()
             }

@@ -45,14 +45,16 @@ enum Output {
 
     /// Without what a terminal would obey: control characters of both ranges, and marks that turn the writing round.
     static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.filter { scalar in
-            if kept.contains(where: { $0.unicodeScalars.first == scalar }) { return true }
-            switch scalar.value {
-            case 0x0A: return true
-            case 0..<0x20, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F, 0xF0001...0xF0003: return false
-            default: return true
-            }
-        }))
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.filter { scalar in
+                    if kept.contains(where: { $0.unicodeScalars.first == scalar }) { return true }
+                    switch scalar.value {
+                    case 0x0A: return true
+                    case 0..<0x20, 0x7F..<0xA0, 0x202A...0x202E, 0x2066...0x2069, 0x200E, 0x200F, 0xF0001...0xF0003: return false
+                    default: return true
+                    }
+                }))
     }
 
     /// Something that was to be written was not: a full disk, a reader that left.

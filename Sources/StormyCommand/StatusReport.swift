@@ -114,7 +114,8 @@ struct StatusReport: Encodable {
         return try store.storms().filter { !$0.isClosed }.map { storm in
             Storm(
                 id: String(storm.id!), place: places[storm.place] ?? "?", from: storm.begins, until: storm.ends,
-                told: storm.isTold, photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
+                told: storm.isTold,
+                photoJob: OrNull(photos.first { $0.storm == storm.id }.map { TransferReport.identifier(of: $0) }))
         }
     }
 

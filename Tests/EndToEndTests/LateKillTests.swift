@@ -167,12 +167,8 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(store.contents(of: "/a.jpg") == (try Data(contentsOf: photo)))
             #expect(try home.rows("transfers").filter { $0["state"] as? String == "awaitingPhoto" }.count == 1)
-            if point == "app.afterResult" {
-                #expect(store.files == ["/a.jpg"])
-            } else {
-                // The press is delivered again, so the person chooses again: the same photo, under a second name.
-                withKnownIssue("a press whose app died is made up for from its beginning") { #expect(store.files == ["/a.jpg"]) }
-            }
+            // The press is delivered again and the person chooses the same photo again: it is the same upload.
+            #expect(store.files == ["/a.jpg"])
         }
 
         /// From outside, in the middle of twenty, whatever they are doing; then one more verb.

@@ -82,7 +82,9 @@ struct PlaceVerb: AsyncParsableCommand {
             let places = try StormyStore.open().places()
             if json {
                 return try Output.json(
-                    places.map { Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: OrNull($0.timeZone)) })
+                    places.map {
+                        Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: OrNull($0.timeZone))
+                    })
             }
             if places.isEmpty { Output.line("No place yet. Add one: stormy place add Sydney -33.87,151.21") }
             for place in places { Output.line("\(place.name)  \(place.coordinates?.text ?? "?")") }

@@ -58,7 +58,8 @@ struct StatusVerb: AsyncParsableCommand {
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
         if report.notifications.pending > 0 {
             Output.line(
-                "Notifications  \(report.notifications.pending) waiting" + (report.notifications.trouble.value.map { ": \($0)" } ?? ""))
+                "Notifications  \(report.notifications.pending) waiting"
+                    + (report.notifications.trouble.value.map { ": \($0)" } ?? ""))
         }
         Output.line("Agent       " + (report.agent.running ? "running, pid \(report.agent.pid.value ?? 0)" : "not running"))
     }
@@ -168,8 +169,10 @@ struct HistoryVerb: AsyncParsableCommand {
             return try Output.json(
                 records.map {
                     Row(
-                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt, endedAt: OrNull($0.endedAt),
-                        outcome: OrNull($0.outcome), simulated: $0.simulated, detail: OrNull($0.detail), generation: $0.generation,
+                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt,
+                        endedAt: OrNull($0.endedAt),
+                        outcome: OrNull($0.outcome), simulated: $0.simulated, detail: OrNull($0.detail),
+                        generation: $0.generation,
                         reason: $0.reason)
                 })
         }
