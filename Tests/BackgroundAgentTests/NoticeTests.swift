@@ -171,6 +171,22 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
+    /// The app came, said that all was well, and never looked: repeated ever more rarely, never in a loop.
+    @Test func aPressThatNobodyTakesIsToldWithGrowingPauses() throws {
+        try bench.settings { $0.backoffBase = 10 }
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        var pauses: [Double] = []
+        for _ in 0..<4 {
+            try bench.end(bench.onlyLive(), .completed)
+            let ended = bench.now
+            pauses.append(try #require(try bench.turn()).timeIntervalSince(ended))
+            try bench.pass(try #require(pauses.last))
+        }
+        #expect(pauses == [10, 20, 40, 80])
+    }
+
     @Test func aClickHasApplesName() throws {
         try add()
         try presented(7)

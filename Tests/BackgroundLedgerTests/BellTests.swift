@@ -84,6 +84,24 @@ import Testing
         }
     }
 
+    /// Somebody tidied up below a running agent: what it writes from now on nobody reads.
+    @Test(arguments: ["removed", "moved", "replaced"])
+    func ringsWhenTheLedgerGoesAway(_ fate: String) throws {
+        let bell = try Listener(test.directories)
+        let path = test.directories.ledger
+        let elsewhere = path.deletingLastPathComponent().appendingPathComponent("elsewhere")
+        #expect(!ledger.isReplaced)
+        switch fate {
+        case "removed": try FileManager.default.removeItem(at: path)
+        case "moved": try FileManager.default.moveItem(at: path, to: elsewhere)
+        default:
+            try Data().write(to: elsewhere)
+            #expect(rename(elsewhere.path, path.path) == 0)
+        }
+        #expect(bell.rings(within: 5_000))
+        #expect(ledger.isReplaced)
+    }
+
     @Test func needsTheLedgerOpenedBefore() throws {
         let nobody = try TestLedger()
         #expect(throws: LedgerError.self) { _ = try Listener(nobody.directories) }

@@ -1,0 +1,138 @@
+import BackgroundLedger
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// What is kept of a broken answer, what counts as progress, and what is trusted of a part file.
+@Suite struct ReceivedBytesTests {
+    private let bench: Bench
+    private let tag = HeaderField("ETag", "\"v1\"")
+
+    init() throws { bench = try Bench() }
+
+    /// The head and a few bytes of ten arrive, then the connection breaks.
+    private func cut(_ id: Int64, _ text: String, _ headers: [HeaderField], status: Int = 200, losing: Bool = true) throws {
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        let bytes = Array(text.utf8)
+        #expect(bytes.withUnsafeBytes { attempt.sink.write($0) })
+        let end = WireEnd(
+            head: head, failure: losing ? .connectionLost : nil, bytesSent: 0, bytesReceived: Int64(bytes.count))
+        try bench.hear(.transport(.ended(attempt.id, end)))
+    }
+
+    private func header(_ name: String, _ id: Int64) throws -> String? {
+        try bench.attempt(id).request.headers.first { $0.name.lowercased() == name }?.value
+    }
+
+    /// Until the next attempt.
+    private func waitForNextAttempt(_ id: Int64) throws {
+        let before = bench.transport.started.count
+        let next = try #require(try bench.transfer(id).nextAttemptAt)
+        try bench.pass(next.timeIntervalSince(bench.now))
+        try #require(bench.transport.started.count == before + 1)
+    }
+
+    @Test func aResumedAnswerIsOneWhole() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        try waitForNextAttempt(id)
+        #expect(try header("range", id) == "bytes=5-")
+        #expect(try header("if-range", id) == "\"v1\"")
+        let rest = [tag, HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5")]
+        try cut(id, "later", rest, status: 206, losing: false)
+        #expect(try bench.spooled(id) == "sunnylater")
+        #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
+    }
+
+    /// A server that cuts every answer at the same place is asked ever more rarely, and given up.
+    @Test func bytesThatMustBeFetchedAgainAreNoProgress() throws {
+        let id = try bench.download { $0.resourceTimeout = 7_200 }
+        try bench.turn()
+        var attempts = 0
+        while try bench.transfer(id).state != .failed {
+            try #require(attempts < 200, "asked without end")
+            if try bench.transfer(id).state == .running {
+                attempts += 1
+                try cut(id, "sunny", [HeaderField("Content-Length", "10")])
+            }
+            try bench.pass(60)
+        }
+        #expect(try bench.transfer(id).errorCode == URLError.Code.timedOut.rawValue)
+        #expect(attempts < 60, "\(attempts) attempts in two hours")
+        #expect(attempts > 5)
+    }
+
+    @Test func bytesThatStayAreProgress() throws {
+        let id = try bench.download { $0.resourceTimeout = 100 }
+        try bench.turn()
+        try bench.pass(90)
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        #expect(try bench.transfer(id).fruitlessAttempts == 0)
+        try bench.pass(60)
+        #expect(try bench.transfer(id).state != .failed, "patience starts anew")
+    }
+
+    // MARK: Part files that are not what the ledger says
+
+    @Test(arguments: ["removed", "shorter", "a link"])
+    func aPartThatIsNotThereInFullIsFetchedFromTheStart(_ fate: String) throws {
+        let id = try bench.download()
+        try bench.turn()
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        let part = bench.ledger.directories.spool.appendingPathComponent(try #require(try bench.transfer(id).file))
+        switch fate {
+        case "removed": try FileManager.default.removeItem(at: part)
+        case "shorter": try Data("sun".utf8).write(to: part)
+        default:
+            let elsewhere = bench.folder.appendingPathComponent("elsewhere")
+            try Data("private".utf8).write(to: elsewhere)
+            try FileManager.default.removeItem(at: part)
+            try FileManager.default.createSymbolicLink(at: part, withDestinationURL: elsewhere)
+        }
+        try waitForNextAttempt(id)
+        #expect(try header("range", id) == nil)
+        if fate == "a link" { try FileManager.default.removeItem(at: part) }
+        try cut(id, "sunnylater", [tag, HeaderField("Content-Length", "10")], losing: false)
+        #expect(try bench.spooled(id) == "sunnylater")
+    }
+
+    /// It vanished after the attempt had asked for the rest.
+    @Test func aPartThatVanishesWhileItsRestIsAskedForIsNeverAHole() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        let part = bench.ledger.directories.spool.appendingPathComponent(try #require(try bench.transfer(id).file))
+        try waitForNextAttempt(id)
+        #expect(try header("range", id) == "bytes=5-")
+        try FileManager.default.removeItem(at: part)
+        let attempt = try bench.attempt(id)
+        let rest = [tag, HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5")]
+        let head = ResponseHead(status: 206, headers: rest, url: attempt.request.url)
+        #expect(!attempt.sink.receive(head: head), "nothing may be added to what is not there")
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: .stoppedByOwner, bytesSent: 0, bytesReceived: 0))))
+        #expect(try bench.transfer(id).state != .completed)
+        #expect(!FileManager.default.fileExists(atPath: part.path))
+    }
+
+    /// A late head of a stopped attempt neither writes into the ledger nor into the file of its successor.
+    @Test func aLateHeadOfAStoppedAttemptIsRefused() throws {
+        let id = try bench.download()
+        try bench.turn()
+        let late = try bench.attempt(id)
+        try bench.change(id) { $0.state = .paused }
+        try bench.turn()
+        #expect(bench.transport.cancelled == [late.id])
+        let head = ResponseHead(status: 200, headers: [HeaderField("Content-Length", "10")], url: late.request.url)
+        try bench.change(id) { $0.state = .queued }
+        try bench.turn()
+        #expect(try bench.attempt(id).id != late.id)
+        #expect(!late.sink.receive(head: head))
+        #expect(try bench.transfer(id).bytesTotal == nil)
+    }
+}

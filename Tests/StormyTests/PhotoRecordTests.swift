@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+@testable import Stormy
+
+/// Which photo fills which job, and what becomes of it when its process dies half-way.
+@Suite final class PhotoRecordTests {
+    private let folder: URL
+    private let store: StormyStore
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-" + UUID().uuidString)
+        store = try StormyStore(folder: folder)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    @discardableResult
+    private func begin(
+        _ path: String = "/a.jpg", digest: String = "aa", storm: Int64? = nil, as state: PhotoRecord.State = .queued
+    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
+        try store.beginPhoto(path: path, digest: digest, storm: storm, as: state, message: nil)
+    }
+
+    /// A storm's wish for a photo.
+    @discardableResult
+    private func job(_ storm: Int64) throws -> Int64 {
+        try store.queue.write { database in
+            var photo = PhotoRecord(
+                id: nil, storm: storm, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, digest: nil,
+                createdAt: Date(), changedAt: Date())
+            try photo.insert(database)
+            return try #require(photo.id)
+        }
+    }
+
+    private func photo(_ id: Int64?) throws -> PhotoRecord { try #require(try store.photos().first { $0.id == id }) }
+
+    @Test func aPhotoFillsTheOldestJob() throws {
+        let (first, second) = (try job(1), try job(2))
+        #expect(try begin().photo.id == first)
+        #expect(try begin("/b.jpg", digest: "bb").photo.id == second)
+        #expect(try begin("/c.jpg", digest: "cc").before == nil, "no job is left: a photo of its own")
+    }
+
+    @Test func aButtonFillsItsOwnStormsJob() throws {
+        let (first, second) = (try job(1), try job(2))
+        #expect(try begin(storm: 2).photo.id == second)
+        #expect(try photo(first).state == .awaitingPhoto)
+    }
+
+    /// The app died behind the button and was told of the press again.
+    @Test func theSamePhotoForTheSameStormIsTheSameRecord() throws {
+        let mine = try job(1)
+        try job(2)
+        let once = try begin(storm: 1).photo
+        let again = try begin("/moved/a.jpg", storm: 1).photo
+        #expect(once.id == mine)
+        #expect(again.id == mine)
+        #expect(again.path == "/a.jpg")
+        #expect(try store.photos().count == 2)
+        _ = try store.endPhoto(mine, transfer: 7, as: .completed, message: nil)
+        #expect(try begin(storm: 1).photo.state == .completed)
+        #expect(try begin(storm: 1).photo.transfer == 7)
+    }
+
+    @Test func anotherPhotoForTheSameStormIsAnother() throws {
+        try job(1)
+        let once = try begin(storm: 1).photo
+        #expect(try begin("/b.jpg", digest: "bb", storm: 1).photo.id != once.id)
+    }
+
+    @Test(arguments: [PhotoRecord.State.failed, .cancelled])
+    func aPhotoThatDidNotArriveMayBeGivenAgain(_ end: PhotoRecord.State) throws {
+        try job(1)
+        let once = try begin(storm: 1).photo
+        _ = try store.endPhoto(try #require(once.id), transfer: 7, as: end, message: "no")
+        #expect(try begin(storm: 1).photo.id != once.id)
+    }
+
+    @Test func aHeldPhotoIsFoundAgainByItsFile() throws {
+        let held = try begin(as: .held).photo
+        let sent = try begin()
+        #expect(sent.photo.id == held.id)
+        #expect(sent.before?.state == .held)
+        #expect(sent.photo.state == .queued)
+    }
+
+    @Test func whatCouldNotBeQueuedIsWhatItWas() throws {
+        let mine = try job(1)
+        let filled = try begin()
+        try store.giveBack(filled.photo, before: filled.before)
+        #expect(try photo(mine).state == .awaitingPhoto)
+        #expect(try photo(mine).path == nil)
+        let own = try begin(storm: 9)
+        try store.giveBack(own.photo, before: own.before)
+        #expect(try store.photos().count == 1)
+    }
+
+    // MARK: The process died between the record and the queue
+
+    @Test func aLostPhotoIsFoundByItsTransfersLabel() throws {
+        let mine = try begin().photo
+        let later = Date(timeIntervalSinceNow: 61)
+        try store.recoverPhotos(transfers: [try #require(mine.id): 42], now: later)
+        #expect(try photo(mine.id).transfer == 42)
+        #expect(try photo(mine.id).state == .queued)
+    }
+
+    @Test func aLostPhotoWithoutATransferIsGivenBack() throws {
+        let filled = try job(1)
+        try begin(storm: 1)
+        let own = try begin("/b.jpg", digest: "bb").photo
+        try store.recoverPhotos(transfers: [:], now: Date(timeIntervalSinceNow: 61))
+        #expect(try photo(filled).state == .awaitingPhoto)
+        #expect(try photo(filled).path == nil)
+        #expect(try photo(own.id).state == .cancelled)
+    }
+
+    @Test func aPhotoThatIsJustBeingQueuedIsLeftAlone() throws {
+        let mine = try begin().photo
+        try store.recoverPhotos(transfers: [:])
+        #expect(try photo(mine.id).state == .queued)
+    }
+
+    @Test func labelsAreReadBack() throws {
+        for tells in [true, false] {
+            let label = PhotoUploads.Label(photo: 12, tells: tells)
+            let read = try #require(PhotoUploads.Label(parsing: label.text))
+            #expect(read.photo == 12)
+            #expect(read.tells == tells)
+        }
+        for text in [nil, "", "photo", "photo-", "photo-x", "video-1", "12"] { #expect(PhotoUploads.Label(parsing: text) == nil) }
+    }
+}
