@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 import Testing
 
-/// ``WallClockRule`` against Python's zoneinfo: every zone, every change of clocks between 1970 and 2037.
+/// ``WallClockRule`` against Python's zoneinfo: every zone, every change of clocks between 1970 and 2040.
 @Suite struct WallClockOracleTests {
     /// Foundation carries tables of its own (ICU's). Where they and the system's disagree about a change, our answer cannot
     /// be compared with Python's, and the change is left out and listed. Left out may be: history before 1997, which the tz

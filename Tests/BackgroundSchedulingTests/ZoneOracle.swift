@@ -2,7 +2,7 @@ import Foundation
 
 /// Python's zoneinfo over the system's tables: an implementation of wall clocks that shares no line with ours.
 ///
-/// For every zone and every change of its clocks from 1970 to 2037 it says when a daily time occurs around that day.
+/// For every zone and every change of its clocks from 1970 to 2040 it says when a daily time occurs around that day.
 struct ZoneOracle {
     /// One change of a zone's clocks.
     struct Change {
@@ -49,7 +49,7 @@ struct ZoneOracle {
 
         UTC = timezone.utc
         EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-        FIRST, LAST = 86400 * 3, int(datetime(2037, 12, 20, tzinfo=UTC).timestamp())
+        FIRST, LAST = 86400 * 3, int(datetime(2040, 12, 20, tzinfo=UTC).timestamp())
         hour, minute = map(int, sys.argv[1].split(":"))
 
         def changes(path):
@@ -63,8 +63,26 @@ struct ZoneOracle {
                 _, version, utc, std, leap, times, types, chars = header(at)
                 at, size = at + 44, 8
             instants = struct.unpack(">%d%s" % (times, "q" if size == 8 else "l"), data[at:at + times * size])
-            # A slim file leaves its rule to the footer: years of equal months are looked through by the caller.
+            # Tables end in 2037, slim ones where the rule of the footer begins: from there on the clocks are watched.
             return list(instants)
+
+        def watched(zone, table):
+            known = table[-1] if table else FIRST
+            at = max(known + 1, FIRST)
+            offset = lambda instant: local(zone, instant).utcoffset()
+            before = offset(at)
+            found = []
+            while at < LAST + 86400 * 5:
+                after = offset(at + 86400)
+                if after != before:
+                    low, high = at, at + 86400
+                    while high - low > 1:
+                        middle = (low + high) // 2
+                        low, high = (middle, high) if offset(middle) == before else (low, middle)
+                    found.append(high)
+                    before = after
+                at += 86400
+            return table + found
 
         def seconds(moment):
             return int((moment - EPOCH).total_seconds())
@@ -100,7 +118,7 @@ struct ZoneOracle {
                 continue
             seen.add(content)
             zone = zoneinfo.ZoneInfo(name)
-            table = changes(path)
+            table = watched(zone, changes(path))
             known = {}
             for change in table:
                 if not FIRST <= change <= LAST:
