@@ -22,6 +22,7 @@ extension EndToEnd {
         }
 
         @Test func saysStormyOrCalmAndWhy() throws {
+            #expect(try home.stormy("check").status == 66, "no place yet")
             #expect(try home.stormy("place", "add", "Here", "1,1").output.contains("stormy"))
             let stormy = try row()
             #expect(stormy["stormy"] as? Bool == true)
@@ -98,6 +99,8 @@ extension EndToEnd {
             BadAnswer("a closed connection", "127.0.0.1", .hangUp),
             BadAnswer("a broken length", "127.0.0.1", .cutAfter(500, of: .text(Weather.forecast()))),
             BadAnswer("a redirect in a circle", "127.0.0.1", .redirect(to: "/v1/forecast")),
+            BadAnswer("a redirect to a file", "127.0.0.1", .redirect(302, to: "file:///etc/passwd")),
+            BadAnswer("a reset connection", "127.0.0.1", .resetConnection),
             BadAnswer("too long a head", "127.0.0.1", .headerFlood(count: 600)),
         ]
 
@@ -125,6 +128,28 @@ extension EndToEnd {
             #expect(stored["stormy"] as? Bool == true && stored["stale"] as? Bool == true)
             let last = try #require((try home.status()["checks"] as? [[String: Any]])?.first)
             #expect((last["trouble"] as? String)?.contains(bad.words) == true)
+        }
+
+        /// Escape sequences, a new line and a mark that turns the writing round.
+        @Test func theTerminalObeysNoServer() throws {
+            let evil = #"\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp.exe"#
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            Weather.serve(.json(#"{"error":true,"reason":"Bad \#(evil)"}"#, status: 400), on: server)
+            server.route(
+                "GET", "/v1/search",
+                .json(#"{"results":[{"name":"Lima \#(evil)","latitude":1,"longitude":1,"country":"\#(evil)"}]}"#))
+            let shown = [
+                try home.stormy("check", "--fresh"), try home.stormy("check"), try home.stormy("status"),
+                try home.stormy("place", "add", "Lima", "--no-sync"), try home.stormy("place", "list"),
+                try home.stormy("check", "no\u{1B}[31msuch\u{202E}place"),
+            ]
+            #expect(shown[0].errors.contains("Bad "))
+            for result in shown {
+                for scalar in (result.output + result.errors).unicodeScalars {
+                    #expect(scalar == "\n" || scalar.properties.generalCategory != .control, "\(result)")
+                    #expect(scalar != "\u{202E}")
+                }
+            }
         }
 
         @Test func placesAndTheirMistakes() throws {
@@ -174,6 +199,7 @@ extension EndToEnd {
 
         @Test(arguments: [
             ("[weather]\nprovidre = \"open-meteo\"\n", ":2:1:", "provider"),
+            ("[storm]\n\ngust_kmh = 5\n", ":3:1:", "did you mean \"storm.gusts_kmh\"?"),
             ("[storm]\ngusts_kmh = \"much\"\n", ":2:", "gusts_kmh"),
             ("[wether]\n", ":1:", "weather"),
             ("[background\n", ":1:", "TOML"),

@@ -1,0 +1,16 @@
+import Testing
+
+extension EndToEnd {
+    @Suite struct Help {
+        /// Every verb says how it is used, with an example.
+        @Test(arguments: [
+            "place", "schedule", "unschedule", "check", "status", "why", "history", "upload", "transfers", "agent", "quit",
+            "simulate", "demo",
+        ])
+        func showsAnExample(_ verb: String) throws {
+            let result = try Home().stormy(verb, "--help")
+            #expect(result.status == 0)
+            #expect(result.output.contains("Example:\n  stormy \(verb)"))
+        }
+    }
+}
