@@ -4,7 +4,7 @@ import Foundation
 /// An app whose scenes say what it does in the background. Mark it `@main`.
 ///
 /// Started by the agent, the process runs the one action it was launched for and ends. Started by a person, it runs
-/// the actions of its ``Worker`` scenes and ends. `simulate launch|expire IDENTIFIER` as arguments ask the agent for that.
+/// the actions of its ``Worker`` scenes and ends; its ``ScenePhase`` is `.active` meanwhile. `simulate launch|expire IDENTIFIER` as arguments ask the agent for that.
 @MainActor
 public protocol App {
     associatedtype Body: Scene
@@ -27,7 +27,12 @@ extension App {
             if arguments.first == "simulate" {
                 exit(await simulate(Array(arguments.dropFirst())))
             }
+            let observation = SceneObservation { app.body.collectParts().observers }
+            observation.enter(.inactive)
+            observation.enter(.active)
             for worker in parts.workers { await worker() }
+            observation.enter(.inactive)
+            observation.enter(.background)
             exit(0)
         }
         RunLoop.main.run()

@@ -59,6 +59,7 @@ public struct Worker: Scene {
 struct ScenePartsList {
     var actions: [TaskHandlers.SceneAction] = []
     var workers: [@Sendable () async -> Void] = []
+    var observers: [ChangeObserver] = []
 }
 
 /// A primitive scene that knows its parts; any other has a body that does.
@@ -82,6 +83,7 @@ extension TupleScene: SceneParts {
             let parts = scene.collectParts()
             all.actions += parts.actions
             all.workers += parts.workers
+            all.observers += parts.observers
         }
         repeat add(each rest)
         return all
