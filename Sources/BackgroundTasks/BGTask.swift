@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 
 /// The work of one launch, given to the handler that was registered for it. Abstract.
-open class BGTask: @unchecked Sendable {  // because the lock guards what changes
+open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
     public let identifier: String
     private let lock = NSLock()
     private var handler: (() -> Void)?
@@ -16,6 +16,7 @@ open class BGTask: @unchecked Sendable {  // because the lock guards what change
     init(identifier: String, complete: @escaping @Sendable (Bool) -> Void) {
         self.identifier = identifier
         self.complete = complete
+        super.init()
     }
 
     /// Called once, off the work's own thread, shortly before the time ends; then cleared. It must stop the work

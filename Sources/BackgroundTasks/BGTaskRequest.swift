@@ -7,7 +7,7 @@ import BackgroundLedger
 import Foundation
 
 /// A request to be launched in the background later. Abstract: submit one of its subclasses.
-open class BGTaskRequest: @unchecked Sendable {  // because it is a value by use: the scheduler copies it in and out
+open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because it is a value by use: the scheduler copies it in and out
     /// The task's identifier, from the permitted list.
     public let identifier: String
 
@@ -27,7 +27,17 @@ open class BGTaskRequest: @unchecked Sendable {  // because it is a value by use
     /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
     open var missedOccurrences: MissedPolicy = .once
 
-    init(identifier: String) { self.identifier = identifier }
+    init(identifier: String) {
+        self.identifier = identifier
+        super.init()
+    }
+
+    /// A request of the same kind and content, independent of this one.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        let now = Date(timeIntervalSinceReferenceDate: 0)
+        guard let copy = BGTaskRequest.make(from: record(now: now)) else { preconditionFailure("a request of an unknown kind") }
+        return copy
+    }
 
     var kind: LaunchKind { preconditionFailure("BGTaskRequest is abstract: submit one of its subclasses") }
 

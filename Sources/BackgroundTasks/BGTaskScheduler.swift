@@ -9,10 +9,10 @@ import Foundation
 ///
 /// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
 /// conditions hold, and `why` says which one does not.
-public final class BGTaskScheduler: Sendable {
+public final class BGTaskScheduler: NSObject, Sendable {
     public static let shared = BGTaskScheduler()
 
-    private init() {}
+    private override init() { super.init() }
 
     /// The domain of ``BGTaskScheduler/Error`` seen as an `NSError`.
     public static let errorDomain = "BGTaskSchedulerErrorDomain"
