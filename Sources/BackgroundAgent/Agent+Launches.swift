@@ -220,7 +220,7 @@ extension Agent {
             launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
         }
         try pass.transaction.update(launch)
-        if launch.kind == .urlSession, outcome == .completed { try settleEvents(of: launch, pass) }
+        if outcome == .completed { try settleDeliveries(of: launch, pass) }
         try settle(launch, outcome, &pass)
         supervised[launch.id!] = nil
         pass.effects.append(.forgetLaunch(launch.id!))
@@ -235,13 +235,23 @@ extension Agent {
         }
     }
 
-    /// The handler returned: what had ended before it began is told, whether or not it looked. Otherwise an app whose
-    /// handler makes no session with a delegate would be launched again and again without a pause.
-    private func settleEvents(of launch: LaunchRecord, _ pass: Pass) throws {
-        for event in try pass.transaction.undeliveredEvents(session: launch.identifier) {
-            // From the future: the clock was set back since.
-            guard event.createdAt <= launch.startedAt || event.createdAt > pass.now else { continue }
-            try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
+    /// The handler returned: what there was before it began is told, whether or not it looked. Otherwise an app without
+    /// a delegate for it would be launched again and again, for ever.
+    private func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
+        // From the future: the clock was set back since.
+        func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now }
+        switch launch.kind {
+        case .urlSession:
+            for event in try pass.transaction.undeliveredEvents(session: launch.identifier) where isOld(event.createdAt) {
+                try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
+            }
+        case .notificationResponse:
+            for response in try pass.transaction.undeliveredResponses()
+            where response.notification == launch.identifier && isOld(response.createdAt) {
+                try pass.transaction.responseWasDelivered(response.id!, now: pass.now)
+            }
+        case .appRefresh, .processing, .continuedProcessing:
+            break
         }
     }
 

@@ -4,6 +4,9 @@ import Foundation
 
 // Notifications: shown when due and a server is there, replaced, withdrawn; their buttons become responses.
 extension Agent {
+    /// Seconds that a notification which is taken back waits for the server's answer to its showing.
+    private static let presenterPatience: Double = 5
+
     func planNotices(_ pass: inout Pass) throws {
         let app = try pass.transaction.fact(.app)
         for var record in try pass.transaction.notifications() {
@@ -20,9 +23,17 @@ extension Agent {
                     record.state = .presenting
                     record.trouble = nil
                     try pass.transaction.save(record)
+                    beingShown[record.identifier] = pass.now
                     pass.effects.append(.present(try notice(record, app, pass.transaction), replacing: record.serverID))
                 }
             case .withdrawing:
+                if record.serverID == nil, let until = beingShown[record.identifier]?.addingTimeInterval(Self.presenterPatience),
+                    pass.now < until
+                {
+                    // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
+                    pass.wake(at: until)
+                    continue
+                }
                 if let serverID = record.serverID {
                     pass.effects.append(.withdraw(identifier: record.identifier, serverID: serverID))
                 }
@@ -56,6 +67,7 @@ extension Agent {
     func note(_ event: PresenterEvent, _ pass: inout Pass) throws {
         switch event {
         case .presented(let identifier, let serverID):
+            beingShown[identifier] = nil
             CrashPoint.reach("agent.noticePresented")
             var wasTakenBack = false
             try change(identifier, pass) { record in
@@ -77,6 +89,7 @@ extension Agent {
             try pass.transaction.setFact(.presenterTrouble, nil)
             log.note("notification \(identifier) shown")
         case .failed(let identifier, let failure):
+            beingShown[identifier] = nil
             try noteFailure(identifier, failure, &pass)
         case .activated(let identifier, _, let action, _):
             guard let record = try pass.transaction.notification(identifier) else { return }

@@ -107,13 +107,22 @@ extension Agent {
     ) throws {
         var machine = machine
         let id = transfer.id!
-        if let digest = source?.sha256 { transfer.sha256 = digest }
+        if let source {
+            transfer.bytesDone = min(end.bytesSent, source.byteCount)
+            if let digest = source.sha256 { transfer.sha256 = digest }
+        }
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         uploads[id] = machine
         switch outcome {
         case .continue:
-            noteFruit(&transfer, hasProgress: true, now: pass.now)
+            let furthest = transfer.upload?.furthest ?? 0
+            // The first question costs nothing and a look after a failed step brings nothing on: else a server that
+            // refuses one step for ever would be asked for ever, without a pause.
+            if machine.stage > furthest {
+                transfer.upload?.furthest = machine.stage
+                noteFruit(&transfer, hasProgress: true, now: pass.now)
+            }
             try pass.transaction.update(transfer)
             pass.effects.append(.startTransfer(id))
         case .retry(let after, let trouble):

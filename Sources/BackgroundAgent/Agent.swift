@@ -12,7 +12,7 @@ final class Agent {
     let ledger: Ledger
     let launcher: any Launcher
     let ports: AgentPorts
-    let log = AgentLog()
+    let log: AgentLog
     let now: () -> Date
     /// Seconds that pass while the machine is awake, whatever its clock says.
     let monotonic: () -> Double
@@ -38,6 +38,8 @@ final class Agent {
     var knownSession: SessionEnvironment?
     var hasToldSession = false
     var isQuitting = false
+    /// Notifications handed to the presenter that it has not answered for, and since when.
+    var beingShown: [String: Date] = [:]
     var mustReplan = true
     /// Since when nothing is left to do.
     var idleSince: Date?
@@ -51,6 +53,7 @@ final class Agent {
         monotonic: @escaping () -> Double = Agent.awakeSeconds
     ) {
         self.ledger = ledger
+        log = AgentLog(file: ledger.directories.agentLog)
         self.launcher = launcher
         self.ports = ports
         self.zone = zone

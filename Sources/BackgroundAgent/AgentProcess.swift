@@ -10,7 +10,7 @@ public final class AgentProcess {
     private let ledger: Ledger
     private let loop = EventLoop()
     private let lock: AgentLock
-    private let log = AgentLog()
+    private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
 
     /// Keeps the agent's lock for as long as the process lives.
     private final class AgentLock {

@@ -19,6 +19,8 @@ public struct UploadOrder: Codable, Sendable, Equatable {
     public var byteCount: Int64
     /// Makes the temporary name unique.
     public var token: String
+    /// The furthest it came, as ``UploadMachine`` counts it: looking again after a failed step is no progress.
+    public var furthest: Int?
 
     public init(method: Method, fileName: String, byteCount: Int64, token: String) {
         self.method = method
@@ -132,6 +134,14 @@ extension TransferRecord: LedgerRecord {
     public static let databaseTableName = "transfer"
 
     public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension TransferRecord {
+    /// Replaces a header of the request, whatever its case; `nil` leaves it out.
+    public mutating func setHeader(_ name: String, _ value: String?) {
+        headers.removeAll { $0.name.lowercased() == name.lowercased() }
+        if let value { headers.append(HeaderField(name, value)) }
+    }
 }
 
 extension LedgerTransaction {

@@ -242,7 +242,14 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         record.upload = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
         let new = record
         let known = try AppRuntime.shared.commit { transaction in
-            if let key, let earlier = try transaction.repeatableUpload(session: identifier, key: key) { return earlier }
+            if let key, var earlier = try transaction.repeatableUpload(session: identifier, key: key) {
+                if earlier.state == .paused {
+                    earlier.state = .queued
+                    earlier.lastProgressAt = new.lastProgressAt
+                    try transaction.update(earlier)
+                }
+                return earlier
+            }
             return try transaction.insert(new)
         }
         if known.bodyFile != taken.name { discardSnapshot() }

@@ -32,14 +32,21 @@ public struct NoonSchedule: Sendable {
         }
     }
 
-    /// Turns the daily check on. The request first: what is said of the schedule afterwards is what was accepted.
+    /// Turns the daily check on. What is said of the schedule afterwards is what was accepted.
     public func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
         let time = try chosen ?? self.time
         let isExact = try exact || (chosen == nil && self.isExact)
-        try submit(time, spread: isExact ? 0 : offset)
+        let wasEnabled = try isEnabled
+        // On before the request is there: a check that is just ending because it was off looks again after it took its away.
+        try Self.setEnabled(true, in: store)
+        do {
+            try submit(time, spread: isExact ? 0 : offset)
+        } catch {
+            try Self.setEnabled(wasEnabled, in: store)
+            throw error
+        }
         try store.set("at", time.description)
         try store.set("exact", isExact ? "true" : "false")
-        try Self.setEnabled(true, in: store)
     }
 
     public static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
@@ -50,6 +57,13 @@ public struct NoonSchedule: Sendable {
     public func turnOff() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         try Self.setEnabled(false, in: store)
+    }
+
+    /// A launch was on its way when the check was turned off.
+    func removeLeftover() throws {
+        try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
+        // Turned on again meanwhile: what was just removed may have been the new one.
+        if try isEnabled { try submitNext() }
     }
 
     /// Asks for the next one: strictly after now and after the one being served.
@@ -73,7 +87,7 @@ struct NoonCheck {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
             // Turned off while this launch was on its way.
-            guard try schedule.isEnabled else { return try schedule.turnOff() }
+            guard try schedule.isEnabled else { return try schedule.removeLeftover() }
             // The following day first: whatever happens below, tomorrow's check stands.
             try schedule.submitNext()
         } catch {

@@ -62,7 +62,7 @@ public struct PhotoUploads: Sendable {
             task.discardSnapshot()
             return .queued(photo: photo.id!, transfer: transfer)
         }
-        task.submissionKey = "photo-\(photo.id!)-\(snapshot.sha256)"
+        task.submissionKey = photo.key.map { "\($0) \(destination.url.absoluteString)" }
         task.taskDescription = Label(photo: photo.id!, tells: tells).text
         task.resume()
         guard task.error == nil, let number = task.transferNumber else {

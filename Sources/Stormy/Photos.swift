@@ -24,6 +24,8 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     public var message: String?
     /// SHA-256 of what was queued, hex.
     public var digest: String?
+    /// Under which it is submitted: never used twice, also when this store is made anew and its numbers begin again.
+    public var key: String?
     public var createdAt: Date
     public var changedAt: Date
 }
@@ -64,11 +66,12 @@ extension StormyStore {
             var photo =
                 before
                 ?? PhotoRecord(
-                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, createdAt: now,
-                    changedAt: now)
+                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, key: nil,
+                    createdAt: now, changedAt: now)
             photo.state = state
             photo.path = path
             photo.digest = digest
+            photo.key = UUID().uuidString
             photo.message = message
             photo.changedAt = now
             try photo.save(database)
@@ -113,7 +116,10 @@ extension StormyStore {
     /// Its upload ended. `nil`: no such photo.
     func endPhoto(_ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?) throws -> PhotoRecord? {
         try queue.write { database in
-            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return nil }
+            // A transfer of another photo, from before this store was made anew.
+            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else {
+                return nil
+            }
             photo.state = state
             photo.transfer = transfer
             photo.message = message

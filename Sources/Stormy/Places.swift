@@ -27,6 +27,7 @@ extension StormyStore {
 
     /// Names are compared without case.
     public func place(named name: String) throws -> Place {
+        let name = name.precomposedStringWithCanonicalMapping
         guard let place = try queue.read({ try Place.filter(Column("name") == name).fetchOne($0) }) else {
             throw StormyStoreError.noSuchPlace(name)
         }

@@ -128,14 +128,20 @@ public final class StormyStore: Sendable {
                 table.column("path", .text)
                 table.column("transfer", .integer)
                 table.column("message", .text)
-                table.column("digest", .text)
                 table.column("createdAt", .double).notNull()
-                table.column("changedAt", .double).notNull()
             }
             try database.create(table: "setting") { table in
                 table.primaryKey("name", .text)
                 table.column("value", .text).notNull()
             }
+        }
+        migrator.registerMigration("2: photos can be given again") { database in
+            try database.alter(table: "photo") { table in
+                table.add(column: "changedAt", .double).notNull().defaults(to: 0)
+                table.add(column: "digest", .text)
+                table.add(column: "key", .text)
+            }
+            try database.execute(sql: "UPDATE photo SET changedAt = createdAt")
         }
         return migrator
     }

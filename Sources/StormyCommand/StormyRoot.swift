@@ -29,7 +29,7 @@ struct StormyRoot: AsyncParsableCommand {
                     try command.run()
                 }
             } catch {
-                if error is ExitCode { AgentVerb.startIfWorkIsLeft(after: command) }
+                AgentVerb.startIfWorkIsLeft(after: command)
                 leave(with: error)
             }
             AgentVerb.startIfWorkIsLeft(after: command)

@@ -119,6 +119,16 @@ public enum StormyTool {
         return PhotoDestination(name: chosen, kind: kind, url: url, authorization: try authorization(destination, chosen))
     }
 
+    /// The `Authorization` that the configuration gives today for uploads to this address; `nil`: it knows no such one.
+    static func authorization(forUploadsTo url: String) throws -> String?? {
+        let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+        let configuration = try Configuration.load(path: path)
+        for (name, destination) in configuration.upload.destinations where destination.url == url {
+            return .some(try authorization(destination, name))
+        }
+        return nil
+    }
+
     private static func authorization(_ destination: Configuration.Destination, _ name: String) throws -> String? {
         if let token = try secret(destination.token, destination.tokenFile, name) { return "Bearer \(token)" }
         guard let user = destination.user else { return nil }
@@ -134,8 +144,8 @@ public enum StormyTool {
             throw CommandFailure(.badConfiguration, "upload.destinations.\(name): the file \(path) cannot be read")
         }
         // The same rule as for the configuration itself.
-        let mode = (try? FileManager.default.attributesOfItem(atPath: path))?[.posixPermissions] as? NSNumber
-        if (mode?.intValue ?? 0) & 0o077 != 0 {
+        var information = stat()
+        if stat(path, &information) == 0, information.st_mode & 0o077 != 0 {
             throw CommandFailure(
                 .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
         }

@@ -162,6 +162,9 @@ struct ConfigurationParser {
         guard let text = try table.url(key) else { return nil }
         // A name alone is a credential too: several services take a token in its place.
         let parts = URLComponents(string: text)
+        if parts?.query != nil || parts?.fragment != nil {
+            throw table.invalid(key, "this address", "leave out everything from \"?\" or \"#\" on")
+        }
         if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { note(table.exposed(key)) }
         return text
     }

@@ -129,6 +129,16 @@ public struct UploadMachine: Equatable, Sendable {
         }
     }
 
+    /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
+    public var stage: Int {
+        switch state {
+        case .choosingName(_, let isStored): isStored ? 1 : 0
+        case .sendingBody, .makingFolder, .checkingBody, .failed: 0
+        case .lookingForTarget: plan.kind == .webdav ? 1 : 0
+        case .moving, .lookingForTemporary, .finished: 1
+        }
+    }
+
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 
     func finalName(_ index: Int) -> String { RemoteName.numbered(plan.fileName, index) }

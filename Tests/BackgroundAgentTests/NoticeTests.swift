@@ -122,6 +122,27 @@ import Testing
         #expect(try record().state == .withdrawn)
     }
 
+    /// All work is ended while the server has not answered: the agent stays until it can take back what will stand there.
+    @Test func quittingWaitsForWhatIsBeingShown() throws {
+        try add()
+        bench.agent.hear(.stopRequested)
+        try takeBack()
+        #expect(!bench.agent.isFinished)
+        try presented(7)
+        #expect(bench.presenter.withdrawn == ["n 7"])
+        #expect(bench.agent.isFinished)
+    }
+
+    @Test func quittingWaitsNotForEver() throws {
+        try add()
+        bench.agent.hear(.stopRequested)
+        try takeBack()
+        try bench.pass(4.9)
+        #expect(!bench.agent.isFinished)
+        try bench.pass(0.1)
+        #expect(bench.agent.isFinished)
+    }
+
     private func takeBack() throws {
         var taken = try record()
         taken.state = .withdrawing
@@ -171,15 +192,25 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
-    /// The app came, said that all was well, and never looked: repeated ever more rarely, never in a loop.
-    @Test func aPressThatNobodyTakesIsToldWithGrowingPauses() throws {
+    /// An app without a delegate: it came, and that was all.
+    @Test func aPressThatNobodyLooksAtIsDone() throws {
+        try add()
+        try presented(7)
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        try bench.end(bench.onlyLive(), .completed)
+        try bench.pass(86_400)
+        #expect(bench.launcher.started.count == 1)
+        #expect(try bench.ledger.read { try $0.undeliveredResponses() }.isEmpty)
+    }
+
+    @Test func aPressWhoseHandlerFailsIsToldAgainWithGrowingPauses() throws {
         try bench.settings { $0.backoffBase = 10 }
         try add()
         try presented(7)
         try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
         var pauses: [Double] = []
         for _ in 0..<4 {
-            try bench.end(bench.onlyLive(), .completed)
+            try bench.end(bench.onlyLive(), .failed)
             let ended = bench.now
             pauses.append(try #require(try bench.turn()).timeIntervalSince(ended))
             try bench.pass(try #require(pauses.last))

@@ -212,4 +212,52 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
     }
+
+    /// Everything works but one step, for ever: asked ever more rarely, with the body sent once, and given up.
+    @Test func aStepThatIsRefusedForEverIsNoProgress() throws {
+        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+        try Data("abc".utf8).write(to: body)
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.url = "http://127.0.0.1/photos/"
+            $0.bodyFile = "upload-1"
+            $0.bytesTotal = 3
+            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
+            $0.resourceTimeout = 86_400
+            $0.upload = UploadOrder(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        var methods: [String] = []
+        while try bench.transfer(id).state != .failed {
+            try #require(methods.count < 2_000, "asked without end: \(methods.prefix(30))")
+            try bench.turn()
+            guard try bench.transfer(id).state == .running else {
+                try bench.pass(300)
+                continue
+            }
+            let attempt = try bench.attempt(id)
+            methods.append(attempt.request.method)
+            let isTemporary = attempt.request.url.hasSuffix(".part")
+            let (status, headers): (Int, [HeaderField]) =
+                switch attempt.request.method {
+                case "PUT": (201, [])
+                case "HEAD" where isTemporary: (200, [HeaderField("Content-Length", "3")])
+                case "HEAD": (404, [])
+                default: (500, [])
+                }
+            var sent: Int64 = 0
+            if let source = attempt.source {
+                var buffer = [UInt8](repeating: 0, count: 8)
+                while let count = buffer.withUnsafeMutableBytes({ source.read(into: $0) }), count > 0 { sent += Int64(count) }
+            }
+            let head = ResponseHead(status: status, headers: headers, url: attempt.request.url)
+            try bench.hear(
+                .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: sent, bytesReceived: 0))))
+        }
+        #expect(methods.filter { $0 == "PUT" }.count == 1)
+        #expect(methods.filter { $0 == "MOVE" }.count > 5)
+        #expect(methods.filter { $0 == "MOVE" }.count < 150, "in a day")
+        #expect(try bench.transfer(id).errorCode == URLError.Code.timedOut.rawValue)
+        #expect(try bench.transfer(id).bytesDone == 3)
+    }
 }

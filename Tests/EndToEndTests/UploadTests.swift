@@ -153,6 +153,58 @@ extension EndToEnd {
             #expect(store.unfinishedUploads == 0)
         }
 
+        /// The store of photos was lost and begins to count anew; the ledger was not.
+        @Test func aNewStoreTakesNoOldUploadForItsOwn() async throws {
+            let server = try await FaultyServer.start()
+            let folder = TestFolder.shared.appendingPathComponent(UUID().uuidString)
+            let (first, second) = (
+                try DavStore(prefix: "/one", directory: folder), try DavStore(prefix: "/two", directory: folder)
+            )
+            server.mount(first)
+            server.mount(second)
+            func destination(_ name: String, _ path: String) -> String {
+                "[upload.destinations.\(name)]\nkind = \"webdav\"\nurl = \"\(server.url)/\(path)/\"\n"
+            }
+            let home = try Home(extra: destination("home", "one") + destination("other", "two"))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", "--wait", "--to", "home", photo.path).status == 0)
+            for side in ["", "-wal", "-shm"] {
+                try? FileManager.default.removeItem(at: home.directories.data.appendingPathComponent("stormy.sqlite" + side))
+            }
+            #expect(try home.stormy("upload", "--wait", "--to", "other", photo.path).status == 0)
+            #expect(server.requests(matching: "/two/*").contains { $0.method == "PUT" })
+            #expect(try home.rows("transfers").count == 2)
+        }
+
+        @Test func retryingUsesTheCredentialsOfToday() async throws {
+            let server = try await FaultyServer.start()
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+            let home = try Home()
+            let secret = home.folder.appendingPathComponent("password")
+            let link = home.folder.appendingPathComponent("link")
+            // A link is as open as what it leads to.
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: secret)
+            func write(_ password: String) throws {
+                try Data(password.utf8).write(to: secret)
+                chmod(secret.path, 0o600)
+            }
+            try write("old\n")
+            try home.configure(
+                Self.destination(server.url + "/photos/") + "user = \"me\"\npassword_file = \"\(link.path)\"\n")
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            store.refuse(status: 401, method: "PUT", next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
+            try write("new\n")
+            #expect(try home.stormy("transfers", "retry", "all").status == 0)
+            try home.waitForQuiet()
+            let sent = server.requests(matching: "/photos/*").filter { $0.method == "PUT" }.map { $0["Authorization"] }
+            #expect(sent == ["old", "new"].map { "Basic " + Data("me:\($0)".utf8).base64EncodedString() })
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
+        }
+
         @Test func theButtonTakesAFileAndFillsTheJob() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()

@@ -28,7 +28,7 @@ import Testing
         try store.queue.write { database in
             var photo = PhotoRecord(
                 id: nil, storm: storm, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, digest: nil,
-                createdAt: Date(), changedAt: Date())
+                key: nil, createdAt: Date(), changedAt: Date())
             try photo.insert(database)
             return try #require(photo.id)
         }

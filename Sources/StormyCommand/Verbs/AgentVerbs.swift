@@ -27,9 +27,14 @@ struct AgentVerb: AsyncParsableCommand {
         }
     }
 
-    /// Every verb starts an agent that is missing while work is left, but those that are about stopping it.
+    /// Every verb starts an agent that is missing while work is left, but those that are about the agent itself.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
-        if command is AgentVerb || command is QuitVerb || command is UnscheduleVerb || command is DemoVerb { return }
+        if command is AgentVerb || command is QuitVerb || command is DemoVerb { return }
+        startIfWorkIsLeft()
+    }
+
+    /// For verbs that show whether one runs, or stay.
+    static func startIfWorkIsLeft() {
         let runtime = AppRuntime.shared
         guard (try? runtime.ledger().read({ try $0.hasUnfinishedWork() })) == true else { return }
         AgentStarter(directories: runtime.directories).startIfNeeded()

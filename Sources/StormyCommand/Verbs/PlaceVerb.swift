@@ -28,7 +28,8 @@ struct PlaceVerb: AsyncParsableCommand {
                     .usage, "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync]")
             }
             try StormyTool.configure()
-            let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines)
+            // One form of each letter: "Å" can be written in two ways that look alike.
+            let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines).precomposedStringWithCanonicalMapping
             guard (1...100).contains(trimmed.count), !trimmed.unicodeScalars.contains(where: { $0.value < 32 }) else {
                 throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line")
             }

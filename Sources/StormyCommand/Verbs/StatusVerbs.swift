@@ -17,6 +17,7 @@ struct StatusVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
+        if watch { AgentVerb.startIfWorkIsLeft() }
         try show(store)
         guard watch else { return }
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

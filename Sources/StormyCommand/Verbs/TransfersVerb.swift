@@ -56,6 +56,11 @@ struct TransfersVerb: AsyncParsableCommand {
                 if try store.cancelPhoto(number) { unknown.remove(id) }
             }
         }
+        if action != .cancel {
+            for id in unknown.sorted() where try store.photos().contains(where: { TransferReport.identifier(of: $0) == id }) {
+                throw CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
+            }
+        }
         let changed = try AppRuntime.shared.ledger().write { transaction -> (Int, Set<String>) in
             var count = 0
             var unknown = unknown
@@ -63,6 +68,12 @@ struct TransfersVerb: AsyncParsableCommand {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
                 guard Self.change(&transfer, action) else { continue }
+                // What is configured now: the password that was refused may have been put right.
+                if transfer.state == .queued, transfer.kind == .upload,
+                    let authorization = try StormyTool.authorization(forUploadsTo: transfer.url)
+                {
+                    transfer.setHeader("Authorization", authorization)
+                }
                 try transaction.update(transfer)
                 if action == .retry { try transaction.forgetEvents(of: transfer.id!) }
                 if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
@@ -86,6 +97,7 @@ struct TransfersVerb: AsyncParsableCommand {
             transfer.errorMessage = "Cancelled by hand."
         case (.pause, .queued), (.pause, .running), (.pause, .waiting):
             transfer.state = .paused
+            transfer.nextAttemptAt = nil
         case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
             transfer.state = .queued
             transfer.nextAttemptAt = nil

@@ -86,7 +86,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
         guard isOn else {
             // Somewhere else than on a terminal only what changes: why it waits.
             if let waiting, waiting != lastWaiting { Output.note("waiting: \(waiting)") }
-            lastWaiting = waiting
+            lastWaiting = waiting ?? lastWaiting
             return
         }
         guard total > 0 else { return }
