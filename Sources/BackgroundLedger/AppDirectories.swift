@@ -59,8 +59,10 @@ func systemReason(_ error: any Error) -> String {
     if let underlying = nsError.userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
         return String(cString: strerror(Int32(underlying.code)))
     }
-    if nsError.domain == NSCocoaErrorDomain, nsError.code == CocoaError.fileWriteFileExists.rawValue {
-        return "something that is not a folder has that name"
+    // What stands in the way, at the name itself or higher up.
+    let taken = [CocoaError.fileWriteFileExists.rawValue, CocoaError.fileWriteUnknown.rawValue]
+    if nsError.domain == NSCocoaErrorDomain, taken.contains(nsError.code) {
+        return "something that is not a folder is in the way"
     }
     return nsError.localizedDescription
 }

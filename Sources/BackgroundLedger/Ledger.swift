@@ -68,6 +68,11 @@ public final class Ledger: Sendable {
                 ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(errno)))
         } else if access(path, R_OK | W_OK) != 0 {
             throw .readOnly(path: path)
+        } else {
+            var information = stat()
+            guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else {
+                throw .cannotCreate(path: path, reason: "something that is not a file has that name")
+            }
         }
     }
 

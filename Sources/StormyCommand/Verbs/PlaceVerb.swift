@@ -59,8 +59,10 @@ struct PlaceVerb: AsyncParsableCommand {
                 let outcome = try await WeatherCheck(store: store).run(place, .fresh)
                 CheckVerb.printForPeople(outcome)
             } catch {
+                let reason = CommandFailure(error).message
                 Output.note(
-                    "The first forecast could not be fetched: \(CommandFailure(error).message). The next check tries again.")
+                    "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
+                )
             }
         }
     }
