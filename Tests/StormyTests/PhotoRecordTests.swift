@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 @testable import Stormy
@@ -121,6 +122,27 @@ import Testing
         let mine = try begin().photo
         try store.recoverPhotos(transfers: [:])
         #expect(try photo(mine.id).state == .queued)
+    }
+
+    // MARK: Upgrade
+
+    @Test func aStoreOfTheFirstVersionIsBroughtUp() throws {
+        let old = folder.appendingPathComponent("old")
+        do {
+            let store = try StormyStore(folder: old)
+            try store.queue.write { database in
+                for column in ["changedAt", "digest", "key"] {
+                    try database.execute(sql: "ALTER TABLE photo DROP COLUMN \(column)")
+                }
+                try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '2:%'")
+                try database.execute(sql: "INSERT INTO photo (storm, state, createdAt) VALUES (3, 'awaitingPhoto', 1000)")
+            }
+        }
+        let store = try StormyStore(folder: old)
+        #expect(try store.photos().first?.changedAt == Date(timeIntervalSince1970: 1_000))
+        let filled = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: 3, as: .queued, message: nil)
+        #expect(filled.before?.state == .awaitingPhoto)
+        #expect(filled.photo.key != nil)
     }
 
     @Test func labelsAreReadBack() throws {
