@@ -11,6 +11,9 @@ import GRDB
 public final class Ledger: Sendable {
     public let directories: AppDirectories
     private let queue: DatabaseQueue
+    /// The closed connection of the look before. Freeing a dispatch queue is work for a dispatch thread, and from the
+    /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
+    private let look: DatabaseQueue?
     private let inode: UInt64
 
     /// Opens the ledger, making it and its folders when absent.
@@ -23,7 +26,7 @@ public final class Ledger: Sendable {
         let lock = directories.state.appendingPathComponent("open.lock")
         let path = directories.ledger.path
         do {
-            queue = try FileLock.whileHolding(lock) { () throws(LedgerError) in try Self.open(path) }
+            (queue, look) = try FileLock.whileHolding(lock) { () throws(LedgerError) in try Self.open(path) }
         } catch .readOnly {
             throw .readOnly(path: path)
         }
@@ -31,7 +34,7 @@ public final class Ledger: Sendable {
         inode = stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
     }
 
-    private static func open(_ path: String) throws(LedgerError) -> DatabaseQueue {
+    private static func open(_ path: String) throws(LedgerError) -> (DatabaseQueue, look: DatabaseQueue?) {
         try makeFile(path)
 
         var configuration = Configuration()
@@ -40,12 +43,12 @@ public final class Ledger: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "ledger"
         do {
-            try refuseNewer(path)
+            let look = try refuseNewer(path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try LedgerSchema.migrator.migrate(queue)
-            return queue
+            return (queue, look)
         } catch {
             throw translate(error, path: path)
         }
@@ -77,16 +80,18 @@ public final class Ledger: Sendable {
     }
 
     /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
-    private static func refuseNewer(_ path: String) throws {
+    /// - Returns: the connection it looked through, closed.
+    private static func refuseNewer(_ path: String) throws -> DatabaseQueue? {
         var information = stat()
-        guard stat(path, &information) == 0, information.st_size > 0 else { return }
+        guard stat(path, &information) == 0, information.st_size > 0 else { return nil }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
-        let isNewer = try DatabaseQueue(path: path, configuration: configuration).read { database in
-            try LedgerSchema.migrator.hasBeenSuperseded(database)
-        }
+        let look = try DatabaseQueue(path: path, configuration: configuration)
+        let isNewer = try look.read { database in try LedgerSchema.migrator.hasBeenSuperseded(database) }
+        try look.close()
         if isNewer { throw LedgerError.newerVersion(path: path) }
+        return look
     }
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
