@@ -38,8 +38,8 @@ extension Agent {
         }
     }
 
-    /// A launch that began after something waited and ended without taking it failed, whatever it says of itself: it
-    /// is repeated with growing delay. Nothing is dropped.
+    /// A launch that began after something waited and left it waiting failed: it is repeated with growing delay, and
+    /// nothing is dropped. (One that completed settles what was there before it.)
     private func launchDelivery(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
     ) throws {

@@ -176,13 +176,9 @@ extension Agent {
 
     /// Our own disk is the trouble: full is a waiting state, anything else fails.
     private func failLocally(_ transfer: inout TransferRecord, _ why: String, isPassing: Bool, _ pass: inout Pass) throws {
-        if isPassing {
-            let trouble = TransferTrouble(
-                code: URLError.Code.cannotWriteToFile.rawValue, message: "Waiting for room on the disk: \(why)")
-            return try wait(&transfer, after: 60, trouble, &pass)
-        }
-        transfer.errorCode = URLError.Code.cannotWriteToFile.rawValue
-        transfer.errorMessage = why
-        try end(&transfer, as: .failed, &pass)
+        let code = URLError.Code.cannotWriteToFile.rawValue
+        guard isPassing else { return try fail(&transfer, TransferTrouble(code: code, message: why), &pass) }
+        let trouble = TransferTrouble(code: code, message: "Waiting for room on the disk: \(why)")
+        try wait(&transfer, after: 60, trouble, &pass)
     }
 }

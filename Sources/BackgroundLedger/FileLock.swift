@@ -25,8 +25,7 @@ public struct FileLock: ~Copyable {
     ) throws(LedgerError) -> Value {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw errno == EACCES || errno == EROFS
-                ? .readOnly(path: url.path) : .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
+            throw .notOpened(url.path, errno)
         }
         // Closing it lets go of the lock.
         defer { close(descriptor) }

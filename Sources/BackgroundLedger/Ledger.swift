@@ -67,8 +67,7 @@ public final class Ledger: Sendable {
         if descriptor >= 0 {
             close(descriptor)
         } else if errno != EEXIST {
-            throw errno == EACCES || errno == EROFS
-                ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(errno)))
+            throw .notOpened(path, errno)
         } else if access(path, R_OK | W_OK) != 0 {
             throw .readOnly(path: path)
         } else {

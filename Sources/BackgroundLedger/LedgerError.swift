@@ -10,6 +10,12 @@ public enum LedgerError: Error, Sendable, Equatable, CustomStringConvertible {
     case diskFull(path: String)
     case failed(path: String, reason: String)
 
+    /// What a failed `open` of a file of ours means.
+    static func notOpened(_ path: String, _ number: Int32) -> LedgerError {
+        number == EACCES || number == EROFS
+            ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(number)))
+    }
+
     /// Waiting may help: nothing is wrong with the ledger itself.
     public var isPassing: Bool {
         switch self {

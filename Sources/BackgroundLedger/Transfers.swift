@@ -128,6 +128,13 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         idleTimeout = 60
         resourceTimeout = 7 * 86_400
     }
+
+    /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
+    public mutating func requeue(now: Date) {
+        state = .queued
+        nextAttemptAt = nil
+        lastProgressAt = now
+    }
 }
 
 extension TransferRecord: LedgerRecord {

@@ -4,7 +4,7 @@ import Foundation
 /// An app whose scenes say what it does in the background. Mark it `@main`.
 ///
 /// Started by the agent, the process runs the one action it was launched for and ends. Started by a person, it runs
-/// the actions of its ``Worker`` scenes and ends; its ``ScenePhase`` is `.active` meanwhile. `simulate launch|expire IDENTIFIER` as arguments ask the agent for that.
+/// the actions of its ``Worker`` scenes and ends; its ``ScenePhase`` is `.active` meanwhile.
 @MainActor
 public protocol App {
     associatedtype Body: Scene

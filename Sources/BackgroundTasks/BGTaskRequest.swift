@@ -7,8 +7,7 @@ import BackgroundLedger
 import Foundation
 
 /// A request to be launched in the background later. Abstract: submit one of its subclasses.
-// Unchecked because it is a value by use: the scheduler copies it in and out.
-open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {
+open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
     /// The task's identifier, from the permitted list.
     public let identifier: String
 

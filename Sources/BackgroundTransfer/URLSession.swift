@@ -68,11 +68,7 @@ public final class URLSession: Sendable {
             transfer.adoptableUntil = nil
             // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
             // paused: the handler of a launch that is being ended calls that.)
-            if transfer.state == .paused {
-                transfer.state = .queued
-                transfer.nextAttemptAt = nil
-                transfer.lastProgressAt = now
-            }
+            if transfer.state == .paused { transfer.requeue(now: now) }
             try transaction.update(transfer)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
             return WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace)

@@ -244,8 +244,7 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         let known = try AppRuntime.shared.commit { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: identifier, key: key) {
                 if earlier.state == .paused {
-                    earlier.state = .queued
-                    earlier.lastProgressAt = new.lastProgressAt
+                    earlier.requeue(now: new.lastProgressAt)
                     try transaction.update(earlier)
                 }
                 return earlier

@@ -79,13 +79,7 @@ extension EndToEnd {
         @Test(arguments: ["app.waiterLeaving", "app.waiterLeft", "app.taskResumed"])
         func theAppDiesWhileHandingOver(_ point: String) throws {
             let desktop = try Desktop()
-            server.closeGate("rest")
-            let forecast = Weather.forecast()
-            Weather.serve(
-                ResponseScript([
-                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
-                    .body(.text(forecast)),
-                ]), on: server)
+            Weather.serveHeld(on: server)
             let home = try home(desktop)
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             try home.waitForEnded("appRefresh")
@@ -98,13 +92,7 @@ extension EndToEnd {
 
         @Test func bothDieWhileTheFetchHangs() async throws {
             let desktop = try Desktop()
-            server.closeGate("rest")
-            let forecast = Weather.forecast()
-            Weather.serve(
-                ResponseScript([
-                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
-                    .body(.text(forecast)),
-                ]), on: server)
+            Weather.serveHeld(on: server)
             let home = try home(desktop)
             let first = try home.startAgent()
             _ = try await server.waitForRequest { $0.path.hasPrefix("/v1/forecast") }
@@ -119,13 +107,7 @@ extension EndToEnd {
 
         @Test func sigtermWhileTheFetchHangs() async throws {
             let desktop = try Desktop()
-            server.closeGate("rest")
-            let forecast = Weather.forecast()
-            Weather.serve(
-                ResponseScript([
-                    .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "rest"),
-                    .body(.text(forecast)),
-                ]), on: server)
+            Weather.serveHeld(on: server)
             let home = try home(desktop)
             let first = try home.startAgent()
             _ = try await server.waitForRequest { $0.path.hasPrefix("/v1/forecast") }

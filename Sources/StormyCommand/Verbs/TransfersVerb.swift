@@ -99,16 +99,12 @@ struct TransfersVerb: AsyncParsableCommand {
             transfer.state = .paused
             transfer.nextAttemptAt = nil
         case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
-            transfer.state = .queued
-            transfer.nextAttemptAt = nil
-            transfer.lastProgressAt = now
+            transfer.requeue(now: now)
         case (.retry, .failed) where transfer.kind == .download || transfer.bodyFile != nil:
-            transfer.state = .queued
+            transfer.requeue(now: now)
             transfer.finishedAt = nil
-            transfer.nextAttemptAt = nil
             transfer.errorCode = nil
             transfer.errorMessage = nil
-            transfer.lastProgressAt = now
             transfer.fruitlessAttempts = 0
         default:
             return false
