@@ -19,9 +19,12 @@ let package = Package(
         .library(name: "BackgroundTasks", targets: ["BackgroundTasks"]),
         .library(name: "BackgroundTransfer", targets: ["BackgroundTransfer"]),
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
+        .library(name: "BackgroundCommands", targets: ["BackgroundCommands"]),
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
         .executable(name: "tide-example", targets: ["tide-example"]),
+        .executable(name: "zashi-example", targets: ["zashi-example"]),
+        .executable(name: "realm-example", targets: ["realm-example"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -60,6 +63,7 @@ let package = Package(
         .target(name: "BackgroundTasks", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
         .target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime", "CurlTransport"], swiftSettings: strict),
         .target(name: "UserNotifications", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
+        .target(name: "BackgroundCommands", dependencies: ["BackgroundTasks", argumentParser], swiftSettings: strict),
 
         // Product.
         .target(name: "StormyWeather", swiftSettings: strict),
@@ -85,7 +89,9 @@ let package = Package(
         // Tools.
         .target(
             name: "StormyCommand",
-            dependencies: ["Stormy", "StormyConfiguration", "BackgroundLedger", "FaultyServer", argumentParser],
+            dependencies: [
+                "Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", "FaultyServer", argumentParser,
+            ],
             resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
@@ -98,9 +104,19 @@ let package = Package(
         // Somebody else's app.
         .executableTarget(
             name: "tide-example",
-            dependencies: ["BackgroundTasks", "UserNotifications"],
+            dependencies: ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
             resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
+
+        .executableTarget(
+            name: "zashi-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            resources: [.copy("zashi-example-Info.plist")], swiftSettings: strict),
+        .executableTarget(
+            name: "realm-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            resources: [.copy("realm-example-Info.plist")], swiftSettings: strict),
+        .executableTarget(
+            name: "proving-ground", dependencies: ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
+            resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),

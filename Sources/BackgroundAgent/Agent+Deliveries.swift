@@ -71,7 +71,10 @@ extension Agent {
         for attachment in attachments where endedProcesses.contains(attachment.process) {
             try pass.transaction.remove(attachment)
         }
-        let living = Set(waiters.map(\.process) + attachments.map(\.process)).subtracting(endedProcesses)
+        let hosts =
+            try pass.transaction.requests(of: .continuedProcessing).compactMap(\.host)
+            + pass.transaction.liveLaunches().compactMap(\.host)
+        let living = Set(waiters.map(\.process) + attachments.map(\.process) + hosts).subtracting(endedProcesses)
         for process in living where !followed.contains(process) {
             followed.insert(process)
             pass.effects.append(.watchProcess(process))

@@ -54,26 +54,29 @@ extension Agent {
 
     func planRequests(_ pass: inout Pass) throws {
         try skipMissed(&pass)
-        let live = try Set(pass.transaction.liveLaunches().compactMap { $0.requestToken == nil ? nil : $0.identifier })
-        let requests = try pass.transaction.requests()
-        let plan = RequestPlanner.plan(
-            requests.map { $0.plannable(hasLiveLaunch: live.contains($0.identifier)) },
-            conditions: ports.conditions.current, now: pass.now)
-        pass.wake(at: plan.nextWake)
-        for identifier in plan.due {
-            guard let request = requests.first(where: { $0.identifier == identifier }) else { continue }
+        var world = PlanningWorld(
+            conditions: ports.conditions.current, resumedAt: try pass.transaction.fact(.conditions)?.resumedAt,
+            lastStart: try pass.transaction.lastRequestStart(), spacing: pass.settings.launchSpacing)
+        let open = world.openClasses(now: pass.now)
+        pass.wake(at: NetworkSettling.until(resumedAt: world.resumedAt, conditions: world.conditions, now: pass.now))
+        while let request = try pass.transaction.firstDue(in: open, now: pass.now) {
+            let turn = world.nextStart(now: pass.now)
+            guard turn <= pass.now else {
+                pass.wake(at: turn)
+                break
+            }
             try launch(request, simulated: false, &pass)
+            world.lastStart = pass.now
         }
+        pass.wake(at: try pass.transaction.nextDueTime(in: open, after: pass.now))
     }
 
     /// Seconds that a moment may be late before `missed = "skip"` leaves it out: a busy or just woken machine is not "missed".
     private static let lateness: Double = 600
 
     private func skipMissed(_ pass: inout Pass) throws {
-        for var request in try pass.transaction.requests() where request.missed == .skip && request.failures == 0 {
-            guard let due = request.earliestBegin, let occurrence = request.occurrence,
-                pass.now > due.addingTimeInterval(Self.lateness)
-            else { continue }
+        for var request in try pass.transaction.skippable(before: pass.now.addingTimeInterval(-Self.lateness)) {
+            guard let occurrence = request.occurrence else { continue }
             var record = LaunchRecord(
                 kind: request.kind, identifier: request.identifier, requestToken: nil, generation: 1, reason: "missed",
                 simulated: false, servedOccurrence: occurrence, startedAt: pass.now)
@@ -88,13 +91,26 @@ extension Agent {
 
     private func launch(_ request: RequestRecord, simulated: Bool, _ pass: inout Pass) throws {
         let generation = request.failures + 1
-        let record = LaunchRecord(
+        var record = LaunchRecord(
             kind: request.kind, identifier: request.identifier, requestToken: request.token, generation: generation,
             reason: simulated ? "simulated" : generation > 1 ? "relaunch after \(request.failures) without a result" : "due",
             simulated: simulated, servedOccurrence: simulated ? nil : request.occurrence, startedAt: pass.now)
+        record.requiresNetwork = request.requiresNetwork
+        record.requiresExternalPower = request.requiresExternalPower
+        record.askedAt = request.submittedAt
+        record.askedBegin = request.earliestBegin
+        record.woke = try (simulated ? .simulated : cause(of: request, pass)).rawValue
         let launch = try pass.transaction.insert(record)
         pass.effects.append(.startLaunch(launch.id!))
         idleSince = nil
+    }
+
+    private func cause(of request: RequestRecord, _ pass: Pass) throws -> WakeCause {
+        let observed = try pass.transaction.fact(.conditions)
+        let moments = WakeCause.Moments(
+            network: observed?.networkSince, power: observed?.powerSince, saving: observed?.savingSince,
+            resumed: observed?.resumedAt, agentStarted: try pass.transaction.fact(.agent)?.startedAt)
+        return WakeCause.of(request.plannable(hasLiveLaunch: false), moments, now: pass.now)
     }
 
     // MARK: Simulation
@@ -141,10 +157,12 @@ extension Agent {
         }
     }
 
+    /// Of continued processing: how long it may be without progress.
     private func budget(for kind: LaunchKind, _ settings: AgentSettings) -> Double {
         switch kind {
-        case .processing, .continuedProcessing: settings.processingBudget
-        case .appRefresh, .urlSession, .notificationResponse: settings.refreshBudget
+        case .processing: settings.processingBudget
+        case .continuedProcessing: settings.progressPatience
+        case .appRefresh, .urlSession, .notificationResponse, .significantTimeChange: settings.refreshBudget
         }
     }
 
@@ -154,6 +172,10 @@ extension Agent {
     func supervise(_ pass: inout Pass) throws {
         for launch in try pass.transaction.liveLaunches() {
             let id = launch.id!
+            if let lost = lostCondition(of: launch) {
+                log.note("\(launch.identifier): \(lost)")
+                try stop(launch, .conditionLost, &pass)
+            }
             var supervision =
                 supervised[id]
                 ?? {
@@ -163,16 +185,25 @@ extension Agent {
                     if launch.stopReason != nil {
                         // The agent that committed the reason may have died before it sent the signal; twice does no harm.
                         fresh.adoptWarned(now: pass.now)
-                        pass.effects.append(.warnLaunch(id))
+                        if launch.kind != .continuedProcessing { pass.effects.append(.warnLaunch(id)) }
                     }
                     return fresh
                 }()
+            if let progressAt = launch.progressAt { supervision.moved(at: progressAt) }
             if let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing) {
                 try apply(command, to: launch, &pass)
             }
             supervised[id] = supervision
             pass.wake(at: supervision.deadline(isPersonChoosing: launch.isPersonChoosing))
         }
+    }
+
+    /// A condition that a running launch was promised and that holds no longer.
+    private func lostCondition(of launch: LaunchRecord) -> String? {
+        let conditions = ports.conditions.current
+        if launch.requiresNetwork, !launch.simulated, !conditions.isNetworkAvailable { return "the network was lost" }
+        if launch.requiresExternalPower, !launch.simulated, !conditions.isOnExternalPower { return "external power was lost" }
+        return nil
     }
 
     func stop(_ launch: LaunchRecord, _ reason: StopReason, _ pass: inout Pass) throws {
@@ -186,13 +217,17 @@ extension Agent {
 
     private func apply(_ command: LaunchSupervision.Command, to launch: LaunchRecord, _ pass: inout Pass) throws {
         switch command {
-        case .warn(let reason):
+        case .warn(let given):
+            let reason = launch.kind == .continuedProcessing && given == .expired ? .noProgress : given
             // The row as it is now: the app process writes to it too.
             guard var current = try pass.transaction.launch(launch.id!) else { return }
             current.stopReason = reason
             try pass.transaction.update(current)
             log.note("\(launch.identifier): \(reason.rawValue), warned")
-            pass.effects.append(.warnLaunch(launch.id!))
+            // A process that a person started hears of it through the ledger; it is neither signalled nor killed.
+            if launch.kind != .continuedProcessing { pass.effects.append(.warnLaunch(launch.id!)) }
+        case .kill where launch.kind == .continuedProcessing:
+            hear(.launchEnded(launch.id!, .unknown))
         case .kill:
             log.note("\(launch.identifier): did not return within the grace time, killed")
             pass.effects.append(.killLaunch(launch.id!))
@@ -212,19 +247,42 @@ extension Agent {
     private func finish(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws {
         var launch = launch
         CrashPoint.reach("agent.launchEnded")
-        let outcome = launch.result ?? (launch.stopReason == nil ? .crashed : .killed)
+        let outcome = launch.result ?? Self.outcomeWithoutResult(launch)
         launch.outcome = outcome
         launch.endedAt = pass.now
-        if launch.result == nil, launch.detail == nil { launch.detail = Self.describe(end) }
+        if launch.result == nil, launch.detail == nil {
+            launch.detail = outcome == .failed ? "did not stop; its process was left alone" : Self.describe(end)
+        }
+        if launch.kind == .continuedProcessing, launch.detail == nil { launch.detail = launch.stopReason.map(Self.describe) }
         if launch.kind == .urlSession, outcome == .completed, launch.detail == nil {
             launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
         }
         try pass.transaction.update(launch)
         if outcome == .completed { try settleDeliveries(of: launch, pass) }
         try settle(launch, outcome, &pass)
+        if launch.kind == .continuedProcessing { withdrawProgress(of: launch, &pass) }
+        if launch.kind == .significantTimeChange, outcome.isResult { try settleTimeChange(launch, pass) }
         supervised[launch.id!] = nil
         pass.effects.append(.forgetLaunch(launch.id!))
         log.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
+    }
+
+    private static func outcomeWithoutResult(_ launch: LaunchRecord) -> LaunchOutcome {
+        guard launch.stopReason != nil else { return .crashed }
+        // A process that a person started is not ours to kill.
+        guard launch.kind == .continuedProcessing else { return .killed }
+        return .failed
+    }
+
+    private static func describe(_ reason: StopReason) -> String {
+        switch reason {
+        case .expired: "its time ran out"
+        case .quit: "all background work was ended"
+        case .conditionLost: "a condition it needs was lost"
+        case .simulated: "expired by hand"
+        case .cancelled: "a person pressed Cancel"
+        case .noProgress: "it made no progress"
+        }
     }
 
     private static func describe(_ end: ProcessEnd) -> String {
@@ -250,7 +308,7 @@ extension Agent {
             where response.notification == launch.identifier && isOld(response.createdAt) {
                 try pass.transaction.responseWasDelivered(response.id!, now: pass.now)
             }
-        case .appRefresh, .processing, .continuedProcessing:
+        case .appRefresh, .processing, .continuedProcessing, .significantTimeChange:
             break
         }
     }
@@ -281,6 +339,7 @@ extension Agent {
         // No result: the launch is made up for, also when its handler had already asked for the next one.
         let neverBegan = launch.pid == nil && launch.detail == Self.describe(.unknown)
         request.failures = launch.generation
+        request.lastFailureAt = pass.now
         // Not the app's doing: an agent that died before it started the process earns no delay.
         let delay = neverBegan ? 0 : RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
         request.backoffUntil = delay > 0 ? pass.now.addingTimeInterval(delay) : nil

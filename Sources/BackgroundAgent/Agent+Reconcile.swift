@@ -23,7 +23,8 @@ extension Agent {
             }
             return try transaction.liveLaunches()
         }
-        for launch in adopted { adopt(launch) }
+        // Continued processing runs in a process of its own making, which is watched like any that waits.
+        for launch in adopted where launch.kind != .continuedProcessing { adopt(launch) }
         removeOrphans()
     }
 

@@ -16,6 +16,10 @@ final class Agent {
     let now: () -> Date
     /// Seconds that pass while the machine is awake, whatever its clock says.
     let monotonic: () -> Double
+    /// Seconds that the machine has slept since it was started.
+    let slept: () -> Double
+    /// ``slept`` as last seen.
+    var lastSlept: Double
     /// Clock minus ``monotonic`` as last seen.
     var clockOffset: Double
     /// The time zone in force; asked for anew after a change.
@@ -38,8 +42,12 @@ final class Agent {
     var knownSession: SessionEnvironment?
     var hasToldSession = false
     var isQuitting = false
+    /// What runs is let finish, nothing new begins, and then another agent takes over.
+    var isDraining = false
     /// Notifications handed to the presenter that it has not answered for, and since when.
     var beingShown: [String: Date] = [:]
+    /// Progress notifications of continued processing, by launch.
+    var shownProgress: [Int64: ShownProgress] = [:]
     var mustReplan = true
     /// Since when nothing is left to do.
     var idleSince: Date?
@@ -50,7 +58,7 @@ final class Agent {
 
     init(
         ledger: Ledger, launcher: any Launcher, ports: AgentPorts, zone: TimeZone, now: @escaping () -> Date,
-        monotonic: @escaping () -> Double = Agent.awakeSeconds
+        monotonic: @escaping () -> Double = Agent.awakeSeconds, slept: @escaping () -> Double = Agent.sleptSeconds
     ) {
         self.ledger = ledger
         log = AgentLog(file: ledger.directories.agentLog)
@@ -59,12 +67,18 @@ final class Agent {
         self.zone = zone
         self.now = now
         self.monotonic = monotonic
+        self.slept = slept
+        lastSlept = slept()
         clockOffset = now().timeIntervalSince1970 - monotonic()
     }
 
-    private static func awakeSeconds() -> Double {
+    private static func awakeSeconds() -> Double { seconds(of: CLOCK_MONOTONIC) }
+
+    private static func sleptSeconds() -> Double { seconds(of: CLOCK_BOOTTIME) - seconds(of: CLOCK_MONOTONIC) }
+
+    private static func seconds(of clock: clockid_t) -> Double {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
@@ -113,31 +127,40 @@ final class Agent {
 
     private func decide(_ heard: [AgentEvent], _ pass: inout Pass) throws {
         shiftBudgets(now: pass.now)
+        try noticeSleep(&pass)
         for event in heard { try note(event, &pass) }
         try noteSession(&pass)
         try answerQuestions(&pass)
         try adoptLateLaunches(&pass)
+        try planContinuedProcessing(&pass)
         try finishEndedLaunches(&pass)
         try supervise(&pass)
         try followProcesses(&pass)
         try planTimes(&pass)
-        if !isQuitting {
+        if !isQuitting, !isDraining {
             try planRequests(&pass)
+            try startContinuedProcessing(&pass)
+            try planTimeChanges(&pass)
             try planDeliveries(&pass)
             try planTransfers(&pass)
         }
-        try planNotices(&pass)
+        if !isDraining {
+            try planNotices(&pass)
+            try planProgressNotices(&pass)
+        }
         try considerLeaving(&pass)
     }
 
     private func note(_ event: AgentEvent, _ pass: inout Pass) throws {
         switch event {
         case .transport(let event): try note(event, &pass)
-        case .presenter(let event): try note(event, &pass)
+        case .presenter(let event): if try !noteProgressNotice(event, &pass) { try note(event, &pass) }
         case .conditions(let conditions): try note(conditions, &pass)
         case .timeChanged: mustReplan = true
+        case .resumed: try noteResume(&pass)
         case .launchEnded(let id, let end): endedLaunches[id] = end
         case .processEnded(let process): endedProcesses.insert(process)
+        case .superseded: beginDraining(&pass)
         case .stopRequested: try beginQuitting(&pass)
         }
     }
@@ -148,13 +171,30 @@ final class Agent {
             before?.conditions.isNetworkAvailable == conditions.isNetworkAvailable
             && before?.conditions.isNetworkMetered == conditions.isNetworkMetered
         let samePower = before?.conditions.isOnExternalPower == conditions.isOnExternalPower
-        try pass.transaction.setFact(
-            .conditions,
-            ObservedConditions(
-                conditions: conditions, networkSince: sameNetwork ? before?.networkSince ?? pass.now : pass.now,
-                powerSince: samePower ? before?.powerSince ?? pass.now : pass.now))
+        let sameSaving = before?.conditions.isSavingPower == conditions.isSavingPower
+        var observed = ObservedConditions(
+            conditions: conditions, networkSince: sameNetwork ? before?.networkSince ?? pass.now : pass.now,
+            powerSince: samePower ? before?.powerSince ?? pass.now : pass.now)
+        observed.savingSince = sameSaving ? before?.savingSince ?? pass.now : pass.now
+        observed.resumedAt = before?.resumedAt
+        try pass.transaction.setFact(.conditions, observed)
         // Any change of the network is a reason to try at once, also one that leaves it "available".
         if conditions.isNetworkAvailable { try retryWaitingForNetwork(&pass) }
+    }
+
+    /// The kernel's own count: it is there before anybody on a bus has told of the end of a sleep, and without a bus.
+    private func noticeSleep(_ pass: inout Pass) throws {
+        let before = lastSlept
+        lastSlept = slept()
+        if lastSlept > before + 1 { try noteResume(&pass) }
+    }
+
+    private func noteResume(_ pass: inout Pass) throws {
+        mustReplan = true
+        log.note("the machine woke")
+        guard var observed = try pass.transaction.fact(.conditions) else { return }
+        observed.resumedAt = pass.now
+        try pass.transaction.setFact(.conditions, observed)
     }
 
     /// A verb told where the person's session is.
@@ -194,7 +234,21 @@ final class Agent {
         for id in running.keys { pass.effects.append(.stopAttempt(id)) }
     }
 
+    private func beginDraining(_ pass: inout Pass) {
+        guard !isDraining else { return }
+        isDraining = true
+        log.note("a newer version has taken over the ledger: leaving when what runs has ended")
+        // Their parts are kept; the next agent goes on with them.
+        for id in running.keys { pass.effects.append(.stopAttempt(id)) }
+    }
+
     private func considerLeaving(_ pass: inout Pass) throws {
+        if isDraining, !isQuitting {
+            // Continued processing is not ours to wait for: it runs in processes of its own.
+            let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
+            isFinished = !waits && beingShown.isEmpty
+            return
+        }
         let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
         let notices = try pass.transaction.notifications()
         if isQuitting {

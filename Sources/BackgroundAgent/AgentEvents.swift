@@ -9,10 +9,14 @@ public enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// Clock or zone were changed, or the machine woke: wall-clock rules are planned anew.
+    /// Clock or zone were changed: wall-clock rules are planned anew.
     case timeChanged
+    /// The machine woke: the same, and the network may not be back yet.
+    case resumed
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
+    /// A newer version of the program has changed the ledger: it is for that one's agent to go on.
+    case superseded
     /// SIGTERM or SIGINT.
     case stopRequested
 }

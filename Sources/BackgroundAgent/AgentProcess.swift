@@ -49,6 +49,9 @@ public final class AgentProcess {
     /// What this process held in memory no longer fits what is on disk; a new one derives it again.
     public static let tryAgain: Int32 = 75
 
+    /// The exit code of a run that ended because a newer version changed the ledger: its agent is to go on at once.
+    public static let superseded: Int32 = 76
+
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
     public func run(version: String, ports: AgentPorts) throws(LedgerError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop)
@@ -69,6 +72,10 @@ public final class AgentProcess {
                 try agent.reconcile(version: version)
                 try run(agent)
                 lock.release()
+                if agent.isDraining, !agent.isQuitting {
+                    log.note("made way for a newer version")
+                    return Self.superseded
+                }
                 // Work that came between the last look and the release saw the lock held and started nobody.
             } while try shouldContinue(agent)
         } catch  where error.isPassing {
@@ -89,6 +96,7 @@ public final class AgentProcess {
                 if agent.events.contains(where: \.isTimeChange) { agent.zone = Self.zoneNow() }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                if !agent.isDraining, try ledger.isSuperseded() { agent.hear(.superseded) }
                 loop.setTimer(try agent.turn())
                 if agent.isFinished { loop.stop() }
             } catch {
@@ -144,6 +152,9 @@ public final class AgentProcess {
 
 extension AgentEvent {
     var isTimeChange: Bool {
-        if case .timeChanged = self { true } else { false }
+        switch self {
+        case .timeChanged, .resumed: true
+        case .transport, .presenter, .conditions, .launchEnded, .processEnded, .superseded, .stopRequested: false
+        }
     }
 }

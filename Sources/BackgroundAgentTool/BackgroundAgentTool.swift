@@ -49,7 +49,12 @@ public enum BackgroundAgentTool {
                 return 0
             }
             let code = try run(process, appIdentifier: appIdentifier)
-            if code == AgentProcess.tryAgain { startAfresh() }
+            switch code {
+            case AgentProcess.tryAgain: startAfresh("/proc/self/exe", after: 5)
+            // What lies there now is the newer version, or this one again, which then says that it is too old.
+            case AgentProcess.superseded: startAfresh(ownPath, after: 0)
+            default: break
+            }
             return code
         } catch {
             complain("background-agent: \(error)\n")
@@ -64,7 +69,13 @@ public enum BackgroundAgentTool {
         let loop = GLibLoop(name: "desktop")
         let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }
         let conditions = DesktopConditionsMonitor(
-            loop: loop, handler: { inbox(.conditions($0)) }, onSignal: { _ in inbox(.timeChanged) })
+            loop: loop, handler: { inbox(.conditions($0)) },
+            onSignal: { signal in
+                switch signal {
+                case .resumed: inbox(.resumed)
+                case .timeZoneChanged: inbox(.timeChanged)
+                }
+            })
         let transport = CurlTransport(
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
         let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
@@ -80,11 +91,18 @@ public enum BackgroundAgentTool {
     }
 
     /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child.
-    private static func startAfresh() {
-        poll(nil, 0, 5_000)
+    private static func startAfresh(_ path: String, after seconds: Int32) {
+        poll(nil, 0, seconds * 1_000)
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
-        execv("/proc/self/exe", &arguments)
+        execv(path, &arguments)
+    }
+
+    /// Where this program was started from, also when an upgrade replaced the file.
+    private static var ownPath: String {
+        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+        let mark = " (deleted)"
+        return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
     }
 
     private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }

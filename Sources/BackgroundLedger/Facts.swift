@@ -28,11 +28,31 @@ public struct AgentSettings: Codable, Sendable, Equatable {
     public var grace: Double = 5
     /// First delay after a launch that crashed or was killed; doubles with each.
     public var backoffBase: Double = 5
+    /// Between two launches that are due at once.
+    public var launchSpacing: Double = 1
+    /// Without progress a continued-processing task is ended after so long.
+    public var progressPatience: Double = 60
     public var notificationsEnabled = true
     /// "22:00-07:00", or empty.
     public var quietHours = ""
 
     public init() {}
+
+    /// Written by an earlier version it lacks what was added since.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        func take<Value: Decodable>(_ key: CodingKeys, _ setting: inout Value) throws {
+            if let value = try values.decodeIfPresent(Value.self, forKey: key) { setting = value }
+        }
+        try take(.refreshBudget, &refreshBudget)
+        try take(.processingBudget, &processingBudget)
+        try take(.grace, &grace)
+        try take(.backoffBase, &backoffBase)
+        try take(.launchSpacing, &launchSpacing)
+        try take(.progressPatience, &progressPatience)
+        try take(.notificationsEnabled, &notificationsEnabled)
+        try take(.quietHours, &quietHours)
+    }
 }
 
 /// Where the person's session can be reached: recorded by verbs, because an agent started from cron or ssh has neither.
@@ -69,6 +89,10 @@ public struct ObservedConditions: Codable, Sendable, Equatable {
     public var conditions: DesktopConditions
     public var networkSince: Date
     public var powerSince: Date
+    /// Since when power is saved, or is not.
+    public var savingSince: Date?
+    /// When the machine last woke from sleep.
+    public var resumedAt: Date?
 
     public init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {
         self.conditions = conditions
@@ -98,6 +122,10 @@ extension FactName where Value == AgentRecord {
 }
 extension FactName where Value == ObservedConditions {
     public static var conditions: Self { Self("conditions") }
+}
+extension FactName where Value == SignificantTime {
+    /// Day and zone as the app was last told; absent: it does not want to be told.
+    public static var significantTime: Self { Self("significantTime") }
 }
 extension FactName where Value == Int {
     /// Counts task identifiers, so that one is never given twice to a session.

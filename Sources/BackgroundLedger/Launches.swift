@@ -24,6 +24,29 @@ public struct LaunchRecord: Codable, Sendable, Equatable {
     public var endedAt: Date?
     public var outcome: LaunchOutcome?
     public var detail: String?
+    /// Conditions that must hold while it runs.
+    public var requiresNetwork = false
+    public var requiresExternalPower = false
+    /// What was asked: when it was submitted, and for when.
+    public var askedAt: Date?
+    public var askedBegin: Date?
+    /// What woke it: the last thing that had been missing.
+    public var woke: String?
+    /// Continued processing: it runs in the process that asked, whose number is `pid`.
+    public var hostStart: Int64?
+    public var title: String?
+    public var subtitle: String?
+    public var progressDone: Int64?
+    public var progressTotal: Int64?
+    public var progressAt: Date?
+    /// The server's number of its progress notification.
+    public var noticeID: Int64?
+
+    /// Of continued processing: the process that it runs in.
+    public var host: ProcessIdentity? {
+        guard let pid, let hostStart else { return nil }
+        return ProcessIdentity(pid: pid, start: hostStart)
+    }
 
     public init(
         kind: LaunchKind, identifier: String, requestToken: String?, generation: Int, reason: String, simulated: Bool,
@@ -98,6 +121,30 @@ extension LedgerTransaction {
                 WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped')
                 """, arguments: [identifier])
         return seconds.map { Date(timeIntervalSince1970: $0) }
+    }
+
+    /// When the last launch of a request began; one whose process never did does not count.
+    public func lastRequestStart() throws -> Date? {
+        let seconds = try Double.fetchOne(
+            database,
+            sql: """
+                SELECT startedAt FROM launch
+                WHERE requestToken IS NOT NULL AND pid IS NOT NULL AND kind <> 'continuedProcessing' ORDER BY id DESC LIMIT 1
+                """)
+        return seconds.map(Date.init(timeIntervalSince1970:))
+    }
+
+    /// How far continued processing got, as its process says; a launch that is over is left as it was.
+    public func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
+        try database.execute(
+            sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
+            arguments: [done, total, now.timeIntervalSince1970, id])
+    }
+
+    public func setTitle(_ title: String, subtitle: String, launch id: Int64) throws {
+        try database.execute(
+            sql: "UPDATE launch SET title = ?, subtitle = ? WHERE id = ? AND endedAt IS NULL",
+            arguments: [title, subtitle, id])
     }
 
     /// The process of a launch has begun to run.

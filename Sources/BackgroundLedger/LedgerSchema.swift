@@ -10,7 +10,52 @@ enum LedgerSchema {
             try createTransfers(database)
             try createNotifications(database)
         }
+        migrator.registerMigration("2: classes of requests, what woke, continued processing") { database in
+            try addRequestClasses(database)
+            try addContinuedProcessing(database)
+        }
         return migrator
+    }
+
+    /// The first due of a class is found by an index, however many requests there are. The columns are computed by SQLite:
+    /// an agent of the version before, still running, keeps them right without knowing them.
+    private static func addRequestClasses(_ database: Database) throws {
+        try database.alter(table: "request") { table in
+            table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
+            table.add(column: "dueAt", .double)
+                .generatedAs(sql: "max(coalesce(earliestBegin, 0), coalesce(backoffUntil, 0))", .virtual)
+            table.add(column: "lastFailureAt", .double)
+            // RequestNeeds, bit for bit.
+            table.add(column: "needs", .integer).generatedAs(
+                sql: """
+                    requiresNetwork + 2 * requiresExternalPower + 4 * (runsInLowPowerMode = 0) + 8 * (kind = 'appRefresh')
+                    """, .virtual)
+        }
+        try database.execute(
+            sql: """
+                CREATE INDEX requestDue ON request (needs, dueAt, submittedAt, identifier) WHERE kind <> 'continuedProcessing';
+                CREATE INDEX requestSkip ON request (dueAt) WHERE missed = 'skip';
+                CREATE INDEX requestKind ON request (kind, submittedAt);
+                """)
+        try database.alter(table: "launch") { table in
+            table.add(column: "requiresNetwork", .boolean).notNull().defaults(to: false)
+            table.add(column: "requiresExternalPower", .boolean).notNull().defaults(to: false)
+            table.add(column: "woke", .text)
+            table.add(column: "askedAt", .double)
+            table.add(column: "askedBegin", .double)
+        }
+    }
+
+    private static func addContinuedProcessing(_ database: Database) throws {
+        try database.alter(table: "request") { table in
+            for text in ["title", "subtitle"] { table.add(column: text, .text) }
+            for number in ["hostPID", "hostStart", "strategy", "resources"] { table.add(column: number, .integer) }
+        }
+        try database.alter(table: "launch") { table in
+            for text in ["title", "subtitle"] { table.add(column: text, .text) }
+            for number in ["hostStart", "progressDone", "progressTotal", "noticeID"] { table.add(column: number, .integer) }
+            table.add(column: "progressAt", .double)
+        }
     }
 
     private static func createFacts(_ database: Database) throws {

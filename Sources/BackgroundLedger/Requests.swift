@@ -17,13 +17,30 @@ public struct RequestRecord: Codable, Sendable, Equatable {
     public var missed: MissedPolicy
     public var requiresNetwork: Bool
     public var requiresExternalPower: Bool
+    public var runsInLowPowerMode = false
     public var submittedAt: Date
     /// Launches in a row that ended without a result.
     public var failures: Int
     public var backoffUntil: Date?
+    /// When the last launch without a result ended.
+    public var lastFailureAt: Date?
     /// The handler had submitted this request before its launch died: the launch is made up for first, and this
     /// is when the request itself was to begin.
     public var beginAfterRetry: Date?
+    /// Continued processing: what its progress notification says, and the process that asked and will do it.
+    public var title: String?
+    public var subtitle: String?
+    public var hostPID: Int32?
+    public var hostStart: Int64?
+    /// Apple's numbers of what to do without room, and of what it needs.
+    public var strategy: Int?
+    public var resources: Int?
+
+    /// Of continued processing: the process that holds its handler.
+    public var host: ProcessIdentity? {
+        guard let hostPID, let hostStart else { return nil }
+        return ProcessIdentity(pid: hostPID, start: hostStart)
+    }
 
     public init(
         identifier: String, kind: LaunchKind, earliestBegin: Date?, recurrence: WallClockRule? = nil, spread: Double = 0,
@@ -56,13 +73,19 @@ public struct RequestRecord: Codable, Sendable, Equatable {
     public func plannable(hasLiveLaunch: Bool) -> PlannableRequest {
         PlannableRequest(
             identifier: identifier, kind: kind, earliestBegin: earliestBegin, requiresNetwork: requiresNetwork,
-            requiresExternalPower: requiresExternalPower, backoffUntil: backoffUntil, hasLiveLaunch: hasLiveLaunch,
+            requiresExternalPower: requiresExternalPower, runsInLowPowerMode: runsInLowPowerMode, backoffUntil: backoffUntil,
+            hasLiveLaunch: hasLiveLaunch,
             submittedAt: submittedAt)
     }
 }
 
 extension RequestRecord: LedgerRecord {
     public static let databaseTableName = "request"
+
+    fileprivate var duePlace: (Double, Double, String) {
+        let due = max(earliestBegin?.timeIntervalSince1970 ?? 0, backoffUntil?.timeIntervalSince1970 ?? 0)
+        return (due, submittedAt.timeIntervalSince1970, identifier)
+    }
 }
 
 extension LedgerTransaction {
@@ -74,11 +97,67 @@ extension LedgerTransaction {
         try RequestRecord.fetchOne(database, key: identifier)
     }
 
-    /// Pending requests of a kind, that of `identifier` not counted (submitting it again replaces it).
-    public func pendingCount(of kind: LaunchKind, besides identifier: String) throws -> Int {
+    /// Pending requests of a kind, that of `identifier` not counted (submitting it again replaces it). Counts no further
+    /// than `limit`.
+    public func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
-            database, sql: "SELECT COUNT(*) FROM request WHERE kind = ? AND identifier <> ?",
-            arguments: [kind.rawValue, identifier]) ?? 0
+            database, sql: "SELECT COUNT(*) FROM (SELECT 1 FROM request WHERE kind = ? AND identifier <> ? LIMIT ?)",
+            arguments: [kind.rawValue, identifier, limit]) ?? 0
+    }
+
+    public func requests(of kind: LaunchKind) throws -> [RequestRecord] {
+        try RequestRecord.fetchAll(
+            database, sql: "SELECT * FROM request WHERE kind = ? ORDER BY submittedAt, identifier", arguments: [kind.rawValue])
+    }
+
+    // MARK: Who is due
+
+    /// Requests that a launch serves right now are not due.
+    private static let isIdle =
+        "kind <> 'continuedProcessing' AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)"
+
+    /// The longest waiting request of the open classes. Cost: one look into an index per class, whatever the number of
+    /// requests; the same choice as `RequestPlanner`'s, which a test holds.
+    public func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
+        var best: RequestRecord?
+        for needs in classes {
+            let first = try RequestRecord.fetchOne(
+                database.cachedStatement(
+                    sql: """
+                        SELECT * FROM request WHERE needs = ? AND dueAt <= ? AND \(Self.isIdle)
+                        ORDER BY dueAt, submittedAt, identifier LIMIT 1
+                        """), arguments: [needs.rawValue, now.timeIntervalSince1970])
+            guard let first else { continue }
+            if let known = best, known.duePlace <= first.duePlace { continue }
+            best = first
+        }
+        return best
+    }
+
+    /// When time alone makes another request of the open classes due.
+    public func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
+        var earliest: Double?
+        for needs in classes {
+            let next = try Double.fetchOne(
+                database.cachedStatement(
+                    sql: """
+                        SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(Self.isIdle)
+                        ORDER BY dueAt LIMIT 1
+                        """), arguments: [needs.rawValue, now.timeIntervalSince1970])
+            if let next { earliest = min(earliest ?? next, next) }
+        }
+        return earliest.map(Date.init(timeIntervalSince1970:))
+    }
+
+    /// Requests to be left out when missed, whose moment lies before `moment`.
+    public func skippable(before moment: Date) throws -> [RequestRecord] {
+        try RequestRecord.fetchAll(
+            database, sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0",
+            arguments: [moment.timeIntervalSince1970])
+    }
+
+    public func hasRequests() throws -> Bool {
+        try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM request)") ?? false
     }
 
     /// Adds a request, replacing one of the same identifier.

@@ -34,6 +34,8 @@ public struct Notice: Sendable, Equatable, Codable {
     public var soundName: String?
     /// Kept on screen until the person acts (expire timeout 0).
     public var isPersistent: Bool
+    /// How far something is, where the server draws that.
+    public var percent: Int?
 
     public init(
         identifier: String, appName: String, desktopEntry: String, iconName: String, title: String, body: String,

@@ -25,7 +25,7 @@ public struct AgentStarter: Sendable {
     public var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
 
     /// `STORMY_NO_AGENT` for the app id `stormy`.
-    private var forbiddingVariable: String {
+    public var forbiddingVariable: String {
         directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
 

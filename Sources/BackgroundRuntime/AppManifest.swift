@@ -64,11 +64,15 @@ public struct AppManifest: Sendable, Equatable {
 
     /// Whether requests with this identifier may be registered and submitted.
     public func permits(_ identifier: String) -> Bool {
-        permittedIdentifiers.contains { entry in
+        guard !identifier.hasSuffix(".*") else { return false }
+        return permittedIdentifiers.contains { entry in
             entry == identifier
                 || (entry.hasSuffix(".*") && identifier.hasPrefix(entry.dropLast()) && identifier.utf8.count >= entry.utf8.count)
         }
     }
+
+    /// Whether the list has this identifier itself, not only a wildcard that covers it.
+    public func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 
     // MARK: The manifest of this process
 

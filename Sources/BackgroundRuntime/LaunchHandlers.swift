@@ -7,15 +7,16 @@ import Synchronization
 public final class LaunchHandlers: Sendable {
     public static let shared = LaunchHandlers()
 
-    /// Runs a launch to its end; returns whether it succeeded. Cancelled when the time is up.
-    public typealias Handler = @Sendable (LaunchRecord) async -> Bool
+    /// Runs a launch to its end; returns whether it succeeded, or `nil` when nobody there handles it. Cancelled when the
+    /// time is up.
+    public typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
-    private let handlers = Mutex<[LaunchKind: Handler]>([:])
+    private let handlers = Mutex<[LaunchKind: [Handler]]>([:])
 
     private init() {}
 
-    public func set(_ kind: LaunchKind, _ handler: @escaping Handler) {
-        handlers.withLock { $0[kind] = handler }
+    public func add(_ kind: LaunchKind, _ handler: @escaping Handler) {
+        handlers.withLock { $0[kind, default: []].append(handler) }
     }
 
     /// Runs this process's launch and ends the process. Returns at once: the work goes on in a task of its own.
@@ -27,12 +28,17 @@ public final class LaunchHandlers: Sendable {
             FileHandle.standardError.write(Data("launch \(context.id) cannot begin: \(error)\n".utf8))
             exit(74)
         }
-        guard let handler = handlers.withLock({ $0[record.kind] }) else {
-            return context.finish(success: false, detail: "no handler for \(record.kind.rawValue) is registered")
-        }
+        let handlers = handlers.withLock { $0[record.kind] ?? [] }
         let work = Task {
-            let success = await handler(record)
-            context.finish(success: success)
+            var words: [Bool] = []
+            for handler in handlers {
+                if let success = await handler(record) { words.append(success) }
+            }
+            guard !words.isEmpty else {
+                return context.finish(
+                    success: false, detail: "no handler for \(record.kind.rawValue) \(record.identifier) is registered")
+            }
+            context.finish(success: !words.contains(false))
         }
         context.onWarning { _ in work.cancel() }
     }

@@ -6,13 +6,35 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
     public var isNetworkAvailable: Bool
     /// The connection costs money per byte, as far as the desktop knows; unknown counts as no.
     public var isNetworkMetered: Bool
+    /// What connects is Wi-Fi.
+    public var isNetworkWiFi: Bool
     /// On mains, or on a machine without a battery.
     public var isOnExternalPower: Bool
+    /// The person chose the power-saver profile; no such service counts as no.
+    public var isLowPowerMode: Bool
 
-    public init(isNetworkAvailable: Bool, isNetworkMetered: Bool, isOnExternalPower: Bool) {
+    public init(
+        isNetworkAvailable: Bool, isNetworkMetered: Bool, isNetworkWiFi: Bool = false, isOnExternalPower: Bool,
+        isLowPowerMode: Bool = false
+    ) {
         self.isNetworkAvailable = isNetworkAvailable
         self.isNetworkMetered = isNetworkMetered
+        self.isNetworkWiFi = isNetworkWiFi
         self.isOnExternalPower = isOnExternalPower
+        self.isLowPowerMode = isLowPowerMode
+    }
+
+    /// There is a battery to spare, and the person asked to spare it.
+    public var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
+
+    /// Written by an earlier version it lacks what was added since.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
+        isNetworkMetered = try values.decode(Bool.self, forKey: .isNetworkMetered)
+        isNetworkWiFi = try values.decodeIfPresent(Bool.self, forKey: .isNetworkWiFi) ?? false
+        isOnExternalPower = try values.decode(Bool.self, forKey: .isOnExternalPower)
+        isLowPowerMode = try values.decodeIfPresent(Bool.self, forKey: .isLowPowerMode) ?? false
     }
 }
 

@@ -30,6 +30,10 @@ public enum StopReason: String, Sendable, Codable {
     case quit
     case conditionLost
     case simulated
+    /// A person pressed Cancel in the progress notification.
+    case cancelled
+    /// A continued-processing task made no progress for too long.
+    case noProgress
 }
 
 /// The life of one launch against its budget: a warning when the time is up, a kill when the grace time is too.
@@ -93,6 +97,11 @@ public struct LaunchSupervision: Sendable, Equatable {
         case .warned, .killed:
             return nil
         }
+    }
+
+    /// It made progress: its time begins anew.
+    public mutating func moved(at moment: Date) {
+        if case .running = state { startedAt = max(startedAt, moment) }
     }
 
     /// The clock was set by so many seconds: what is left of the time stays what it was.

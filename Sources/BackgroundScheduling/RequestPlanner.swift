@@ -7,6 +7,7 @@ public enum LaunchKind: String, Sendable, Codable, CaseIterable {
     case continuedProcessing
     case urlSession
     case notificationResponse
+    case significantTimeChange
 }
 
 /// A pending request, as far as planning needs to know it.
@@ -17,6 +18,8 @@ public struct PlannableRequest: Sendable, Equatable {
     public var earliestBegin: Date?
     public var requiresNetwork: Bool
     public var requiresExternalPower: Bool
+    /// Launched also while the person saves power.
+    public var runsInLowPowerMode: Bool
     /// Earned by launches that crashed or had to be killed.
     public var backoffUntil: Date?
     public var hasLiveLaunch: Bool
@@ -24,16 +27,23 @@ public struct PlannableRequest: Sendable, Equatable {
 
     public init(
         identifier: String, kind: LaunchKind, earliestBegin: Date?, requiresNetwork: Bool, requiresExternalPower: Bool,
-        backoffUntil: Date?, hasLiveLaunch: Bool, submittedAt: Date
+        runsInLowPowerMode: Bool = false, backoffUntil: Date?, hasLiveLaunch: Bool, submittedAt: Date
     ) {
         self.identifier = identifier
         self.kind = kind
         self.earliestBegin = earliestBegin
         self.requiresNetwork = requiresNetwork
         self.requiresExternalPower = requiresExternalPower
+        self.runsInLowPowerMode = runsInLowPowerMode
         self.backoffUntil = backoffUntil
         self.hasLiveLaunch = hasLiveLaunch
         self.submittedAt = submittedAt
+    }
+
+    /// When time alone lets it begin; long ago without a date.
+    public var dueAt: Date {
+        let never = Date(timeIntervalSince1970: 0)
+        return max(earliestBegin ?? never, backoffUntil ?? never)
     }
 }
 
@@ -43,8 +53,12 @@ public struct ConditionVerdict: Sendable, Equatable, Codable {
         case earliestBeginDate
         case networkConnectivity
         case externalPower
+        case lowPowerMode
+        case networkAfterSleep
         case backoff
         case notRunning
+        case turn
+        case room
     }
 
     public var name: Name
@@ -54,7 +68,36 @@ public struct ConditionVerdict: Sendable, Equatable, Codable {
     public var metAt: Date?
 }
 
+/// What planning knows of the world besides the requests.
+public struct PlanningWorld: Sendable, Equatable {
+    public var conditions: DesktopConditions
+    /// When the machine last woke from sleep.
+    public var resumedAt: Date?
+    /// When the last launch of a request began; those that are due take turns.
+    public var lastStart: Date?
+    /// Seconds between two launches.
+    public var spacing: Double
+
+    public init(conditions: DesktopConditions, resumedAt: Date? = nil, lastStart: Date? = nil, spacing: Double = 0) {
+        self.conditions = conditions
+        self.resumedAt = resumedAt
+        self.lastStart = lastStart
+        self.spacing = spacing
+    }
+
+    /// The classes of requests that may be launched.
+    public func openClasses(now: Date) -> [RequestNeeds] {
+        let settling = NetworkSettling.until(resumedAt: resumedAt, conditions: conditions, now: now)
+        return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses
+    }
+
+    public func nextStart(now: Date) -> Date { LaunchStagger.nextStart(lastStart: lastStart, spacing: spacing, now: now) }
+}
+
 /// Decides who is launched now, and when to look again.
+///
+/// The agent asks the ledger for the first of the open classes (an index, whatever the number of requests); this is the
+/// same rule over a list, for `why` and for the tests that hold the two together.
 public enum RequestPlanner {
     public struct Plan: Sendable, Equatable {
         /// Identifiers to launch now, the longest waiting first.
@@ -64,26 +107,32 @@ public enum RequestPlanner {
     }
 
     /// Pure: the same snapshot gives the same plan. Cost: one look at each request.
-    public static func plan(_ requests: [PlannableRequest], conditions: DesktopConditions, now: Date) -> Plan {
+    public static func plan(_ requests: [PlannableRequest], in world: PlanningWorld, now: Date) -> Plan {
         var due: [PlannableRequest] = []
         var nextWake: Date?
         for request in requests {
-            let unmet = verdicts(for: request, conditions: conditions, now: now).filter { !$0.met }
+            let unmet = verdicts(for: request, in: world, now: now).filter { !$0.met }
             if unmet.isEmpty {
                 due.append(request)
-            } else if let wake = unmet.compactMap(\.metAt).max() {
-                // The latest of its own times: waking for an earlier one would only find the other unmet.
+            } else if unmet.allSatisfy({ $0.metAt != nil }), let wake = unmet.compactMap(\.metAt).max() {
+                // The latest of its own times: waking for an earlier one would only find the other unmet. One that needs
+                // an event too is looked at when that comes.
                 nextWake = min(nextWake ?? wake, wake)
             }
         }
-        due.sort { ($0.earliestBegin ?? $0.submittedAt, $0.identifier) < ($1.earliestBegin ?? $1.submittedAt, $1.identifier) }
+        due.sort { ($0.dueAt, $0.submittedAt, $0.identifier) < ($1.dueAt, $1.submittedAt, $1.identifier) }
         return Plan(due: due.map(\.identifier), nextWake: nextWake)
     }
 
     /// Every condition of a request, in the order a person would ask.
     public static func verdicts(
-        for request: PlannableRequest, conditions: DesktopConditions, now: Date
+        for request: PlannableRequest, in world: PlanningWorld, now: Date
     ) -> [ConditionVerdict] {
+        let conditions = world.conditions
+        if request.kind == .continuedProcessing {
+            let detail = "\(ContinuedProcessing.room) run already, or one of its name"
+            return [ConditionVerdict(name: .room, met: false, detail: detail, metAt: nil)]
+        }
         var verdicts: [ConditionVerdict] = []
         if let earliest = request.earliestBegin {
             verdicts.append(
@@ -101,6 +150,21 @@ public enum RequestPlanner {
                 .init(
                     name: .externalPower, met: met, detail: met ? "on external power" : "running on battery", metAt: nil))
         }
+        if !request.runsInLowPowerMode {
+            let met = !conditions.isSavingPower
+            verdicts.append(
+                .init(
+                    name: .lowPowerMode, met: met, detail: met ? "not saving power" : "the power-saver profile is on", metAt: nil)
+            )
+        }
+        if request.kind == .appRefresh,
+            let until = NetworkSettling.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
+        {
+            verdicts.append(
+                .init(
+                    name: .networkAfterSleep, met: false, detail: "the machine woke and its network is not back yet", metAt: until
+                ))
+        }
         if let backoff = request.backoffUntil {
             verdicts.append(
                 timeVerdict(
@@ -109,6 +173,10 @@ public enum RequestPlanner {
         }
         if request.hasLiveLaunch {
             verdicts.append(.init(name: .notRunning, met: false, detail: "running now", metAt: nil))
+        }
+        let turn = world.nextStart(now: now)
+        if turn > now, verdicts.allSatisfy(\.met) {
+            verdicts.append(.init(name: .turn, met: false, detail: "another launch began a moment ago", metAt: turn))
         }
         return verdicts
     }

@@ -29,6 +29,7 @@ public struct WallClockTime: Hashable, Sendable, Codable, CustomStringConvertibl
     }
 
     public static let noon = WallClockTime(unchecked: 12)
+    public static let midnight = WallClockTime(unchecked: 0)
 
     private init(unchecked hour: Int) {
         self.hour = hour

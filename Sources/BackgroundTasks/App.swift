@@ -1,4 +1,6 @@
+import BackgroundLedger
 import BackgroundRuntime
+import BackgroundScheduling
 import Foundation
 
 /// An app whose scenes say what it does in the background. Mark it `@main`.
@@ -20,40 +22,32 @@ extension App {
         RunningApp.instance = app
         let parts = app.body.collectParts()
         TaskHandlers.shared.add(parts.actions)
+        tellWhetherTimeMatters()
         if LaunchContext.current != nil { BGTaskScheduler.shared.run() }
         TaskHandlers.shared.close()
-        let arguments = Array(CommandLine.arguments.dropFirst())
         Task {
-            if arguments.first == "simulate" {
-                exit(await simulate(Array(arguments.dropFirst())))
-            }
             let observation = SceneObservation { app.body.collectParts().observers }
             observation.enter(.inactive)
             observation.enter(.active)
             for worker in parts.workers { await worker() }
             observation.enter(.inactive)
             observation.enter(.background)
+            // What a person began goes on.
+            await ContinuedTasks.shared.untilIdle()
             exit(0)
         }
         RunLoop.main.run()
         dispatchMain()
     }
 
-    private static func simulate(_ arguments: [String]) async -> Int32 {
-        do {
-            switch (arguments.first, arguments.dropFirst().first) {
-            case ("launch", let identifier?):
-                print(try await BGTaskScheduler.shared.simulateLaunch(forTaskWithIdentifier: identifier))
-            case ("expire", let identifier?):
-                print(try await BGTaskScheduler.shared.simulateExpiration(forTaskWithIdentifier: identifier))
-            default:
-                FileHandle.standardError.write(Data("usage: simulate launch|expire IDENTIFIER\n".utf8))
-                return 64
-            }
-            return 0
-        } catch {
-            FileHandle.standardError.write(Data("\(error.localizedDescription)\n".utf8))
-            return 69
+    /// The agent has to know without starting the app. Written only when it changed.
+    private static func tellWhetherTimeMatters() {
+        let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
+        guard let ledger = try? AppRuntime.shared.ledger(),
+            let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
+        else { return }
+        _ = try? AppRuntime.shared.commit {
+            try $0.setFact(.significantTime, isWanted ? SignificantTime(at: Date(), in: CurrentZone.now) : nil)
         }
     }
 }

@@ -27,6 +27,10 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
     open var missedOccurrences: MissedPolicy = .once
 
+    /// Launch also while the person saves power: for work that costs next to nothing and is wanted. Beyond Apple, where
+    /// Low Power Mode turns background refresh off.
+    open var runsInLowPowerMode = false
+
     init(identifier: String) {
         self.identifier = identifier
         super.init()
@@ -42,9 +46,11 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     var kind: LaunchKind { preconditionFailure("BGTaskRequest is abstract: submit one of its subclasses") }
 
     func record(now: Date) -> RequestRecord {
-        RequestRecord(
+        var record = RequestRecord(
             identifier: identifier, kind: kind, earliestBegin: earliestBeginDate, recurrence: recurrence,
             spread: recurrenceDelay, missed: missedOccurrences, submittedAt: now)
+        record.runsInLowPowerMode = runsInLowPowerMode
+        return record
     }
 
     static func make(from record: RequestRecord) -> BGTaskRequest? {
@@ -56,12 +62,14 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
             processing.requiresNetworkConnectivity = record.requiresNetwork
             processing.requiresExternalPower = record.requiresExternalPower
             request = processing
-        case .continuedProcessing, .urlSession, .notificationResponse: return nil
+        case .continuedProcessing: request = BGContinuedProcessingTaskRequest(record)
+        case .urlSession, .notificationResponse, .significantTimeChange: return nil
         }
         request.earliestBeginDate = record.earliestBegin
         request.recurrence = record.recurrence
         request.recurrenceDelay = record.spread
         request.missedOccurrences = record.missed
+        request.runsInLowPowerMode = record.runsInLowPowerMode
         return request
     }
 }
@@ -74,11 +82,12 @@ public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {
 }
 
 /// A launch of minutes, under conditions.
-public final class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
-    /// Launch only with a network.
-    public var requiresNetworkConnectivity = false
-    /// Launch only on external power. A machine without a battery is always on external power.
-    public var requiresExternalPower = false
+open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+    /// Launch only with a network; lost while it runs, the launch's time ends.
+    open var requiresNetworkConnectivity = false
+    /// Launch only on external power; lost while it runs, the launch's time ends. A machine without a battery is always on
+    /// external power.
+    open var requiresExternalPower = false
 
     public override init(identifier: String) { super.init(identifier: identifier) }
 
@@ -90,4 +99,11 @@ public final class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {
         record.requiresExternalPower = requiresExternalPower
         return record
     }
+}
+
+/// Differs from Apple: nobody can be entitled to health research here, so submitting one fails with
+/// ``BGTaskScheduler/Error/notPermitted``. It exists so that code which asks compiles.
+public final class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
+    /// The protection class of the files it needs.
+    public var protectionTypeOfRequiredData: FileProtectionType = .complete
 }

@@ -64,24 +64,30 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
     ///
     /// - Parameter queue: where the handler runs; `nil`: a background queue of the framework's.
-    /// - Returns: `false` when the identifier is not in the permitted list.
-    /// - Precondition: not registered before, and not after ``run()``.
+    /// - Returns: `false` when the identifier is not in the permitted list, or is a wildcard itself.
+    /// - Precondition: not registered before; and not after ``run()``, unless only a wildcard of the list permits it, as for
+    ///   continued processing.
     @discardableResult
     public func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
     ) -> Bool {
-        guard AppRuntime.shared.manifest.permits(identifier) else { return false }
-        TaskHandlers.shared.register(identifier, queue: queue, handler: launchHandler)
+        let manifest = AppRuntime.shared.manifest
+        guard manifest.permits(identifier) else { return false }
+        TaskHandlers.shared.register(
+            identifier, queue: queue, isLateAllowed: !manifest.names(identifier), handler: launchHandler)
         return true
     }
 
     /// Hands control to the launch this process was started for; the process ends with it. Beyond Apple.
     ///
-    /// For a plain `main.swift` without ``App``: register, then call this. Returns at once in a process that the
-    /// agent did not launch. Registering afterwards traps.
+    /// For a plain `main.swift` without ``App``: register, then call this. In a process that the agent did not launch it
+    /// returns when the continued processing that the process asked for has ended, mostly at once. Registering afterwards
+    /// traps.
     public func run() {
         TaskHandlers.shared.close()
-        guard let context = LaunchContext.current else { return }
+        guard let context = LaunchContext.current else {
+            return ContinuedTasks.shared.runUntilIdle()
+        }
         LaunchHandlers.shared.run(context)
         RunLoop.main.run()
         // The run loop returns when it has nothing to watch; the launch ends the process.
@@ -101,12 +107,16 @@ public final class BGTaskScheduler: NSObject, Sendable {
                 .notPermitted,
                 "\"\(taskRequest.identifier.prefix(80))\" is not among the permitted identifiers of \(manifest.appIdentifier)")
         }
+        if let continued = taskRequest as? BGContinuedProcessingTaskRequest { return try submitContinued(continued) }
+        if taskRequest is BGHealthResearchTaskRequest {
+            throw Error(.notPermitted, "\(taskRequest.identifier): nobody is entitled to health research here")
+        }
         let now = Date()
         var record = taskRequest.record(now: now)
         try check(record)
         let outcome = try storing { transaction -> Error? in
-            let limit = record.kind == .appRefresh ? 1 : 10
-            let others = try transaction.pendingCount(of: record.kind, besides: record.identifier)
+            let limit = PendingLimit.of(record.kind)
+            let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
             guard others < limit else {
                 return Error(
                     .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
@@ -210,4 +220,21 @@ enum CurrentZone {
         NSTimeZone.resetSystemTimeZone()
         return TimeZone.current
     }
+}
+
+/// How many requests of a kind may be pending: Apple's numbers.
+enum PendingLimit {
+    static func of(_ kind: LaunchKind) -> Int {
+        if let lifted { return lifted }
+        return kind == .appRefresh ? 1 : 10
+    }
+
+    /// For the torture run, whose requests are more than an app may have. Debug builds only.
+    private static let lifted: Int? = {
+        #if DEBUG
+            return ProcessInfo.processInfo.environment["BACKGROUND_PENDING_LIMIT"].flatMap(Int.init)
+        #else
+            return nil
+        #endif
+    }()
 }

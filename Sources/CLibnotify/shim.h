@@ -36,6 +36,11 @@ static inline gulong stormy_connect_network_metered(
     return g_signal_connect(monitor, "notify::network-metered", G_CALLBACK(handler), data);
 }
 
+static inline gulong stormy_connect_power_saver(
+    GPowerProfileMonitor *monitor, void (*handler)(GPowerProfileMonitor *, GParamSpec *, gpointer), gpointer data) {
+    return g_signal_connect(monitor, "notify::power-saver-enabled", G_CALLBACK(handler), data);
+}
+
 static inline gulong stormy_connect_file_changed(
     GFileMonitor *monitor, void (*handler)(GFileMonitor *, GFile *, GFile *, GFileMonitorEvent, gpointer),
     gpointer data) {

@@ -15,6 +15,10 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var zoneHandler: gulong = 0
     /// UPower's word; nil: ask the kernel.
     private var isOnBattery: Bool?
+    /// NetworkManager's word; nil: it does not run.
+    private var managed: NetworkManagerReport?
+    private var profiles: OpaquePointer?
+    private var profileHandler: gulong = 0
     private var published: DesktopConditions?
 
     init(
@@ -34,12 +38,18 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
                 self.isOnBattery = isOnBattery
                 publishChanges()
             },
+            onNetwork: { [unowned self] report in
+                managed = report
+                publishChanges()
+            },
             onSignal: { [unowned self] signal in
                 onSignal(signal)
                 // A laptop is often plugged or unplugged, and carried elsewhere, while it sleeps.
+                systemBus?.askNetwork()
                 publishChanges()
             })
         watchNetwork()
+        watchPowerProfile()
         watchZoneFile()
         publishChanges()
     }
@@ -51,6 +61,11 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         }
         network = nil
         networkHandlers = []
+        if let profiles {
+            g_signal_handler_disconnect(UnsafeMutableRawPointer(profiles), profileHandler)
+            g_object_unref(UnsafeMutableRawPointer(profiles))
+        }
+        profiles = nil
         if let zoneFile {
             g_signal_handler_disconnect(zoneFile, zoneHandler)
             g_file_monitor_cancel(zoneFile)
@@ -60,20 +75,21 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     func publishChanges() {
+        let interfaces = NetworkInterface.current()
+        // GIO says "unavailable" without a default route, though a network without one reaches its own hosts.
+        let isAvailable = NetworkManagerReport.isNetworkAvailable(
+            managed, monitor: network.map { g_network_monitor_get_network_available($0) != 0 } ?? false,
+            hasInterface: NetworkInterface.canReachOthers(interfaces), hasDevice: NetworkInterface.hasDevice(interfaces))
         let conditions = DesktopConditions(
-            isNetworkAvailable: isNetworkAvailable,
-            isNetworkMetered: network.map { g_network_monitor_get_network_metered($0) != 0 } ?? false,
+            isNetworkAvailable: isAvailable,
+            isNetworkMetered: managed?.isMetered ?? network.map { g_network_monitor_get_network_metered($0) != 0 } ?? false,
+            isNetworkWiFi: isAvailable && (managed?.isWiFi ?? NetworkInterface.isWiFi(interfaces)),
             isOnExternalPower: isOnBattery.map { !$0 }
-                ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)))
+                ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
+            isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false)
         guard conditions != published else { return }
         published = conditions
         handler(conditions)
-    }
-
-    /// GIO says "unavailable" without a default route, though a network without one reaches its own hosts.
-    private var isNetworkAvailable: Bool {
-        if let network, g_network_monitor_get_network_available(network) != 0 { return true }
-        return NetworkInterface.canReachOthers(NetworkInterface.current())
     }
 
     private func watchNetwork() {
@@ -87,6 +103,14 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             stormy_connect_network_metered(
                 monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() }, context),
         ]
+    }
+
+    private func watchPowerProfile() {
+        guard let monitor = g_power_profile_monitor_dup_default() else { return }
+        profiles = monitor
+        profileHandler = stormy_connect_power_saver(
+            monitor, { _, _, data in ConditionsDesk.from(data).publishChanges() },
+            Unmanaged.passUnretained(self).toOpaque())
     }
 
     private func watchZoneFile() {

@@ -2,6 +2,7 @@ import Foundation
 
 /// One address of one network interface.
 struct NetworkInterface: Sendable, Equatable {
+    var name = ""
     var isLoopback: Bool
     var isUp: Bool
     /// Has a carrier: a bridge for containers that do not run has none.
@@ -12,6 +13,19 @@ struct NetworkInterface: Sendable, Equatable {
     /// plugged cable has one.
     static func canReachOthers(_ interfaces: [NetworkInterface]) -> Bool {
         interfaces.contains { !$0.isLoopback && $0.isUp && $0.isRunning && !$0.isLinkLocal }
+    }
+
+    private var canReachOthers: Bool { Self.canReachOthers([self]) }
+
+    /// Whether some interface with hardware behind it is up.
+    static func hasDevice(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
+        interfaces.contains { $0.canReachOthers && access("\(classFolder)/\($0.name)/device", F_OK) == 0 }
+    }
+
+    /// Whether all that connects is Wi-Fi.
+    static func isWiFi(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
+        let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
+        return !names.isEmpty && names.allSatisfy { access("\(classFolder)/\($0)/wireless", F_OK) == 0 }
     }
 
     /// The addresses (IPv4 and IPv6) that the machine has now.
@@ -29,7 +43,7 @@ struct NetworkInterface: Sendable, Equatable {
             func has(_ flag: UInt32) -> Bool { entry.ifa_flags & flag != 0 }
             interfaces.append(
                 NetworkInterface(
-                    isLoopback: has(UInt32(IFF_LOOPBACK)), isUp: has(UInt32(IFF_UP)),
+                    name: String(cString: entry.ifa_name), isLoopback: has(UInt32(IFF_LOOPBACK)), isUp: has(UInt32(IFF_UP)),
                     isRunning: has(UInt32(IFF_RUNNING)),
                     isLinkLocal: family == AF_INET6 && isLinkLocal(address)))
         }

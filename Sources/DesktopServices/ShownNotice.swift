@@ -70,6 +70,9 @@ final class ShownNotice {
         // Set by hand: libnotify would know it only from a GApplication, which an agent has not.
         setHint("desktop-entry", notice.desktopEntry)
         if let category = notice.category { setHint("category", category) }
+        if let percent = notice.percent {
+            notify_notification_set_hint(notification, "value", g_variant_new_int32(Int32(clamping: percent)))
+        }
         if let sound = notice.soundName {
             setHint("sound-name", sound)
         } else {

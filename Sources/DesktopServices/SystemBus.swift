@@ -9,21 +9,28 @@ final class SystemBus {
     private var subscriptions: [guint] = []
     private let cancellable = g_cancellable_new()
     private let onBattery: (Bool?) -> Void
+    private let onNetwork: (NetworkManagerReport?) -> Void
     private let onSignal: (DesktopSignal) -> Void
 
     /// Nil without a system bus.
     ///
     /// - Parameters:
     ///   - onBattery: UPower's word, at the start and when it changes; nil when UPower does not answer.
-    init?(onBattery: @escaping (Bool?) -> Void, onSignal: @escaping (DesktopSignal) -> Void) {
+    ///   - onNetwork: NetworkManager's word, likewise.
+    init?(
+        onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
+        onSignal: @escaping (DesktopSignal) -> Void
+    ) {
         guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) else { return nil }
         // The connection is shared with GIO's network monitor, and by default GLib ends the process with it.
         g_dbus_connection_set_exit_on_close(connection, 0)
         self.connection = connection
         self.onBattery = onBattery
+        self.onNetwork = onNetwork
         self.onSignal = onSignal
         subscribe()
         askPower()
+        askNetwork()
     }
 
     deinit {
@@ -40,6 +47,19 @@ final class SystemBus {
             path: "/org/freedesktop/UPower", argument: "org.freedesktop.UPower"
         ) { _, _, _, _, _, _, data in
             SystemBus.from(data)?.askPower()
+        }
+        listen(
+            to: "org.freedesktop.NetworkManager", interface: properties, signal: "PropertiesChanged",
+            path: "/org/freedesktop/NetworkManager", argument: "org.freedesktop.NetworkManager"
+        ) { _, _, _, _, _, _, data in
+            SystemBus.from(data)?.askNetwork()
+        }
+        // It came or went.
+        listen(
+            to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
+            path: "/org/freedesktop/DBus", argument: "org.freedesktop.NetworkManager"
+        ) { _, _, _, _, _, _, data in
+            SystemBus.from(data)?.askNetwork()
         }
         listen(
             to: "org.freedesktop.timedate1", interface: properties, signal: "PropertiesChanged",
@@ -87,6 +107,47 @@ final class SystemBus {
                 if let reply { g_variant_unref(reply) }
             },
             Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Asks NetworkManager, without waiting and without starting it.
+    func askNetwork() {
+        var parameters: [OpaquePointer?] = [g_variant_new_string("org.freedesktop.NetworkManager")]
+        g_dbus_connection_call(
+            connection, "org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager",
+            "org.freedesktop.DBus.Properties", "GetAll", g_variant_new_tuple(&parameters, 1), nil,
+            G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, cancellable,
+            { source, result, data in
+                var error: UnsafeMutablePointer<GError>?
+                let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
+                defer { g_clear_error(&error) }
+                if let error, g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0 {
+                    return
+                }
+                SystemBus.from(data)?.onNetwork(reply.flatMap(SystemBus.networkReport))
+                if let reply { g_variant_unref(reply) }
+            },
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// The properties in a `(a{sv})`.
+    private static func networkReport(_ reply: OpaquePointer) -> NetworkManagerReport? {
+        guard String(cString: g_variant_get_type_string(reply)) == "(a{sv})" else { return nil }
+        let all = g_variant_get_child_value(reply, 0)
+        defer { g_variant_unref(all) }
+        func number(_ name: String) -> UInt32? {
+            guard let value = g_variant_lookup_value(all, name, nil) else { return nil }
+            defer { g_variant_unref(value) }
+            return String(cString: g_variant_get_type_string(value)) == "u" ? g_variant_get_uint32(value) : nil
+        }
+        func text(_ name: String) -> String? {
+            guard let value = g_variant_lookup_value(all, name, nil) else { return nil }
+            defer { g_variant_unref(value) }
+            guard String(cString: g_variant_get_type_string(value)) == "s" else { return nil }
+            return g_variant_get_string(value, nil).map { String(cString: $0) }
+        }
+        return NetworkManagerReport(
+            state: number("State"), connectivity: number("Connectivity"), metered: number("Metered"),
+            primaryConnectionType: text("PrimaryConnectionType"))
     }
 
     /// The boolean in a `(v)`.

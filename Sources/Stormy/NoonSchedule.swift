@@ -74,6 +74,8 @@ public struct NoonSchedule: Sendable {
         request.recurrence = .daily(time)
         request.recurrenceDelay = spread
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
+        // One small answer a day: a storm is worth it on the last of the battery too.
+        request.runsInLowPowerMode = true
         try BGTaskScheduler.shared.submit(request)
     }
 }

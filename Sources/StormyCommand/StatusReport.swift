@@ -1,3 +1,4 @@
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
@@ -6,12 +7,6 @@ import Stormy
 
 /// What `status` tells, as the contract names it.
 struct StatusReport: Encodable {
-    struct Agent: Encodable {
-        let running: Bool
-        let pid: OrNull<Int32>
-        let version: OrNull<String>
-    }
-
     struct Schedule: Encodable {
         let enabled: Bool
         let at: String
@@ -19,14 +14,6 @@ struct StatusReport: Encodable {
         let next: OrNull<Date>
         let wakeAt: OrNull<Date>
         let spreadSeconds: Double
-    }
-
-    struct Pending: Encodable {
-        let identifier: String
-        let kind: LaunchKind
-        let earliestBeginDate: OrNull<Date>
-        let requiresNetworkConnectivity: Bool
-        let requiresExternalPower: Bool
     }
 
     struct Check: Encodable {
@@ -55,9 +42,9 @@ struct StatusReport: Encodable {
         let trouble: OrNull<String>
     }
 
-    let agent: Agent
+    let agent: AgentReport
     let schedule: Schedule
-    let pending: [Pending]
+    let pending: [PendingReport]
     let checks: [Check]
     let storms: [Storm]
     let transfers: [String: Int]
@@ -66,25 +53,18 @@ struct StatusReport: Encodable {
     static func make(_ store: StormyStore) throws -> StatusReport {
         let runtime = AppRuntime.shared
         let ledger = try runtime.ledger()
-        let isRunning = AgentStarter(directories: runtime.directories).isRunning
         let snapshot = try ledger.read { transaction in
             (
-                agent: try transaction.fact(.agent), requests: try transaction.requests(),
+                agent: try AgentReport(transaction), requests: try transaction.requests(),
                 transfers: try transaction.transfers(), notifications: try transaction.notifications(),
                 trouble: try transaction.fact(.presenterTrouble)
             )
         }
         let places = try Dictionary(uniqueKeysWithValues: store.places().map { ($0.id!, $0.name) })
         return StatusReport(
-            agent: Agent(
-                running: isRunning, pid: OrNull(isRunning ? snapshot.agent?.pid : nil),
-                version: OrNull(isRunning ? snapshot.agent?.version : nil)),
+            agent: snapshot.agent,
             schedule: try schedule(store),
-            pending: snapshot.requests.map {
-                Pending(
-                    identifier: $0.identifier, kind: $0.kind, earliestBeginDate: OrNull($0.earliestBegin),
-                    requiresNetworkConnectivity: $0.requiresNetwork, requiresExternalPower: $0.requiresExternalPower)
-            },
+            pending: snapshot.requests.map(PendingReport.init),
             checks: try checks(store, places), storms: try storms(store, places),
             transfers: counts(snapshot.transfers),
             notifications: notifications(snapshot.notifications, snapshot.trouble))

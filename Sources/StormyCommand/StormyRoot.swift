@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import Foundation
 
 /// All verbs.
@@ -13,8 +14,8 @@ struct StormyRoot: AsyncParsableCommand {
             """,
         version: StormyTool.version,
         subcommands: [
-            PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyVerb.self,
-            HistoryVerb.self, UploadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self, SimulateVerb.self,
+            PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyCommand.self,
+            HistoryCommand.self, UploadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self, SimulateCommand.self,
             DemoVerb.self,
         ])
 
@@ -23,6 +24,7 @@ struct StormyRoot: AsyncParsableCommand {
         do {
             var command = try parseAsRoot(arguments)
             do {
+                if command is any BackgroundCommand { try StormyTool.configure() }
                 if var command = command as? any AsyncParsableCommand {
                     try await command.run()
                 } else {
@@ -43,7 +45,7 @@ struct StormyRoot: AsyncParsableCommand {
         if let code = error as? ExitCode { Foundation.exit(code.rawValue) }
         // Help, versions and usage errors: the library knows how to say them, and their types are its own secret.
         if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { exit(withError: error) }
-        let failure = CommandFailure(error)
+        let failure = CommandFailure(ofStormy: error)
         Output.note("stormy: \(failure.message)")
         Foundation.exit(failure.status.rawValue)
     }

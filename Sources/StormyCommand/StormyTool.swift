@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
@@ -26,7 +27,7 @@ public enum StormyTool {
                 try configure()
             } catch {
                 // Said where a person looks for it: in the history.
-                launch.finish(success: false, detail: CommandFailure(error).message)
+                launch.finish(success: false, detail: CommandFailure(ofStormy: error).message)
             }
             StormyApp.main()
         }

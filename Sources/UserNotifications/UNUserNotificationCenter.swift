@@ -53,7 +53,7 @@ public final class UNUserNotificationCenter: Sendable {
     private let held = Mutex(WeakDelegate())
 
     private init() {
-        LaunchHandlers.shared.set(.notificationResponse) { launch in
+        LaunchHandlers.shared.add(.notificationResponse) { launch in
             await UNUserNotificationCenter.shared.deliverResponses(notification: launch.identifier)
         }
     }
@@ -168,11 +168,9 @@ public final class UNUserNotificationCenter: Sendable {
 
     // MARK: Responses
 
-    private func deliverResponses(notification identifier: String) async -> Bool {
-        guard let delegate else {
-            FileHandle.standardError.write(Data("a notification response came, but no delegate is set\n".utf8))
-            return false
-        }
+    /// `nil`: nobody listens here. A scene of the app may.
+    private func deliverResponses(notification identifier: String) async -> Bool? {
+        guard let delegate else { return nil }
         let responses = (try? AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }) ?? []
         for record in responses where record.notification == identifier {
             let request = UNNotificationRequest(

@@ -1,9 +1,9 @@
+import BackgroundCommands
 import BackgroundTasks
 import Foundation
 import UserNotifications
 
 /// Somebody else's app: told of the tide every day at six, beside Stormy, with an agent and a ledger of its own.
-@main
 struct TideApp: App {
     var body: some Scene {
         Worker { scheduleTide() }
@@ -23,4 +23,13 @@ func scheduleTide() {
     let request = BGAppRefreshTaskRequest(identifier: "TideMorning")
     request.recurrence = .daily(WallClockTime(hour: 6, minute: 0)!)
     do { try BGTaskScheduler.shared.submit(request) } catch { print("not scheduled: \(error.localizedDescription)") }
+}
+
+@main
+enum Tide {
+    /// `tide-example` schedules; `tide-example background why` and its like ask about it.
+    static func main() {
+        BackgroundCommands.runIfAsked()
+        TideApp.main()
+    }
 }

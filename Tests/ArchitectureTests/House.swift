@@ -13,10 +13,13 @@ struct House {
         arrows: [
             // tool
             "stormy": ["StormyCommand"],
-            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundLedger", "FaultyServer"],
+            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", "FaultyServer"],
             "background-agent": ["BackgroundAgentTool"],
             "BackgroundAgentTool": ["BackgroundAgent", "CurlTransport", "DesktopServices"],
-            "tide-example": ["BackgroundTasks", "UserNotifications"],
+            "tide-example": ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
+            "zashi-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            "realm-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            "proving-ground": ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
             // product
             "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
             "StormyWeather": [],
@@ -26,6 +29,7 @@ struct House {
             "BackgroundTransfer": ["BackgroundRuntime", "CurlTransport"],
             "UserNotifications": ["BackgroundRuntime"],
             "BackgroundRuntime": ["BackgroundLedger"],
+            "BackgroundCommands": ["BackgroundTasks"],
             // system
             "BackgroundAgent": ["BackgroundLedger"],
             "CurlTransport": ["TransferMachines", "CLibcurl"],
@@ -53,7 +57,7 @@ struct House {
             "GRDB": ["BackgroundLedger", "Stormy"],
             "Crypto": ["BackgroundLedger"],
             "TOMLKit": ["StormyConfiguration"],
-            "ArgumentParser": ["StormyCommand"],
+            "ArgumentParser": ["StormyCommand", "BackgroundCommands"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],

@@ -24,6 +24,7 @@ final class Bench {
     /// What the machine's clock shows; ``step(_:)`` sets it without time passing.
     private(set) var now = Bench.start
     private var elapsed: Double = 1_000
+    private var slept: Double = 0
     var zone: TimeZone
 
     /// 2025-06-10 08:00 UTC: 10:00 in Berlin.
@@ -53,7 +54,8 @@ final class Bench {
         agent = Agent(
             ledger: ledger, launcher: launcher,
             ports: AgentPorts(transport: transport, presenter: presenter, conditions: conditions, sessionChanged: { _ in }),
-            zone: zone, now: { [unowned self] in now }, monotonic: { [unowned self] in elapsed })
+            zone: zone, now: { [unowned self] in now }, monotonic: { [unowned self] in elapsed },
+            slept: { [unowned self] in slept })
         agent.watchProcess = { [unowned self] process in
             watched.append(process)
             return !gone.contains(process)
@@ -91,6 +93,13 @@ final class Bench {
         now = date
     }
 
+    /// The machine sleeps: its clock goes on and nothing else does; then the timer fires, before any bus tells of the end.
+    func suspend(_ seconds: Double) throws {
+        now += seconds
+        slept += seconds
+        try hear(.timeChanged)
+    }
+
     /// Somebody sets the clock.
     func step(_ seconds: Double) throws {
         now += seconds
@@ -102,13 +111,27 @@ final class Bench {
     @discardableResult
     func submit(
         _ identifier: String = "noon", after seconds: Double? = nil, daily: Bool = false, missed: MissedPolicy = .once,
-        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false
+        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false
     ) throws -> RequestRecord {
         var request = RequestRecord(
             identifier: identifier, kind: kind, earliestBegin: seconds.map { now + $0 },
-            recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network, submittedAt: now)
+            recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network,
+            requiresExternalPower: power, submittedAt: now)
         request.planOccurrence(after: now, served: served, in: zone)
         try ledger.write { try $0.save(request) }
+        return request
+    }
+
+    /// A person began something in a process of their own.
+    @discardableResult
+    func begin(_ identifier: String, host: ProcessIdentity) throws -> RequestRecord {
+        var request = RequestRecord(identifier: identifier, kind: .continuedProcessing, earliestBegin: nil, submittedAt: now)
+        request.title = "Export"
+        request.subtitle = "12 photos"
+        request.hostPID = host.pid
+        request.hostStart = host.start
+        try ledger.write { try $0.save(request) }
+        try turn()
         return request
     }
 

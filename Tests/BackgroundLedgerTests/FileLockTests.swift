@@ -21,7 +21,7 @@ import Testing
             #expect(FileLock.isHeld(url), "asking and trying took nothing")
             withExtendedLifetime(lock) {}
         }
-        #expect(!FileLock.isHeld(url))
+        #expect(isFree())
         #expect(try Holder.acquire(url) != nil)
         #expect(test.mode(url) == 0o600)
     }
@@ -29,8 +29,16 @@ import Testing
     @Test func askingDoesNotTake() throws {
         _ = try Holder.acquire(url)
         for _ in 0..<100 {
-            #expect(!FileLock.isHeld(url))
+            #expect(isFree())
             #expect(try Holder.acquire(url) != nil)
+        }
+    }
+
+    /// A child that another test starts in this moment holds a copy between its fork and its exec.
+    private func isFree() -> Bool {
+        (0..<10_000).contains { _ in
+            sched_yield()
+            return !FileLock.isHeld(url)
         }
     }
 

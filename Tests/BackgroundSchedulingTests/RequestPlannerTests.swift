@@ -13,12 +13,13 @@ import Testing
     ) -> PlannableRequest {
         PlannableRequest(
             identifier: identifier, kind: .appRefresh, earliestBegin: begin.map(now.addingTimeInterval),
-            requiresNetwork: network, requiresExternalPower: power, backoffUntil: backoff.map(now.addingTimeInterval),
+            requiresNetwork: network, requiresExternalPower: power, runsInLowPowerMode: true,
+            backoffUntil: backoff.map(now.addingTimeInterval),
             hasLiveLaunch: isLive, submittedAt: now.addingTimeInterval(submitted))
     }
 
     private func plan(_ requests: [PlannableRequest], _ conditions: DesktopConditions? = nil) -> RequestPlanner.Plan {
-        RequestPlanner.plan(requests, conditions: conditions ?? fine, now: now)
+        RequestPlanner.plan(requests, in: PlanningWorld(conditions: conditions ?? fine), now: now)
     }
 
     @Test func nothingAskedIsDueAtOnce() { #expect(plan([request("a")]).due == ["a"]) }
@@ -63,11 +64,12 @@ import Testing
 
     @Test func everyConditionHasAVerdict() {
         let verdicts = RequestPlanner.verdicts(
-            for: request("a", begin: 60, network: true, power: true, backoff: -5, isLive: true), conditions: nothing, now: now)
+            for: request("a", begin: 60, network: true, power: true, backoff: -5, isLive: true),
+            in: PlanningWorld(conditions: nothing), now: now)
         #expect(verdicts.map(\.name) == [.earliestBeginDate, .networkConnectivity, .externalPower, .backoff, .notRunning])
         #expect(verdicts.map(\.met) == [false, false, false, true, false])
         #expect(verdicts.map(\.metAt) == [now.addingTimeInterval(60), nil, nil, nil, nil])
-        #expect(RequestPlanner.verdicts(for: request("a"), conditions: nothing, now: now).isEmpty)
+        #expect(RequestPlanner.verdicts(for: request("a"), in: PlanningWorld(conditions: nothing), now: now).isEmpty)
     }
 
     /// Whatever is asked: due means that every verdict is met, and sleeping until the wake misses nothing.
@@ -86,7 +88,7 @@ import Testing
             }
             let plan = plan(requests, conditions)
             func isMet(_ request: PlannableRequest, at date: Date) -> Bool {
-                RequestPlanner.verdicts(for: request, conditions: conditions, now: date).allSatisfy(\.met)
+                RequestPlanner.verdicts(for: request, in: PlanningWorld(conditions: conditions), now: date).allSatisfy(\.met)
             }
             #expect(Set(plan.due) == Set(requests.filter { isMet($0, at: now) }.map(\.identifier)))
             let waiting = requests.filter { !isMet($0, at: now) }

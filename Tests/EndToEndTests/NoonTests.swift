@@ -119,7 +119,9 @@ extension EndToEnd {
                 if let pid = try? Ledger(other).read({ try $0.fact(.agent)?.pid }) { kill(pid, SIGKILL) }
             }
             #expect(try home.run("tide-example", []).status == 0)
-            #expect(try home.run("tide-example", ["simulate", "launch", "TideMorning"]).output.contains("launched TideMorning"))
+            #expect(
+                try home.run("tide-example", ["background", "simulate", "launch", "TideMorning"]).output.contains(
+                    "launched TideMorning"))
             #expect(desktop.listen(for: 1) == ["High tide today"])
             #expect(FileLock.isHeld(other.agentLock) && FileLock.isHeld(home.directories.agentLock))
             // Each has its own: the first app knows nothing of the second's launch.

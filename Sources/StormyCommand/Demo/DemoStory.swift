@@ -1,3 +1,4 @@
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
@@ -47,94 +48,14 @@ struct QuitVerb: AsyncParsableCommand {
 
     func run() async throws {
         try StormyTool.configure()
-        let runtime = AppRuntime.shared
-        let ledger = try runtime.ledger()
-        let isRunning = AgentStarter(directories: runtime.directories).isRunning
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
         try NoonSchedule.setEnabled(false, in: store)
-        let (requests, transfers, notices, question) = try ledger.write { transaction in
-            let requests = try transaction.deleteAllRequests()
-            var transfers = 0
-            for var transfer in try transaction.unfinishedTransfers() where transfer.state != .paused {
-                transfer.state = .paused
-                try transaction.update(transfer)
-                transfers += 1
+        try await QuitCommand.endAll { requests, transfers in
+            if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
+            if transfers > 0 {
+                Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
             }
-            var notices = 0
-            for var notice in try transaction.notifications() {
-                switch notice.state {
-                case .pending, .presenting, .delivered:
-                    notice.state = notice.serverID != nil || notice.state == .presenting ? .withdrawing : .withdrawn
-                    notice.endedAt = Date()
-                    try transaction.save(notice)
-                    notices += 1
-                case .closed, .withdrawing, .withdrawn: continue
-                }
-            }
-            return (requests, transfers, notices, isRunning ? try transaction.ask(.quit, now: Date()) : nil)
         }
-        AutostartEntry(directories: runtime.directories).remove()
-        if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
-        if transfers > 0 {
-            Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
-        }
-        if notices > 0 { Output.line("Withdrew \(notices) notification\(notices == 1 ? "" : "s").") }
-        guard question != nil else { return Output.line("No agent was running.") }
-        try await waitForEnd()
-        Output.line("Stopped the agent.")
-    }
-
-    /// The agent's lock goes when it has ended.
-    private func waitForEnd() async throws {
-        let starter = AgentStarter(directories: AppRuntime.shared.directories)
-        let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
-        let deadline = Date().addingTimeInterval(settings.grace + 10)
-        while starter.isRunning {
-            guard Date() < deadline else {
-                throw CommandFailure(.tryAgain, "the agent has not stopped yet: a launch is still ending")
-            }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-    }
-}
-
-struct SimulateVerb: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "simulate", abstract: "Launches a pending request now, or ends a running launch's time now.",
-        discussion: "Example:\n  stormy simulate launch StormyNoon")
-
-    enum Action: String, ExpressibleByArgument, CaseIterable {
-        case launch
-        case expire
-    }
-
-    @Argument(help: "launch or expire.") var action: Action
-    @Argument(help: "The request's identifier, such as StormyNoon.") var identifier: String
-    @Flag(help: "Wait until the launch has ended.") var wait = false
-
-    func run() async throws {
-        try StormyTool.configure()
-        let starter = AgentStarter(directories: AppRuntime.shared.directories)
-        if case .forbidden = starter.startIfNeeded() {
-            throw CommandFailure(.unavailable, "STORMY_NO_AGENT=1 is set and no agent runs: nobody would answer")
-        }
-        let last = try AppRuntime.shared.ledger().read { try $0.history(limit: 1).last?.id ?? 0 }
-        let scheduler = BGTaskScheduler.shared
-        let answer =
-            switch action {
-            case .launch: try await scheduler.simulateLaunch(forTaskWithIdentifier: identifier)
-            case .expire: try await scheduler.simulateExpiration(forTaskWithIdentifier: identifier)
-            }
-        if answer.hasPrefix("error: ") { throw CommandFailure(.notFound, String(answer.dropFirst("error: ".count))) }
-        Output.line(answer)
-        guard wait else { return }
-        let identifier = identifier
-        let outcome = try await AppRuntime.shared.wait { transaction in
-            try transaction.history(limit: 50).last {
-                $0.identifier == identifier && $0.outcome != nil && $0.simulated && (action == .expire || $0.id! > last)
-            }?.outcome
-        }
-        Output.line(outcome.rawValue)
     }
 }

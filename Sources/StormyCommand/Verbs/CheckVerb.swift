@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import Foundation
 import Stormy
 import StormyWeather

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import Dispatch
 import Foundation
 import Glibc
@@ -36,7 +37,7 @@ struct DemoVerb: AsyncParsableCommand {
         do {
             try await story.tell()
         } catch {
-            story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
+            story.claims.add("the story came to its end", false, seen: CommandFailure(ofStormy: error).message)
         }
         if story.isOnDesktop {
             Output.line("   Look at it; it is withdrawn in \(Self.lookingTime) s.")

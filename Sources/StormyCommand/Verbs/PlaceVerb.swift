@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import Foundation
 import Stormy
 import StormyWeather
@@ -59,7 +60,7 @@ struct PlaceVerb: AsyncParsableCommand {
                 let outcome = try await WeatherCheck(store: store).run(place, .fresh)
                 CheckVerb.printForPeople(outcome)
             } catch {
-                let reason = CommandFailure(error).message
+                let reason = CommandFailure(ofStormy: error).message
                 Output.note(
                     "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
                 )

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks

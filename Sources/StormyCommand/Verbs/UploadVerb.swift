@@ -1,4 +1,5 @@
 import ArgumentParser
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
@@ -38,7 +39,7 @@ struct UploadVerb: AsyncParsableCommand {
                     Output.note("\(file): held back, it says where it was taken; --keep-location sends it as it is")
                 }
             } catch {
-                let problem = CommandFailure(error)
+                let problem = CommandFailure(ofStormy: error)
                 Output.note("stormy: \(problem.message)")
                 failure = failure ?? problem
             }

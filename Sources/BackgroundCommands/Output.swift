@@ -1,11 +1,11 @@
 import Foundation
 
 /// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
-enum Output {
-    static let isTerminal = isatty(1) == 1
-    static let usesColor = isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+package enum Output {
+    package static let isTerminal = isatty(1) == 1
+    package static let usesColor = isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
 
-    static func json(_ value: some Encodable) throws {
+    package static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .custom { date, encoder in
@@ -18,23 +18,23 @@ enum Output {
     }
 
     /// With the offset of the person's zone.
-    static func iso8601(_ date: Date) -> String {
+    package static func iso8601(_ date: Date) -> String {
         date.formatted(Date.ISO8601FormatStyle(timeZone: .current).timeZoneSeparator(.colon))
     }
 
-    static func line(_ text: String = "") { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
+    package static func line(_ text: String = "") { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
 
-    static func note(_ text: String) { write(Data((shown(text) + "\n").utf8), to: .standardError) }
+    package static func note(_ text: String) { write(Data((shown(text) + "\n").utf8), to: .standardError) }
 
     // Our own marks, turned into colour at the last moment: what a server or a file name brings can never be one of them.
     private static let boldMark = "\u{F0001}"
     private static let loudMark = "\u{F0002}"
     private static let plainMark = "\u{F0003}"
 
-    static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
+    package static func bold(_ text: String) -> String { boldMark + withoutControls(text) + plainMark }
 
     /// Warnings and storms.
-    static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
+    package static func loud(_ text: String) -> String { loudMark + withoutControls(text) + plainMark }
 
     private static func shown(_ text: String) -> String {
         withoutControls(text, keeping: [boldMark, loudMark, plainMark])
@@ -44,7 +44,7 @@ enum Output {
     }
 
     /// Without what a terminal would obey: control characters of both ranges, and marks that turn the writing round.
-    static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
+    package static func withoutControls(_ text: String, keeping kept: [String] = []) -> String {
         String(
             String.UnicodeScalarView(
                 text.unicodeScalars.filter { scalar in
@@ -58,34 +58,34 @@ enum Output {
     }
 
     /// Something that was to be written was not: a full disk, a reader that left.
-    private(set) nonisolated(unsafe) static var hasFailed = false
+    package private(set) nonisolated(unsafe) static var hasFailed = false
 
     private static func write(_ data: Data, to handle: FileHandle) {
         do { try handle.write(contentsOf: data) } catch { hasFailed = true }
     }
 
-    static func clearScreen() {
+    package static func clearScreen() {
         if isTerminal { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: .standardOutput) }
     }
 
     // MARK: Dates
 
     /// In the person's locale and zone, the relative time beside it.
-    static func moment(_ date: Date, now: Date = Date()) -> String {
+    package static func moment(_ date: Date, now: Date = Date()) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
         let style = Date.FormatStyle(date: isNear ? .omitted : .abbreviated, time: .shortened)
         return "\(date.formatted(style)) (\(relative(date, now: now)))"
     }
 
     /// "in 3 h 12 min", "2 min ago".
-    static func relative(_ date: Date, now: Date = Date()) -> String {
+    package static func relative(_ date: Date, now: Date = Date()) -> String {
         let seconds = Int(date.timeIntervalSince(now).rounded())
         guard seconds != 0 else { return "now" }
         let span = duration(abs(seconds))
         return seconds >= 0 ? "in \(span)" : "\(span) ago"
     }
 
-    static func duration(_ seconds: Int) -> String {
+    package static func duration(_ seconds: Int) -> String {
         switch seconds {
         case ..<60: return "\(seconds) s"
         case ..<3600: return "\(seconds / 60) min"
@@ -98,7 +98,7 @@ enum Output {
         }
     }
 
-    static func bytes(_ count: Int64) -> String {
+    package static func bytes(_ count: Int64) -> String {
         switch count {
         case ..<1_000: return "\(count) B"
         case ..<1_000_000: return "\(count / 1_000) kB"

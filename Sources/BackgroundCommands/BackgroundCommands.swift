@@ -1,0 +1,57 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+
+/// What a person can ask of an app's background work, for any app to mount: as a group among its own subcommands, verb by
+/// verb, or with ``runIfAsked(_:)`` in an app that has no commands.
+public struct BackgroundCommands: AsyncParsableCommand {
+    public static let configuration = CommandConfiguration(
+        commandName: "background", abstract: "What runs in the background, and why not.",
+        subcommands: [StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, QuitCommand.self])
+
+    public init() {}
+
+    /// Runs a verb of the group, and ends the process, if the first argument is `background`; else returns at once.
+    ///
+    /// Call it first, with the app's manifest set: `tide-example background why`.
+    @MainActor
+    public static func runIfAsked(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) {
+        guard arguments.first == configuration.commandName, LaunchContext.current == nil else { return }
+        Task {
+            await main(Array(arguments.dropFirst()))
+            Foundation.exit(0)
+        }
+        dispatchMain()
+    }
+
+    /// What a person types before a verb, for the examples in the help.
+    static var program: String { AppManifest.executableURL.lastPathComponent }
+}
+
+/// A verb of the group. An app with settings of its own reads them before it runs one.
+public protocol BackgroundCommand: AsyncParsableCommand {
+    /// What the verb does; its errors are explained to the person by ``run()``.
+    func perform() async throws
+}
+
+extension BackgroundCommand {
+    public func run() async throws {
+        do {
+            try await perform()
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            let failure = CommandFailure(error)
+            Output.note("\(BackgroundCommands.program): \(failure.message)")
+            throw ExitCode(failure.status.rawValue)
+        }
+    }
+
+    /// With an example, which every verb's help has.
+    static func describe(_ name: String, _ abstract: String, example: String) -> CommandConfiguration {
+        CommandConfiguration(
+            commandName: name, abstract: abstract, discussion: "Example:\n  \(BackgroundCommands.program) \(example)")
+    }
+}

@@ -1,0 +1,57 @@
+import BackgroundLedger
+import BackgroundTasks
+import Foundation
+
+/// Exit codes of the commands, those of sysexits.h.
+package enum ExitStatus: Int32 {
+    case usage = 64
+    case badData = 65
+    case notFound = 66
+    case unavailable = 69
+    case cannotCreate = 73
+    case inputOutput = 74
+    case tryAgain = 75
+    case notPermitted = 77
+    case badConfiguration = 78
+}
+
+/// One line for a person, and a code for a script.
+package struct CommandFailure: Error {
+    package let status: ExitStatus
+    package let message: String
+
+    package init(_ status: ExitStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// What an error of the modules below means for whoever typed the command.
+    package init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as LedgerError: self.init(Self.status(of: error), "\(error)")
+        case let error as BGTaskScheduler.Error where error.underlyingError is LedgerError:
+            self.init(error.underlyingError ?? error)
+        case let error as BGTaskScheduler.Error:
+            self.init(Self.status(of: error), error.reason.isEmpty ? "\(error.code)" : error.reason)
+        default: self.init(.inputOutput, (error as NSError).localizedDescription)
+        }
+    }
+
+    private static func status(of error: LedgerError) -> ExitStatus {
+        switch error {
+        case .cannotCreate: .cannotCreate
+        case .newerVersion: .badConfiguration
+        case .busy: .tryAgain
+        case .notADatabase, .readOnly, .diskFull, .failed: .inputOutput
+        }
+    }
+
+    private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
+        switch error.code {
+        case .unavailable: .inputOutput
+        case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
+        case .notPermitted: .notPermitted
+        }
+    }
+}

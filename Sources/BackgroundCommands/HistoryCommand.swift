@@ -1,0 +1,68 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+
+/// `history`.
+public struct HistoryCommand: BackgroundCommand {
+    public static let configuration = describe("history", "Every wake and how it ended.", example: "history --json")
+
+    @Flag(help: "Print JSON.") var json = false
+    @Option(help: "At most so many, the latest.") var limit = 100
+
+    public init() {}
+
+    /// What was asked, apart from what woke.
+    private struct Asked: Encodable {
+        let submittedAt: OrNull<Date>
+        let earliestBeginDate: OrNull<Date>
+        /// The wall-clock moment it stands for.
+        let occurrence: OrNull<Date>
+    }
+
+    private struct Row: Encodable {
+        let id: Int64
+        let kind: LaunchKind
+        let identifier: String
+        let startedAt: Date
+        let endedAt: OrNull<Date>
+        let outcome: OrNull<LaunchOutcome>
+        let simulated: Bool
+        let detail: OrNull<String>
+        let generation: Int
+        let reason: String
+        let asked: Asked
+        let woke: OrNull<String>
+    }
+
+    public func perform() async throws {
+        let records = try AppRuntime.shared.ledger().read { try $0.history(limit: max(1, limit)) }
+        if json {
+            return try Output.json(
+                records.map {
+                    Row(
+                        id: $0.id!, kind: $0.kind, identifier: $0.identifier, startedAt: $0.startedAt,
+                        endedAt: OrNull($0.endedAt),
+                        outcome: OrNull($0.outcome), simulated: $0.simulated, detail: OrNull($0.detail),
+                        generation: $0.generation, reason: $0.reason,
+                        asked: Asked(
+                            submittedAt: OrNull($0.askedAt), earliestBeginDate: OrNull($0.askedBegin),
+                            occurrence: OrNull($0.servedOccurrence)),
+                        woke: OrNull($0.woke))
+                })
+        }
+        if records.isEmpty { Output.line("Nothing has run yet.") }
+        for record in records {
+            let outcome = record.outcome?.rawValue ?? "running"
+            let extra = [record.simulated ? "simulated" : nil, record.generation > 1 ? record.reason : nil, record.detail]
+                .compactMap { $0 }
+            Output.line(
+                "\(Output.moment(record.startedAt))  \(record.kind.rawValue) \(record.identifier)  \(outcome)"
+                    + (extra.isEmpty ? "" : "  (\(extra.joined(separator: "; ")))"))
+            let asked = record.askedBegin.map { "asked for \(Output.moment($0))" }
+            let story = [asked, record.simulated ? nil : record.woke.map { "woke because \($0)" }].compactMap { $0 }
+            if !story.isEmpty { Output.line("    " + story.joined(separator: "; ")) }
+        }
+    }
+}

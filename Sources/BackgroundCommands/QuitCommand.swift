@@ -1,0 +1,78 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+
+/// `quit`.
+public struct QuitCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "quit", "Ends all background work; nothing queued is lost.", example: "quit")
+
+    public init() {}
+
+    public func perform() async throws {
+        try await Self.endAll { requests, transfers in
+            if requests > 0 { Output.line("Removed \(requests) request\(requests == 1 ? "" : "s"): nothing wakes this app.") }
+            if transfers > 0 { Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s").") }
+        }
+    }
+
+    /// Removes requests, pauses transfers, withdraws notifications, stops the agent and its entry at login.
+    ///
+    /// - Parameter report: says, in the app's own words, what was removed and paused.
+    package static func endAll(report: (_ requests: Int, _ transfers: Int) -> Void) async throws {
+        let runtime = AppRuntime.shared
+        let ledger = try runtime.ledger()
+        let isRunning = AgentStarter(directories: runtime.directories).isRunning
+        let (requests, transfers, notices, question) = try ledger.write { transaction in
+            (
+                try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
+                isRunning ? try transaction.ask(.quit, now: Date()) : nil
+            )
+        }
+        AutostartEntry(directories: runtime.directories).remove()
+        report(requests, transfers)
+        if notices > 0 { Output.line("Withdrew \(notices) notification\(notices == 1 ? "" : "s").") }
+        guard question != nil else { return Output.line("No agent was running.") }
+        try await waitForEnd()
+        Output.line("Stopped the agent.")
+    }
+
+    private static func pauseTransfers(_ transaction: LedgerTransaction) throws -> Int {
+        var count = 0
+        for var transfer in try transaction.unfinishedTransfers() where transfer.state != .paused {
+            transfer.state = .paused
+            try transaction.update(transfer)
+            count += 1
+        }
+        return count
+    }
+
+    private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> Int {
+        var count = 0
+        for var notice in try transaction.notifications() {
+            switch notice.state {
+            case .pending, .presenting, .delivered:
+                notice.state = notice.serverID != nil || notice.state == .presenting ? .withdrawing : .withdrawn
+                notice.endedAt = Date()
+                try transaction.save(notice)
+                count += 1
+            case .closed, .withdrawing, .withdrawn: continue
+            }
+        }
+        return count
+    }
+
+    /// The agent's lock goes when it has ended.
+    private static func waitForEnd() async throws {
+        let starter = AgentStarter(directories: AppRuntime.shared.directories)
+        let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
+        let deadline = Date().addingTimeInterval(settings.grace + 10)
+        while starter.isRunning {
+            guard Date() < deadline else {
+                throw CommandFailure(.tryAgain, "the agent has not stopped yet: a launch is still ending")
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}

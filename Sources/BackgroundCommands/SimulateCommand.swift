@@ -1,0 +1,53 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+
+/// `simulate`.
+public struct SimulateCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "simulate", "Launches a pending request now, or ends a running launch's time now.",
+        example: "simulate launch \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
+
+    enum Action: String, ExpressibleByArgument, CaseIterable {
+        case launch
+        case expire
+    }
+
+    @Argument(help: "launch or expire.") var action: Action
+    @Argument(help: "The request's identifier, as `why` lists it.") var identifier: String
+    @Flag(help: "Wait until the launch has ended.") var wait = false
+
+    public init() {}
+
+    public func perform() async throws {
+        let starter = AgentStarter(directories: AppRuntime.shared.directories)
+        switch starter.startIfNeeded() {
+        case .alreadyRunning, .started: break
+        case .forbidden:
+            throw CommandFailure(
+                .unavailable, "\(starter.forbiddingVariable)=1 is set and no agent runs: nobody would answer")
+        case .notFound(let places):
+            throw CommandFailure(.unavailable, "background-agent was not found in: \(places.joined(separator: ", "))")
+        case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
+        }
+        let last = try AppRuntime.shared.ledger().read { try $0.history(limit: 1).last?.id ?? 0 }
+        let scheduler = BGTaskScheduler.shared
+        let answer =
+            switch action {
+            case .launch: try await scheduler.simulateLaunch(forTaskWithIdentifier: identifier)
+            case .expire: try await scheduler.simulateExpiration(forTaskWithIdentifier: identifier)
+            }
+        if answer.hasPrefix("error: ") { throw CommandFailure(.notFound, String(answer.dropFirst("error: ".count))) }
+        Output.line(answer)
+        guard wait else { return }
+        let (identifier, action) = (identifier, action)
+        let outcome = try await AppRuntime.shared.wait { transaction in
+            try transaction.history(limit: 50).last {
+                $0.identifier == identifier && $0.outcome != nil && $0.simulated && (action == .expire || $0.id! > last)
+            }?.outcome
+        }
+        Output.line(outcome.rawValue)
+    }
+}

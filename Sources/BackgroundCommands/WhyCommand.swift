@@ -1,0 +1,103 @@
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import BackgroundTasks
+import Foundation
+
+/// `why`.
+public struct WhyCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "why", "Why a pending request has not run yet.",
+        example: "why \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
+
+    @Argument(help: "One request; all of them without it.") var identifier: String?
+    @Flag(help: "Print JSON.") var json = false
+
+    public init() {}
+
+    private struct Condition: Encodable {
+        let name: String
+        let met: Bool
+        /// Since when it has been so.
+        let since: OrNull<Date>
+        /// When time alone will change it.
+        let until: OrNull<Date>
+        let detail: String
+    }
+
+    private struct Row: Encodable {
+        let identifier: String
+        let kind: LaunchKind
+        let conditions: [Condition]
+        let nextAttemptAt: OrNull<Date>
+    }
+
+    public func perform() async throws {
+        let rows = try AppRuntime.shared.ledger().read { transaction -> [Row] in
+            let picture = try Picture(transaction)
+            let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
+            return wanted.map(picture.row)
+        }
+        if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "no request named \(identifier) is pending") }
+        let isRunning = AgentStarter(directories: AppRuntime.shared.directories).isRunning
+        if json { return try Output.json(rows) }
+        if rows.isEmpty { Output.line("Nothing is pending.") }
+        for row in rows {
+            Output.line(Output.bold(row.identifier))
+            for condition in row.conditions {
+                let since = condition.since.value.map { ", since \(Output.moment($0))" } ?? ""
+                let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
+                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
+            }
+            if !isRunning { Output.line("  ✗ agent: not running; any verb starts it unless STORMY_NO_AGENT=1") }
+        }
+    }
+
+    /// What holds for all requests at this moment.
+    private struct Picture {
+        let observed: ObservedConditions?
+        let live: [String: LaunchRecord]
+        let world: PlanningWorld
+        let now = Date()
+
+        init(_ transaction: LedgerTransaction) throws {
+            observed = try transaction.fact(.conditions)
+            live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
+            // Nobody has looked yet: assumed to be fine, as an agent will find out when there is one.
+            let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
+            world = PlanningWorld(
+                conditions: observed?.conditions ?? fine, resumedAt: observed?.resumedAt,
+                lastStart: try transaction.lastRequestStart(),
+                spacing: try (transaction.fact(.settings) ?? AgentSettings()).launchSpacing)
+        }
+
+        func row(_ request: RequestRecord) -> Row {
+            let plannable = request.plannable(hasLiveLaunch: live[request.identifier] != nil)
+            let verdicts = RequestPlanner.verdicts(for: plannable, in: world, now: now)
+            let plan = RequestPlanner.plan([plannable], in: world, now: now)
+            return Row(
+                identifier: request.identifier, kind: request.kind,
+                conditions: verdicts.map { verdict in
+                    Condition(
+                        name: verdict.name.rawValue, met: verdict.met, since: OrNull(since(verdict, request)),
+                        until: OrNull(verdict.metAt), detail: verdict.detail)
+                }, nextAttemptAt: OrNull(plan.nextWake))
+        }
+
+        /// Since when a condition has its value.
+        private func since(_ verdict: ConditionVerdict, _ request: RequestRecord) -> Date? {
+            switch verdict.name {
+            case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt
+            case .backoff: verdict.met ? request.backoffUntil : request.lastFailureAt
+            case .networkConnectivity: observed?.networkSince
+            case .externalPower: observed?.powerSince
+            case .lowPowerMode: observed?.savingSince
+            case .networkAfterSleep: observed?.resumedAt
+            case .notRunning: live[request.identifier]?.startedAt
+            case .turn: world.lastStart
+            case .room: request.submittedAt
+            }
+        }
+    }
+}

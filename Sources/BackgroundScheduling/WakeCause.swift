@@ -1,0 +1,41 @@
+import Foundation
+
+/// What released a request: of everything it needed, what came last. Apart from what was asked, for the history.
+public enum WakeCause: String, Sendable, Codable, CaseIterable {
+    case time = "its time had come"
+    case network = "a network came up"
+    case power = "external power came"
+    case saving = "power was no longer saved"
+    case resumed = "the machine woke from sleep"
+    case agentStarted = "the agent started"
+    case simulated = "simulated by hand"
+
+    /// When each thing that can hold a request back last changed for the better; `nil`: not known.
+    public struct Moments: Sendable, Equatable {
+        public var network: Date?
+        public var power: Date?
+        public var saving: Date?
+        public var resumed: Date?
+        public var agentStarted: Date?
+
+        public init(network: Date?, power: Date?, saving: Date?, resumed: Date?, agentStarted: Date?) {
+            self.network = network
+            self.power = power
+            self.saving = saving
+            self.resumed = resumed
+            self.agentStarted = agentStarted
+        }
+    }
+
+    /// Pure. A submit after everything else was met counts as its time.
+    public static func of(_ request: PlannableRequest, _ moments: Moments, now: Date) -> WakeCause {
+        let ready = max(request.dueAt, request.submittedAt)
+        var candidates: [(Date?, WakeCause)] = [(moments.agentStarted, .agentStarted), (moments.resumed, .resumed)]
+        if request.requiresNetwork { candidates.append((moments.network, .network)) }
+        if request.requiresExternalPower { candidates.append((moments.power, .power)) }
+        if !request.runsInLowPowerMode { candidates.append((moments.saving, .saving)) }
+        var latest = (ready, WakeCause.time)
+        for case (let moment?, let cause) in candidates where moment > latest.0 && moment <= now { latest = (moment, cause) }
+        return latest.1
+    }
+}

@@ -1,0 +1,156 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Dispatch
+import Foundation
+import Synchronization
+
+/// The continued-processing tasks of this process: started and stopped by the agent's word in the ledger, run here.
+final class ContinuedTasks: Sendable {
+    static let shared = ContinuedTasks()
+
+    private struct Running {
+        let task: BGContinuedProcessingTask
+        let work: Task<Void, Never>
+        var isStopped = false
+        var seenUnits: Int64 = 0
+        var seenFraction = 0.0
+    }
+
+    private struct State {
+        var token: LedgerWatch.Token?
+        var running: [Int64: Running] = [:]
+        var ended: Set<Int64> = []
+    }
+
+    /// Fractions are written down as parts of this many.
+    private static let scale: Int64 = 1_000_000
+
+    private let state = Mutex(State())
+    private let queue = DispatchQueue(label: "continued-processing")
+
+    private init() {}
+
+    /// Hears of every commit from now on. Once per process.
+    func listen() throws(LedgerError) {
+        guard state.withLock({ $0.token == nil }) else { return }
+        let token = try AppRuntime.shared.onCommit { [queue] in queue.async { ContinuedTasks.shared.look() } }
+        state.withLock { $0.token = token }
+    }
+
+    /// A handler came that was missing.
+    func handlersChanged() {
+        guard state.withLock({ $0.token != nil }) else { return }
+        queue.async { self.look() }
+    }
+
+    /// Until everything that this process asked for has ended. Returns at once if it asked for nothing.
+    func untilIdle() async {
+        guard state.withLock({ $0.token != nil }) else { return }
+        _ = try? await AppRuntime.shared.wait { transaction -> Bool? in
+            let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
+            let isRunning = try transaction.liveLaunches().contains { $0.host == .current }
+            return isWaiting || isRunning ? nil : true
+        }
+    }
+
+    /// The same for a `main.swift`, whose main queue must go on: a handler may run there.
+    func runUntilIdle() {
+        guard state.withLock({ $0.token != nil }) else { return }
+        nonisolated(unsafe) var isIdle = false
+        Task.detached {
+            await self.untilIdle()
+            DispatchQueue.main.async { isIdle = true }
+        }
+        while !isIdle { _ = RunLoop.main.run(mode: .default, before: .distantFuture) }
+    }
+
+    // MARK: On the queue
+
+    private func look() {
+        guard let launches = try? AppRuntime.shared.ledger().readAfterRing({ try $0.liveLaunches() }) else { return }
+        for launch in launches where launch.kind == .continuedProcessing && launch.host == .current {
+            let id = launch.id!
+            let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
+            // Without a handler yet it waits: registering late is allowed here.
+            if !isKnown, TaskHandlers.shared.canRun(launch) { start(launch) }
+            if launch.stopReason != nil { stop(id) }
+        }
+    }
+
+    private func start(_ launch: LaunchRecord) {
+        let id = launch.id!
+        let (completions, completed) = AsyncStream.makeStream(of: Bool.self, bufferingPolicy: .bufferingOldest(1))
+        let task = BGContinuedProcessingTask(
+            launch,
+            update: { title, subtitle in
+                _ = try? AppRuntime.shared.ledger().write { try $0.setTitle(title, subtitle: subtitle, launch: id) }
+            },
+            complete: { completed.yield($0) })
+        let isFirst = state.withLock { $0.running.isEmpty }
+        let work = Task {
+            let success = await TaskHandlers.shared.runContinued(launch, task, completions)
+            self.finish(id, success)
+        }
+        state.withLock { $0.running[id] = Running(task: task, work: work) }
+        if isFirst { sampleSoon() }
+    }
+
+    private func stop(_ id: Int64) {
+        let stopped = state.withLock { state -> Running? in
+            guard var running = state.running[id], !running.isStopped else { return nil }
+            running.isStopped = true
+            state.running[id] = running
+            return running
+        }
+        guard let stopped else { return }
+        stopped.work.cancel()
+        // A thread of its own: a handler that blocks must not hold back the others' progress.
+        Thread.detachNewThread { stopped.task.expire() }
+    }
+
+    private func finish(_ id: Int64, _ success: Bool) {
+        sample()
+        let stopped = state.withLock { state -> Bool in
+            state.ended.insert(id)
+            return state.running.removeValue(forKey: id)?.isStopped ?? false
+        }
+        let result: LaunchOutcome = stopped ? .expired : success ? .completed : .failed
+        do {
+            try AppRuntime.shared.ledger().write { try $0.setResult(result, detail: nil, ofLaunch: id) }
+        } catch {
+            FileHandle.standardError.write(Data("the result of \(id) could not be recorded: \(error)\n".utf8))
+        }
+    }
+
+    // MARK: Progress
+
+    /// `Progress` tells nobody of its changes here (no key-value observing), and children change only its fraction: so it
+    /// is looked at, while something runs.
+    private func sampleSoon() {
+        queue.asyncAfter(deadline: .now() + 0.5) { [self] in
+            sample()
+            if state.withLock({ !$0.running.isEmpty }) { sampleSoon() }
+        }
+    }
+
+    private func sample() {
+        let changed = state.withLock { state -> [(Int64, Double)] in
+            state.running.compactMap { id, running in
+                let units = running.task.progress.completedUnitCount
+                let fraction = running.task.progress.fractionCompleted
+                guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
+                state.running[id]?.seenUnits = units
+                state.running[id]?.seenFraction = fraction
+                return (id, fraction.isFinite ? min(max(fraction, 0), 1) : 0)
+            }
+        }
+        guard !changed.isEmpty else { return }
+        _ = try? AppRuntime.shared.ledger().write { transaction in
+            for (id, fraction) in changed {
+                try transaction.setProgress(
+                    Int64(fraction * Double(Self.scale)), of: Self.scale, launch: id, now: Date())
+            }
+        }
+    }
+}

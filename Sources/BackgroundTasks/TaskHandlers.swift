@@ -1,0 +1,114 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import Synchronization
+
+/// Which handler takes which launch, in both styles.
+final class TaskHandlers: Sendable {
+    static let shared = TaskHandlers()
+
+    private struct Registered: @unchecked Sendable {  // because the handler is called on its own queue only
+        let queue: DispatchQueue
+        let handler: (BGTask) -> Void
+    }
+
+    /// What an action is given of its launch.
+    struct Payload: Sendable {
+        let identifier: String
+        var continued: BGContinuedProcessingTask?
+    }
+
+    struct SceneAction: Sendable {
+        let kind: LaunchKind
+        let matches: @Sendable (String) -> Bool
+        let run: @Sendable (Payload) async -> Void
+    }
+
+    private struct State {
+        var registered: [String: Registered] = [:]
+        var actions: [SceneAction] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    private init() {
+        for kind in [LaunchKind.appRefresh, .processing, .urlSession, .notificationResponse, .significantTimeChange] {
+            LaunchHandlers.shared.add(kind) { launch in await TaskHandlers.shared.run(launch) }
+        }
+    }
+
+    /// - Parameter isLateAllowed: also after the scenes were built, as for continued processing.
+    func register(
+        _ identifier: String, queue: DispatchQueue?, isLateAllowed: Bool, handler: @escaping (BGTask) -> Void
+    ) {
+        let registered = Registered(queue: queue ?? DispatchQueue(label: "task-\(identifier)"), handler: handler)
+        state.withLock { state in
+            precondition(
+                !state.isClosed || isLateAllowed, "all launch handlers must be registered before run(): \(identifier)")
+            precondition(state.registered[identifier] == nil, "a launch handler for \(identifier) is already registered")
+            state.registered[identifier] = registered
+        }
+        ContinuedTasks.shared.handlersChanged()
+    }
+
+    func add(_ actions: [SceneAction]) { state.withLock { $0.actions += actions } }
+
+    func close() { state.withLock { $0.isClosed = true } }
+
+    /// Whether some scene of the app handles this kind.
+    func handles(_ kind: LaunchKind) -> Bool { state.withLock { $0.actions.contains { $0.kind == kind } } }
+
+    func canRun(_ launch: LaunchRecord) -> Bool {
+        let (registered, actions) = handlers(of: launch)
+        return registered != nil || !actions.isEmpty
+    }
+
+    /// A registered handler is for tasks, and so are the rules of `setTaskCompleted`.
+    private func handlers(of launch: LaunchRecord) -> (Registered?, [SceneAction]) {
+        state.withLock { state in
+            let actions = state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
+            switch launch.kind {
+            case .appRefresh, .processing, .continuedProcessing: return (state.registered[launch.identifier], actions)
+            case .urlSession, .notificationResponse, .significantTimeChange: return (nil, actions)
+            }
+        }
+    }
+
+    /// All scene actions that match run, and the registered handler. `false`: it failed; `nil`: nobody here handles it.
+    private func run(_ launch: LaunchRecord) async -> Bool? {
+        let (registered, actions) = handlers(of: launch)
+        guard registered != nil || !actions.isEmpty else { return nil }
+        var success = true
+        if let registered { success = await run(launch, registered) }
+        await run(actions, Payload(identifier: launch.identifier))
+        return success
+    }
+
+    private func run(_ actions: [SceneAction], _ payload: Payload) async {
+        await withTaskGroup(of: Void.self) { group in
+            for action in actions { group.addTask { await action.run(payload) } }
+        }
+    }
+
+    /// The scheduler holds the task until it completes. Expiry comes from the warning's own thread, so it arrives
+    /// also while the handler blocks its queue.
+    private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
+            LaunchContext.current?.onWarning { _ in task.expire() }
+            registered.queue.async { registered.handler(task) }
+        }
+    }
+
+    /// Continued processing runs in the process that asked for it, several at once; `completions` brings the task's own word.
+    func runContinued(_ launch: LaunchRecord, _ task: BGContinuedProcessingTask, _ completions: AsyncStream<Bool>) async -> Bool {
+        let (registered, actions) = handlers(of: launch)
+        if let registered { registered.queue.async { registered.handler(task) } }
+        await run(actions, Payload(identifier: launch.identifier, continued: task))
+        if registered == nil { task.setTaskCompleted(success: true) }
+        // Not ended by the cancelling of this very work: the task says when it is done.
+        return await Task.detached { await completions.first { _ in true } ?? false }.value
+    }
+}

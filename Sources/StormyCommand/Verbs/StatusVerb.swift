@@ -1,0 +1,68 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import Stormy
+import StormyWeather
+
+struct StatusVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "What is scheduled, and what happened last.",
+        discussion: "Example:\n  stormy status --json")
+
+    @Flag(help: "Print JSON.") var json = false
+    @Flag(help: "Stay, and show it again whenever something changes.") var watch = false
+
+    func run() async throws {
+        try StormyTool.configure()
+        let store = try StormyStore.open()
+        if watch { AgentVerb.startIfWorkIsLeft() }
+        try show(store)
+        guard watch else { return }
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let token = try AppRuntime.shared.onCommit { continuation.yield() }
+        for await _ in rings {
+            Output.clearScreen()
+            try show(store)
+        }
+        token.cancel()
+    }
+
+    private func show(_ store: StormyStore) throws {
+        let report = try StatusReport.make(store)
+        if json { return try Output.json(report) }
+        printForPeople(report)
+        for photo in try TransferReport.all(store) where photo.state == "awaitingPhoto" {
+            Output.line("Photo job \(photo.id) waits for a photo: stormy upload FILE")
+        }
+    }
+
+    private func printForPeople(_ report: StatusReport) {
+        if report.schedule.enabled, let next = report.schedule.next.value {
+            Output.line(
+                "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
+        } else {
+            Output.line("Next check  none: stormy schedule")
+        }
+        for check in report.checks {
+            let verdict = check.stormy.value.map { $0 ? Output.loud("stormy") : "calm" } ?? "unknown"
+            Output.line(
+                "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
+                    + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
+            for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
+        }
+        for storm in report.storms {
+            Output.line("Storm at \(storm.place)  from \(Output.moment(storm.from)), \(storm.told ? "told" : "not told yet")")
+        }
+        let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
+        if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
+        if report.notifications.pending > 0 {
+            Output.line(
+                "Notifications  \(report.notifications.pending) waiting"
+                    + (report.notifications.trouble.value.map { ": \($0)" } ?? ""))
+        }
+        Output.line(report.agent.line)
+    }
+}

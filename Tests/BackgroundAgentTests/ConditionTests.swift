@@ -1,0 +1,154 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+@testable import BackgroundAgent
+
+/// Conditions that come, go, and are not yet back; and turns.
+@Suite struct ConditionTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func change(_ change: (inout DesktopConditions) -> Void) throws {
+        bench.conditions.set(change)
+        try bench.hear(.conditions(bench.conditions.current))
+    }
+
+    @Test func aLostNetworkExpiresWhatNeedsIt() throws {
+        try change { _ in }
+        try bench.submit("p", kind: .processing, network: true)
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try change { $0.isNetworkAvailable = false }
+        #expect(bench.launcher.warned == [id])
+        #expect(try bench.launch(id).stopReason == .conditionLost)
+        try bench.end(id, .expired)
+        #expect(try bench.launch(id).outcome == .expired)
+        #expect(try bench.request("p") == nil, "it had its say")
+    }
+
+    @Test func lostPowerExpiresWhatNeedsIt() throws {
+        try bench.submit("p", kind: .processing, power: true)
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try change { $0.isNetworkAvailable = false }
+        #expect(bench.launcher.warned.isEmpty, "it did not ask for a network")
+        try change { $0.isOnExternalPower = false }
+        #expect(bench.launcher.warned == [id])
+        try bench.pass(5)
+        #expect(bench.launcher.killed == [id], "and after the grace time it is killed")
+    }
+
+    @Test func savingPowerEndsNothing() throws {
+        try bench.submit("p", kind: .processing)
+        try bench.turn()
+        try change {
+            $0.isOnExternalPower = false
+            $0.isLowPowerMode = true
+        }
+        #expect(bench.launcher.warned.isEmpty)
+    }
+
+    @Test func savingPowerHoldsBack() throws {
+        try change {
+            $0.isOnExternalPower = false
+            $0.isLowPowerMode = true
+        }
+        try bench.submit()
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.isEmpty)
+        try change { $0.isLowPowerMode = false }
+        #expect(try bench.launch(bench.onlyLive()).woke == WakeCause.saving.rawValue)
+    }
+
+    // MARK: Sleep
+
+    @Test func afterASleepItWaitsUntilTheNetworkIsBack() throws {
+        try change { _ in }
+        try bench.submit(daily: true)
+        try bench.turn()
+        // Two hours of sleep over noon; NetworkManager says "asleep" until it is connected again.
+        bench.conditions.set { $0.isNetworkAvailable = false }
+        try bench.suspend(2 * 3600 + 60)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(7)
+        #expect(bench.launcher.started.isEmpty)
+        try change { $0.isNetworkAvailable = true }
+        let launch = try bench.launch(bench.onlyLive())
+        #expect(launch.woke == WakeCause.resumed.rawValue)
+        #expect(try launch.servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
+        #expect(launch.askedBegin == launch.servedOccurrence)
+    }
+
+    @Test func butNotForEver() throws {
+        try change { _ in }
+        try bench.submit(daily: true)
+        try bench.turn()
+        bench.conditions.set { $0.isNetworkAvailable = false }
+        try bench.suspend(2 * 3600)
+        try bench.pass(29)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(1)
+        #expect(bench.launcher.started.count == 1)
+    }
+
+    // MARK: Turns
+
+    @Test func severalDueAtOnceBeginOneAfterTheOther() throws {
+        for number in 0..<10 { try bench.submit("r\(number)", after: 3_600, kind: .processing) }
+        try bench.turn()
+        try bench.suspend(4_000)
+        #expect(bench.launcher.started.count == 1)
+        for count in 2...10 {
+            try bench.pass(0.999)
+            #expect(bench.launcher.started.count == count - 1)
+            try bench.pass(0.001)
+            #expect(bench.launcher.started.count == count)
+        }
+        #expect(try bench.live().map(\.identifier) == (0..<10).map { "r\($0)" })
+    }
+
+    @Test func oneCopyPerIdentifier() throws {
+        try bench.submit("p", kind: .processing)
+        try bench.turn()
+        let first = try bench.onlyLive()
+        // Submitted again while it runs: waits for its end.
+        try bench.submit("p", kind: .processing)
+        try bench.pass(60)
+        #expect(bench.launcher.started == [first])
+        try bench.end(first, .completed)
+        #expect(bench.launcher.started.count == 2)
+    }
+
+    @Test func whatWasAskedAndWhatWokeAreTold() throws {
+        try change { $0.isNetworkAvailable = false }
+        let asked = bench.now + 60
+        try bench.submit("p", after: 60, kind: .processing, network: true)
+        try bench.pass(600)
+        try change { $0.isNetworkAvailable = true }
+        let launch = try bench.launch(bench.onlyLive())
+        #expect(launch.askedBegin == asked)
+        #expect(launch.askedAt == Bench.start)
+        #expect(launch.woke == WakeCause.network.rawValue)
+        #expect(launch.requiresNetwork)
+    }
+
+    // MARK: A newer version
+
+    @Test func aNewerVersionIsMadeWayFor() throws {
+        try bench.submit("running")
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.submit("waiting", after: 5)
+        try bench.hear(.superseded)
+        try bench.pass(10)
+        #expect(bench.launcher.started == [id], "nothing new begins")
+        #expect(!bench.agent.isFinished, "what runs is let finish")
+        try bench.end(id, .completed)
+        #expect(bench.agent.isFinished)
+        #expect(bench.launcher.warned.isEmpty)
+        #expect(try bench.request("waiting") != nil)
+    }
+}

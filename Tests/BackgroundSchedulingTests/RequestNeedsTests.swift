@@ -1,0 +1,151 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+/// Classes of requests, turns, and the moment after a sleep.
+@Suite struct RequestNeedsTests {
+    private let now = Date(timeIntervalSince1970: 1_750_000_000)
+
+    private func conditions(network: Bool = true, power: Bool = true, low: Bool = false) -> DesktopConditions {
+        DesktopConditions(
+            isNetworkAvailable: network, isNetworkMetered: false, isOnExternalPower: power, isLowPowerMode: low)
+    }
+
+    private func request(_ kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false, low: Bool = false)
+        -> PlannableRequest
+    {
+        PlannableRequest(
+            identifier: "a", kind: kind, earliestBegin: nil, requiresNetwork: network, requiresExternalPower: power,
+            runsInLowPowerMode: low, backoffUntil: nil, hasLiveLaunch: false, submittedAt: now)
+    }
+
+    /// A class is open exactly when nothing but time can hold its requests back: the two forms of the rule are one.
+    @Test func aClassIsOpenWhenItsVerdictsAreMet() {
+        let bits = [false, true]
+        for network in bits {
+            for power in bits {
+                for low in bits {
+                    for resumed in [nil, now - 10, now - 40, now + 5] {
+                        let world = PlanningWorld(
+                            conditions: conditions(network: network, power: power, low: low), resumedAt: resumed)
+                        let open = world.openClasses(now: now)
+                        for kind in [LaunchKind.appRefresh, .processing] {
+                            for needs in 0..<8 {
+                                let request = request(
+                                    kind, network: needs & 1 != 0, power: needs & 2 != 0, low: needs & 4 != 0)
+                                let isMet = RequestPlanner.verdicts(for: request, in: world, now: now).allSatisfy(\.met)
+                                #expect(open.contains(RequestNeeds(of: request)) == isMet)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func powerIsSpared() {
+        let saving = PlanningWorld(conditions: conditions(power: false, low: true))
+        #expect(RequestPlanner.plan([request()], in: saving, now: now).due.isEmpty)
+        #expect(RequestPlanner.plan([request(.processing)], in: saving, now: now).due.isEmpty)
+        #expect(RequestPlanner.plan([request(low: true)], in: saving, now: now).due == ["a"], "it asked to run all the same")
+        // On external power there is nothing to spare.
+        let plugged = PlanningWorld(conditions: conditions(low: true))
+        #expect(RequestPlanner.plan([request()], in: plugged, now: now).due == ["a"])
+    }
+
+    @Test func afterASleepARefreshWaitsForTheNetwork() throws {
+        let world = PlanningWorld(conditions: conditions(network: false), resumedAt: now - 10)
+        let plan = RequestPlanner.plan([request()], in: world, now: now)
+        #expect(plan.due.isEmpty)
+        #expect(plan.nextWake == now + 20, "but not for ever")
+        #expect(RequestPlanner.plan([request(.processing)], in: world, now: now).due == ["a"], "it did not ask for a network")
+        let back = PlanningWorld(conditions: conditions(), resumedAt: now - 10)
+        #expect(RequestPlanner.plan([request()], in: back, now: now).due == ["a"])
+    }
+
+    @Test func thoseDueAtOnceTakeTurns() {
+        var world = PlanningWorld(conditions: conditions(), lastStart: now - 0.25, spacing: 1)
+        let plan = RequestPlanner.plan([request()], in: world, now: now)
+        #expect(plan.due.isEmpty)
+        #expect(plan.nextWake == now + 0.75)
+        #expect(RequestPlanner.verdicts(for: request(), in: world, now: now).last?.name == .turn)
+        world.lastStart = now - 1
+        #expect(RequestPlanner.plan([request()], in: world, now: now).due == ["a"])
+        world.lastStart = now + 3_600
+        #expect(RequestPlanner.plan([request()], in: world, now: now).due == ["a"], "a clock set back holds nobody")
+    }
+
+    // MARK: What woke
+
+    @Test func whatCameLastWoke() {
+        func cause(
+            _ request: PlannableRequest, network: Double? = nil, power: Double? = nil, resumed: Double? = nil,
+            agent: Double? = nil
+        )
+            -> WakeCause
+        {
+            func moment(_ offset: Double?) -> Date? { offset.map { now + $0 } }
+            let moments = WakeCause.Moments(
+                network: moment(network), power: moment(power), saving: nil, resumed: moment(resumed), agentStarted: moment(agent)
+            )
+            return WakeCause.of(request, moments, now: now)
+        }
+        var asked = request(.processing, network: true, power: true)
+        asked.submittedAt = now - 1_000
+        asked.earliestBegin = now - 100
+        #expect(cause(asked, network: -500, power: -500, resumed: -500, agent: -500) == .time)
+        #expect(cause(asked, network: -50, power: -500) == .network)
+        #expect(cause(asked, network: -50, power: -20) == .power)
+        #expect(cause(asked, resumed: -1, agent: -500) == .resumed)
+        #expect(cause(asked, agent: -1) == .agentStarted)
+        #expect(cause(asked, network: 5) == .time, "what lies ahead woke nobody")
+        asked.requiresNetwork = false
+        #expect(cause(asked, network: -50) == .time, "it did not ask for it")
+    }
+}
+
+@Suite struct SignificantTimeTests {
+    private func time(_ text: String, _ zone: String) throws -> SignificantTime {
+        SignificantTime(at: try Date(text, strategy: .iso8601), in: try #require(TimeZone(identifier: zone)))
+    }
+
+    @Test func whatAPersonWouldNotice() throws {
+        let start = try time("2025-03-29T10:00:00Z", "Europe/Berlin")
+        #expect(try time("2025-03-29T22:59:59Z", "Europe/Berlin").change(since: start) == nil)
+        #expect(try time("2025-03-29T23:00:00Z", "Europe/Berlin").change(since: start) == "a new day began")
+        let night = try time("2025-03-30T00:30:00Z", "Europe/Berlin")
+        #expect(try time("2025-03-30T01:00:00Z", "Europe/Berlin").change(since: night) == "the clocks changed by 60 min")
+        let moved = try time("2025-03-29T10:00:00Z", "Asia/Tokyo").change(since: start)
+        #expect(moved == "the time zone changed from Europe/Berlin to Asia/Tokyo")
+    }
+
+    @Test func itIsWokenForMidnightAndForTheClocks() throws {
+        let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
+        func next(_ text: String) throws -> String {
+            SignificantTime.nextChange(after: try Date(text, strategy: .iso8601), in: berlin).formatted(.iso8601)
+        }
+        #expect(try next("2025-03-29T10:00:00Z") == "2025-03-29T23:00:00Z")
+        #expect(try next("2025-03-29T23:00:00Z") == "2025-03-30T01:00:00Z")
+        #expect(try next("2025-03-30T01:00:00Z") == "2025-03-30T22:00:00Z")
+    }
+}
+
+@Suite struct ContinuedProcessingTests {
+    @Test func thereIsRoomForFour() {
+        #expect(ContinuedProcessing.startable(["a", "b", "c", "d", "e"], running: []) == ["a", "b", "c", "d"])
+        #expect(ContinuedProcessing.startable(["a", "b"], running: ["x", "y", "z"]) == ["a"])
+        #expect(ContinuedProcessing.startable(["a"], running: ["w", "x", "y", "z"]).isEmpty)
+    }
+
+    @Test func oneOfAName() {
+        #expect(ContinuedProcessing.startable(["a", "b"], running: ["a"]) == ["b"])
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil, nil), (0, 0, nil), (1, 3, 33), (3, 3, 100), (5, 3, 100), (-1, 3, 0), (2, nil, nil),
+        ] as [(Int64?, Int64?, Int?)])
+    func perCent(_ done: Int64?, _ total: Int64?, _ percent: Int?) {
+        #expect(ContinuedProcessing.percent(done: done, total: total) == percent)
+    }
+}
