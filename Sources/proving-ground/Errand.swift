@@ -1,0 +1,114 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+
+/// What a test asks of the app when it is started by hand.
+struct Errand {
+    let log: ProvingLog
+
+    static let usage = """
+        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID
+        """
+
+    /// Returns the exit code.
+    func run(_ words: [String]) -> Int32 {
+        do {
+            switch words.first {
+            case "cycle": try cycle(Int(words.dropFirst().first ?? "") ?? 50)
+            case "refresh": try refresh(Double(words.dropFirst().first ?? ""))
+            case "work": try work(Array(words.dropFirst()))
+            case "export": try export(Array(words.dropFirst()))
+            case "submit":
+                try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
+            default:
+                print(Self.usage)
+                return 64
+            }
+            return 0
+        } catch let error as BGTaskScheduler.Error {
+            print("\(error.code): \(error.reason)")
+            return Int32(error.code.rawValue)
+        } catch {
+            print("\(error)")
+            return 70
+        }
+    }
+
+    /// Fifty requests that go round as fast as they can.
+    private func cycle(_ count: Int) throws {
+        var settings = AgentSettings()
+        settings.launchSpacing = 0
+        settings.backoffBase = 0.05
+        try AppRuntime.shared.configure(settings)
+        for number in 0..<count {
+            try Cycle.submit("cycle.\(number)")
+            log.write("submitted cycle.\(number) \(getpid())")
+        }
+    }
+
+    private func refresh(_ seconds: Double?) throws {
+        let request = BGAppRefreshTaskRequest(identifier: "refresh")
+        request.earliestBeginDate = seconds.map { Date().addingTimeInterval($0) }
+        try BGTaskScheduler.shared.submit(request)
+    }
+
+    private func work(_ words: [String]) throws {
+        let request = BGProcessingTaskRequest(identifier: words.first ?? "")
+        request.requiresNetworkConnectivity = words.contains("network")
+        request.requiresExternalPower = words.contains("power")
+        try BGTaskScheduler.shared.submit(request)
+    }
+
+    /// A person began an export: it goes on after the command has returned, shown with its progress.
+    private func export(_ words: [String]) throws {
+        let identifier = words.first ?? ""
+        let steps = Int64(words.dropFirst(2).first ?? "") ?? 10
+        let request = BGContinuedProcessingTaskRequest(
+            identifier: identifier, title: "Exporting", subtitle: "\(steps) photos")
+        request.strategy = words.dropFirst().first == "fail" ? .fail : .queue
+        try BGTaskScheduler.shared.submit(request)
+        // Registered at the moment of use, as real apps do.
+        BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { [log] task in
+            guard let task = task as? BGContinuedProcessingTask else { return log.write("wrong class \(type(of: task))") }
+            log.write("begin \(identifier)")
+            let work = Task { await Self.export(task, steps: steps, log) }
+            task.expirationHandler = {
+                log.write("expire \(identifier)")
+                work.cancel()
+            }
+        }
+        // Comes back when what was begun has ended.
+        BGTaskScheduler.shared.run()
+    }
+
+    /// One step per byte that somebody writes to the pipe `PROVING_STEPS`; all at once without it.
+    private static func export(_ task: BGContinuedProcessingTask, steps: Int64, _ log: ProvingLog) async {
+        task.progress.totalUnitCount = steps
+        var goes = ProcessInfo.processInfo.environment["PROVING_STEPS"].map(bytes(of:))?.makeAsyncIterator()
+        for step in 1...steps {
+            if goes != nil { _ = await goes?.next() }
+            guard !Task.isCancelled else {
+                log.write("stopped \(task.identifier) at \(task.progress.completedUnitCount)")
+                return task.setTaskCompleted(success: false)
+            }
+            task.progress.completedUnitCount = step
+            task.updateTitle("Exporting", subtitle: "\(step) of \(steps)")
+        }
+        log.write("done \(task.identifier)")
+        task.setTaskCompleted(success: true)
+    }
+
+    /// Ends early when the task that awaits it is cancelled.
+    private static func bytes(of path: String) -> AsyncStream<Void> {
+        let (stream, arrived) = AsyncStream.makeStream(of: Void.self)
+        Thread.detachNewThread {
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            var byte: UInt8 = 0
+            while read(descriptor, &byte, 1) == 1 { arrived.yield() }
+            close(descriptor)
+            arrived.finish()
+        }
+        return stream
+    }
+}

@@ -1,0 +1,36 @@
+// An app that does what a test or the torture run asks of it: a plain `main.swift` with registered handlers. Its handlers
+// write what they do to a log of their own, synced line by line, which a judge compares with the ledger's story.
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+
+BackgroundCommands.runIfAsked()
+let scheduler = BGTaskScheduler.shared
+let log = ProvingLog()
+
+for number in 0..<50 {
+    scheduler.register(forTaskWithIdentifier: "cycle.\(number)", using: nil) { Cycle(number: number, log: log).run($0) }
+}
+scheduler.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+    log.write("begin refresh \(type(of: task))")
+    if ProcessInfo.processInfo.environment["PROVING_ENDLESS"] != nil {
+        // Works on its own queue until it is told to stop.
+        task.expirationHandler = {
+            log.write("expire refresh")
+            task.setTaskCompleted(success: false)
+        }
+        return
+    }
+    task.setTaskCompleted(success: true)
+}
+scheduler.register(forTaskWithIdentifier: "work.main", using: .main) { task in
+    MainActor.assumeIsolated { log.write("begin work.main on the main thread") }
+    task.expirationHandler = {
+        log.write("expire work.main")
+        task.setTaskCompleted(success: false)
+    }
+}
+scheduler.run()
+exit(Errand(log: log).run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,55 @@
+import BackgroundTransfer
+import Foundation
+
+/// A list that lives on a server (`REALM_SERVER`) and in a file here.
+struct TodoItems: Codable, Sendable {
+    /// What comes before opening what is here.
+    enum OpenBehavior: Sendable {
+        /// Nothing: whatever is here, at once.
+        case never
+        /// A download, if nothing is here yet.
+        case once
+        /// A download; without one it fails.
+        case always
+    }
+
+    static var isUserLoggedIn: Bool {
+        get async { server != nil }
+    }
+
+    static func open(downloadBeforeOpen: OpenBehavior) async throws -> [String] {
+        switch downloadBeforeOpen {
+        case .never: break
+        case .once: if !FileManager.default.fileExists(atPath: file.path) { try await download() }
+        case .always: try await download()
+        }
+        return try JSONDecoder().decode([String].self, from: Data(contentsOf: file))
+    }
+
+    /// - Returns: the items, and where they came from.
+    static func autoOpen() async throws -> ([String], String) {
+        do {
+            return (try await open(downloadBeforeOpen: .always), "fresh from the server")
+        } catch {
+            return (try await open(downloadBeforeOpen: .never), "as of the last refresh")
+        }
+    }
+
+    private static var server: URL? { ProcessInfo.processInfo.environment["REALM_SERVER"].flatMap(URL.init(string:)) }
+
+    private static var file: URL {
+        let environment = ProcessInfo.processInfo.environment
+        let home = environment["XDG_DATA_HOME"] ?? (environment["HOME"] ?? "/tmp") + "/.local/share"
+        return URL(fileURLWithPath: home).appendingPathComponent("realm-example/items.json")
+    }
+
+    /// Replaces the file as a whole: half a download is none.
+    private static func download() async throws {
+        guard let server else { throw URLError(.userAuthenticationRequired) }
+        let (data, response) = try await URLSession.shared.data(for: URLRequest(url: server.appendingPathComponent("items")))
+        guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw URLError(.badServerResponse) }
+        _ = try JSONDecoder().decode([String].self, from: data)
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try data.write(to: file, options: .atomic)
+    }
+}
