@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
-TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 procps
+TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 
 .DEFAULT_GOAL := help

@@ -137,7 +137,7 @@ let package = Package(
         .testTarget(
             name: "BackgroundLedgerTests", dependencies: ["BackgroundLedger", "CLinux", grdb], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundAgentTests", dependencies: ["BackgroundAgent", "BackgroundLedger"], swiftSettings: strict),
+            name: "BackgroundAgentTests", dependencies: ["BackgroundAgent", "BackgroundLedger", grdb], swiftSettings: strict),
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",

@@ -44,6 +44,8 @@ final class Agent {
     var isQuitting = false
     /// What runs is let finish, nothing new begins, and then another agent takes over.
     var isDraining = false
+    /// Migrations of the ledger that are known to be ours.
+    private var knownMigrations = 0
     /// Notifications handed to the presenter that it has not answered for, and since when.
     var beingShown: [String: Date] = [:]
     /// Progress notifications of continued processing, by launch.
@@ -126,6 +128,7 @@ final class Agent {
     }
 
     private func decide(_ heard: [AgentEvent], _ pass: inout Pass) throws {
+        try noticeNewerVersion(&pass)
         shiftBudgets(now: pass.now)
         try noticeSleep(&pass)
         for event in heard { try note(event, &pass) }
@@ -160,7 +163,6 @@ final class Agent {
         case .resumed: try noteResume(&pass)
         case .launchEnded(let id, let end): endedLaunches[id] = end
         case .processEnded(let process): endedProcesses.insert(process)
-        case .superseded: beginDraining(&pass)
         case .stopRequested: try beginQuitting(&pass)
         }
     }
@@ -234,8 +236,12 @@ final class Agent {
         for id in running.keys { pass.effects.append(.stopAttempt(id)) }
     }
 
-    private func beginDraining(_ pass: inout Pass) {
-        guard !isDraining else { return }
+    /// Asked inside the transaction: the bell rings before a commit is visible, and this one may be the last for hours.
+    private func noticeNewerVersion(_ pass: inout Pass) throws {
+        let count = try pass.transaction.migrationCount()
+        guard !isDraining, count != knownMigrations else { return }
+        knownMigrations = count
+        guard try pass.transaction.isSuperseded() else { return }
         isDraining = true
         log.note("a newer version has taken over the ledger: leaving when what runs has ended")
         // Their parts are kept; the next agent goes on with them.

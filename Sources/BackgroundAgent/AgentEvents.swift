@@ -15,8 +15,6 @@ public enum AgentEvent: Sendable {
     case resumed
     case launchEnded(Int64, ProcessEnd)
     case processEnded(ProcessIdentity)
-    /// A newer version of the program has changed the ledger: it is for that one's agent to go on.
-    case superseded
     /// SIGTERM or SIGINT.
     case stopRequested
 }

@@ -96,7 +96,6 @@ public final class AgentProcess {
                 if agent.events.contains(where: \.isTimeChange) { agent.zone = Self.zoneNow() }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
-                if !agent.isDraining, try ledger.isSuperseded() { agent.hear(.superseded) }
                 loop.setTimer(try agent.turn())
                 if agent.isFinished { loop.stop() }
             } catch {
@@ -154,7 +153,7 @@ extension AgentEvent {
     var isTimeChange: Bool {
         switch self {
         case .timeChanged, .resumed: true
-        case .transport, .presenter, .conditions, .launchEnded, .processEnded, .superseded, .stopRequested: false
+        case .transport, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested: false
         }
     }
 }

@@ -2,7 +2,6 @@ import BackgroundScheduling
 import CLinux
 import Foundation
 import GRDB
-import Synchronization
 
 /// The durable contract between an app's processes and its agent: one SQLite file per app id.
 ///
@@ -16,8 +15,6 @@ public final class Ledger: Sendable {
     /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
     private let look: DatabaseQueue?
     private let inode: UInt64
-    /// Migrations that were found to be ours.
-    private let migrationCount = Mutex(0)
 
     /// Opens the ledger, making it and its folders when absent.
     ///
@@ -61,23 +58,6 @@ public final class Ledger: Sendable {
     public var isReplaced: Bool {
         var information = stat()
         return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
-    }
-
-    /// A newer version of the program has changed this ledger since it was opened: its rules are not ours.
-    ///
-    /// Cost: one number, as long as nobody migrated it.
-    public func isSuperseded() throws(LedgerError) -> Bool {
-        do {
-            return try queue.inDatabase { database in
-                let count = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM grdb_migrations") ?? 0
-                guard migrationCount.withLock({ $0 != count }) else { return false }
-                if try LedgerSchema.migrator.hasBeenSuperseded(database) { return true }
-                migrationCount.withLock { $0 = count }
-                return false
-            }
-        } catch {
-            throw Self.translate(error, path: directories.ledger.path)
-        }
     }
 
     /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
@@ -177,4 +157,12 @@ public final class Ledger: Sendable {
 /// The ledger inside one transaction. What can be read and changed is in the extensions, one file per table.
 public struct LedgerTransaction {
     let database: Database
+
+    /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
+    public func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
+
+    /// How many migrations it has seen: cheap to ask, and it grows with each.
+    public func migrationCount() throws -> Int {
+        try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM grdb_migrations") ?? 0
+    }
 }

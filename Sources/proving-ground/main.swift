@@ -27,10 +27,12 @@ scheduler.register(forTaskWithIdentifier: "refresh", using: nil) { task in
 }
 scheduler.register(forTaskWithIdentifier: "work.main", using: .main) { task in
     MainActor.assumeIsolated { log.write("begin work.main on the main thread") }
-    task.expirationHandler = {
-        log.write("expire work.main")
-        task.setTaskCompleted(success: false)
-    }
+    // Works without ever leaving the thread: the warning has to come on another.
+    let told = DispatchSemaphore(value: 0)
+    task.expirationHandler = { told.signal() }
+    told.wait()
+    log.write("expire work.main")
+    task.setTaskCompleted(success: false)
 }
 scheduler.run()
 exit(Errand(log: log).run(Array(CommandLine.arguments.dropFirst())))

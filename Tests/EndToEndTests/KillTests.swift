@@ -119,8 +119,3 @@ extension EndToEnd {
         }
     }
 }
-
-extension Child {
-    /// Dies by itself, at the point it was given.
-    func waitForEnd() { end(0) }
-}

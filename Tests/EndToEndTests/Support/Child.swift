@@ -6,6 +6,7 @@ import Foundation
 final class Child {
     let pid: Int32
     private var isRunning = true
+    private var status: Int32 = -1
 
     init(_ program: String, _ arguments: [String], environment: [String: String], output: Int32 = -1) throws {
         var child = ChildProcess(path: try Self.find(program), arguments: arguments, environment: environment)
@@ -17,10 +18,19 @@ final class Child {
 
     func end(_ signal: Int32 = SIGTERM) {
         guard isRunning else { return }
-        isRunning = false
         kill(pid, signal)
-        var status: Int32 = 0
-        waitpid(pid, &status, 0)
+        waitForEnd()
+    }
+
+    /// Returns its exit code, or 128 and the signal that ended it.
+    @discardableResult
+    func waitForEnd() -> Int32 {
+        guard isRunning else { return status }
+        isRunning = false
+        var word: Int32 = 0
+        waitpid(pid, &word, 0)
+        status = word & 0x7f == 0 ? (word >> 8) & 0xff : 128 + (word & 0x7f)
+        return status
     }
 
     struct Missing: Error, CustomStringConvertible {

@@ -1,0 +1,171 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// The rules an iOS author knows, with real processes.
+    @Suite struct Scheduling {
+        @Test func withoutAHandlerItIsCompletedUnsuccessfully() throws {
+            let app = try ProvingHome()
+            try app.run("submit", "unhandled")
+            let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
+            #expect(launch.outcome == .failed)
+            #expect(launch.detail == "no handler for appRefresh unhandled is registered")
+            #expect(try app.rows("why").isEmpty, "consumed")
+        }
+
+        @Test func aRefreshTaskComesAsItsClass() throws {
+            let app = try ProvingHome()
+            try app.run("refresh")
+            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
+            #expect(app.lines == ["begin refresh BGAppRefreshTask"])
+        }
+
+        @Test func oneRefreshAndTenProcessingRequestsMayWait() throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
+            #expect(try app.run("refresh").status == 0)
+            #expect(try app.run("refresh").status == 0, "the same identifier replaces")
+            let second = try app.run("submit", "unhandled")
+            #expect(second.status == 2)
+            #expect(second.output == "tooManyPendingTaskRequests: 1 appRefresh requests are pending, 1 may be\n")
+            for number in 0..<10 { #expect(try app.run("work", "cycle.\(number)").status == 0) }
+            #expect(try app.run("work", "cycle.10").status == 2)
+            #expect(try app.run("work", "cycle.9").status == 0)
+            #expect(try app.rows("why").count == 11)
+        }
+
+        @Test(arguments: ["", "nobody", "cycle.*", "cycle.", String(repeating: "x", count: 10_000), "a\u{0}b", "../../etc"])
+        func anUnknownIdentifierIsNotPermitted(_ identifier: String) throws {
+            let app = try ProvingHome()
+            let result = try app.run("submit", identifier.replacingOccurrences(of: "\u{0}", with: "\u{1}"))
+            #expect(result.status == 3)
+            #expect(result.output.hasPrefix("notPermitted: "))
+            #expect(result.output.count < 300, "and a long one is not printed whole")
+        }
+
+        /// What is no UTF-8 comes as something else, which is not permitted either.
+        @Test func anIdentifierThatIsNoTextIsRefused() throws {
+            let app = try ProvingHome()
+            let result = try Child.run(
+                "/bin/sh", ["-c", "exec \"$0\" submit \"$(printf 'refresh\\377')\"", Home.product("proving-ground")],
+                environment: app.home.environment)
+            #expect(result.status == 3)
+        }
+
+        /// The handler blocks the main thread; the warning comes on another.
+        @Test func expiryArrivesWhileTheHandlerIsBusy() throws {
+            let app = try ProvingHome()
+            try app.run("work", "work.main")
+            try app.waitForLine("begin work.main on the main thread")
+            #expect(try app.run("background", "simulate", "expire", "work.main").status == 0)
+            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .expired)
+            #expect(app.lines == ["begin work.main on the main thread", "expire work.main"])
+        }
+
+        @Test func processesOfOneAppSubmitAtTheSameTime() throws {
+            let app = try ProvingHome()
+            let children = try (0..<10).map { number in
+                try Child(Home.product("proving-ground"), ["work", "cycle.\(number)"], environment: app.home.environment)
+            }
+            withExtendedLifetime(children) {}
+            try app.home.wait("all ten", seconds: 60) { transaction in
+                let ended = try transaction.history(limit: 100).filter { $0.outcome == .completed }
+                return Set(ended.map(\.identifier)).count == 10 ? true : nil
+            }
+            // Of one agent, in turns.
+            let starts = try app.home.wait("starts") { try $0.history(limit: 100).map(\.startedAt) }
+            for (earlier, later) in zip(starts, starts.dropFirst()) { #expect(later.timeIntervalSince(earlier) > 0.99) }
+        }
+
+        // MARK: Continued processing
+
+        @Test func anExportShowsItsProgressAndIsCancelled() throws {
+            let desktop = try Desktop()
+            let app = try ProvingHome(desktop: desktop)
+            let pipe = try StepPipe(in: app.home.folder)
+            let export = try app.beginExport("export.1", steps: 4, pipe: pipe)
+            #expect(desktop.listen(for: 1) == ["Exporting"])
+            pipe.step(2)
+            try app.waitForLaunch("half of it") { $0.progressDone == 500_000 && $0.subtitle == "2 of 4" }
+            #expect(try app.rows("why").isEmpty)
+            try desktop.press("Cancel")
+            let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
+            #expect(launch.outcome == .expired)
+            #expect(launch.detail == "a person pressed Cancel")
+            #expect(app.lines.contains("expire export.1"))
+            #expect(app.lines.last == "stopped export.1 at 2")
+            #expect(export.waitForEnd() == 0, "the command comes back when what it began has ended")
+            try app.home.wait("quiet") { try $0.liveLaunches().isEmpty ? true : nil }
+            #expect(try desktop.dunstctl("count", "displayed") == "0")
+        }
+
+        @Test func aFifthExportWaitsOrFails() throws {
+            let app = try ProvingHome()
+            let pipes = try (0..<5).map { _ in try StepPipe(in: app.home.folder) }
+            let exports = try (0..<5).map { try app.beginExport("export.\($0)", steps: 1, pipe: pipes[$0]) }
+            try app.home.wait("four of them, one waiting") { transaction in
+                try transaction.liveLaunches().count == 4 && transaction.requests(of: .continuedProcessing).count == 1
+                    ? true : nil
+            }
+            let sixth = try app.run("export", "export.6", "fail", "1")
+            #expect(sixth.status == 4)
+            #expect(sixth.output.hasPrefix("immediateRunIneligible"))
+            let why = try #require(try app.rows("why").first?["conditions"] as? [[String: Any]])
+            #expect(why.map { $0["name"] as? String } == ["room"])
+            for pipe in pipes { pipe.step() }
+            try app.home.wait("all of them") { transaction in
+                try transaction.history(limit: 10).filter { $0.outcome == .completed }.count == 5 ? true : nil
+            }
+            for export in exports { #expect(export.waitForEnd() == 0) }
+        }
+
+        @Test func anExportGoesWithItsProcess() throws {
+            let desktop = try Desktop()
+            let app = try ProvingHome(desktop: desktop)
+            let export = try app.beginExport("export.1", steps: 4, pipe: StepPipe(in: app.home.folder))
+            _ = desktop.listen(for: 1)
+            try app.home.wait("it is shown") { try $0.liveLaunches().first?.noticeID }
+            export.end(SIGKILL)
+            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .crashed)
+            #expect(try app.run("background", "history").output.contains("crashed"))
+            #expect(try desktop.dunstctl("count", "displayed") == "0")
+        }
+
+        @Test func withoutAnAgentAnExportIsRefusedAtOnce() throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
+            #expect(try app.run("export", "export.1", "queue", "1").status == 1)
+            #expect(try app.run("export", "export.1", "fail", "1").status == 4)
+            #expect(try app.rows("why").isEmpty)
+        }
+
+        // MARK: A newer version
+
+        @Test func anOldAgentMakesWayForANewerLedger() throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_ENDLESS"] = "1"
+            try app.run("refresh")
+            try app.waitForLine("begin refresh BGAppRefreshTask")
+            let handler = try #require(try app.home.wait("its process") { try $0.liveLaunches().first?.pid })
+            let migration = try Child.run(
+                "sqlite3", [app.home.directories.ledger.path, "INSERT INTO grdb_migrations VALUES ('9999: from the future')"],
+                environment: app.home.environment)
+            #expect(migration.status == 0)
+            func waitForLog(_ text: String) -> Bool {
+                FileWatch.wait(app.home.directories.agentLog.path) { $0.contains(text) } != nil
+            }
+            #expect(waitForLog("leaving when what runs has ended"))
+            #expect(!app.home.log.contains("made way"), "what runs is let finish")
+            kill(handler, SIGTERM)
+            #expect(waitForLog("made way for a newer version"))
+            // It hands over to the program that lies at its path: this one again, which then says that it is too old.
+            #expect(waitForLog("was written by a newer version"))
+            #expect(app.lines == ["begin refresh BGAppRefreshTask", "expire refresh"])
+            let refused = try app.run("refresh")
+            #expect(refused.status == 1)
+            #expect(refused.output.contains("was written by a newer version"))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import BackgroundLedger
+import Foundation
+import Testing
+
+/// A home with the proving ground in it: an app that does what a test asks, and writes down what its handlers did.
+final class ProvingHome {
+    let home: Home
+    private let log: URL
+
+    init(desktop: Desktop? = nil, system: SystemServices? = nil) throws {
+        home = try Home(desktop: desktop, app: "proving-ground")
+        log = home.folder.appendingPathComponent("handlers.log")
+        // There from the start: a file that does not exist cannot be watched.
+        try Data().write(to: log)
+        home.environment["PROVING_LOG"] = log.path
+        home.environment["PROVING_FOLDER"] = home.folder.path
+        home.environment.merge(system?.environment ?? [:]) { $1 }
+    }
+
+    @discardableResult
+    func run(_ arguments: String...) throws -> Child.Result { try home.run("proving-ground", arguments) }
+
+    /// What the handlers wrote.
+    var lines: [String] {
+        ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    /// Waits until a handler wrote this line.
+    func waitForLine(_ line: String) throws {
+        guard FileWatch.wait(log.path, until: { $0.contains(line + "\n") }) != nil else {
+            throw Desktop.Trouble("no handler wrote \"\(line)\", but \(lines); \(home.log)")
+        }
+    }
+
+    func rows(_ verb: String) throws -> [[String: Any]] {
+        let result = try run("background", verb, "--json")
+        return try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
+    }
+
+    /// A condition of the only pending request, as `why` tells it.
+    func condition(_ name: String) throws -> [String: Any] {
+        let conditions = try rows("why").first?["conditions"] as? [[String: Any]] ?? []
+        return try #require(conditions.first { $0["name"] as? String == name }, "\(conditions)")
+    }
+
+    /// "kind identifier outcome", oldest first.
+    func history() throws -> [String] {
+        try rows("history").map {
+            "\($0["kind"] ?? "") \($0["identifier"] ?? "") \($0["outcome"] as? String ?? "running")"
+        }
+    }
+
+    /// An export that moves on by what is written to the pipe it is given; it goes on beside the test.
+    func beginExport(_ identifier: String, steps: Int, pipe: StepPipe) throws -> Child {
+        var environment = home.environment
+        environment["PROVING_STEPS"] = pipe.path
+        let child = try Child(
+            Home.product("proving-ground"), ["export", identifier, "queue", "\(steps)"], environment: environment)
+        return child
+    }
+
+    /// Waits until the ledger has a launch like this.
+    @discardableResult
+    func waitForLaunch(_ what: String, _ isIt: (LaunchRecord) -> Bool) throws -> LaunchRecord {
+        try home.wait(what) { try $0.history(limit: 100).last(where: isIt) }
+    }
+}
+
+/// A named pipe that lets an export take its steps.
+final class StepPipe {
+    let path: String
+    private let descriptor: Int32
+
+    init(in folder: URL) throws {
+        path = folder.appendingPathComponent("steps-" + UUID().uuidString).path
+        guard mkfifo(path, 0o600) == 0 else { throw Desktop.Trouble("no pipe") }
+        // Both ends: nobody waits for the other to open it.
+        descriptor = open(path, O_RDWR | O_CLOEXEC)
+    }
+
+    deinit { close(descriptor) }
+
+    func step(_ count: Int = 1) {
+        let bytes = [UInt8](repeating: 10, count: count)
+        write(descriptor, bytes, count)
+    }
+}

@@ -1,0 +1,137 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Conditions as the services of a desktop tell them over the system bus, with a real agent and real app processes.
+    @Suite struct SystemServicesOfADesktop {
+        private let system: SystemServices
+        private let app: ProvingHome
+
+        init() throws {
+            system = try SystemServices()
+            app = try ProvingHome(system: system)
+        }
+
+        private func conditions(_ what: String, _ isIt: @escaping (DesktopConditions) -> Bool) throws {
+            try app.home.wait(what) { try $0.fact(.conditions).map { isIt($0.conditions) } == true ? true : nil }
+        }
+
+        @Test func powerIsWaitedForAndItsLossEndsTheWork() throws {
+            try system.set(.power, "OnBattery", "true")
+            try app.run("work", "work.main", "power")
+            try conditions("on battery") { !$0.isOnExternalPower }
+            let waiting = try app.condition("externalPower")
+            #expect(waiting["met"] as? Bool == false)
+            #expect(waiting["detail"] as? String == "running on battery")
+            #expect((waiting["since"] as? String)?.isEmpty == false)
+            try system.set(.power, "OnBattery", "false")
+            try app.waitForLine("begin work.main on the main thread")
+            try system.set(.power, "OnBattery", "true")
+            let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
+            #expect(launch.stopReason == .conditionLost)
+            #expect(launch.outcome == .expired)
+            #expect(launch.woke == WakeCause.power.rawValue)
+            #expect(app.lines.last == "expire work.main")
+        }
+
+        @Test func theNetworkIsWaitedForAndItsLossEndsTheWork() throws {
+            try system.set(.network, "State", "uint32 40")
+            try app.run("work", "work.main", "network")
+            try conditions("connecting") { !$0.isNetworkAvailable }
+            #expect(try app.condition("networkConnectivity")["met"] as? Bool == false)
+            try system.set(.network, "State", "uint32 70")
+            try app.waitForLine("begin work.main on the main thread")
+            try system.set(.network, "State", "uint32 10")
+            let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
+            #expect(launch.stopReason == .conditionLost)
+            #expect(launch.woke == WakeCause.network.rawValue)
+        }
+
+        @Test func aCaptivePortalIsNoNetwork() throws {
+            try system.set(.network, "Connectivity", "uint32 2")
+            try app.run("work", "cycle.1", "network")
+            try conditions("behind a portal") { !$0.isNetworkAvailable }
+            #expect(app.lines.isEmpty)
+            try system.set(.network, "Connectivity", "uint32 4")
+            try app.waitForLaunch("its end") { $0.outcome == .completed }
+        }
+
+        @Test func theKindOfNetworkIsTold() throws {
+            try app.run("refresh", "3600")
+            try system.set(.network, "Metered", "uint32 3")
+            try conditions("metered") { $0.isNetworkMetered && !$0.isNetworkWiFi }
+            try system.set(.network, "Metered", "uint32 4")
+            try system.set(.network, "PrimaryConnectionType", "'802-11-wireless'")
+            try conditions("Wi-Fi") { !$0.isNetworkMetered && $0.isNetworkWiFi }
+        }
+
+        @Test func thePowerSaverHoldsARefreshBack() throws {
+            try system.set(.power, "OnBattery", "true")
+            try system.set(.profiles, "ActiveProfile", "'power-saver'")
+            // An agent that knows before there is anything to launch.
+            try app.run("refresh", "3600")
+            try conditions("saving power") { $0.isSavingPower }
+            try app.run("refresh")
+            let waiting = try app.condition("lowPowerMode")
+            #expect(waiting["met"] as? Bool == false)
+            #expect(waiting["detail"] as? String == "the power-saver profile is on")
+            #expect(app.lines.isEmpty)
+            try system.set(.profiles, "ActiveProfile", "'balanced'")
+            #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.woke == WakeCause.saving.rawValue)
+        }
+
+        @Test func afterASleepARefreshWaitsForTheNetwork() throws {
+            try app.run("refresh", "3600")
+            try conditions("connected") { $0.isNetworkAvailable }
+            // As a laptop does it: told of the sleep, it lets go of the network.
+            try system.prepareForSleep(true)
+            try system.set(.network, "State", "uint32 10")
+            try conditions("asleep") { !$0.isNetworkAvailable }
+            try system.prepareForSleep(false)
+            try app.home.wait("the machine woke") { try $0.fact(.conditions)?.resumedAt }
+            try app.run("refresh")
+            #expect(try app.condition("networkAfterSleep")["met"] as? Bool == false)
+            #expect(app.lines.isEmpty)
+            try system.set(.network, "State", "uint32 70")
+            #expect(try app.waitForLaunch("its end") { $0.outcome == .completed }.kind == .appRefresh)
+        }
+
+        /// The agent sees an `/etc` of its own, whose `localtime` is then another, as the time service would make it.
+        @Test func anotherTimeZoneMovesNoon() throws {
+            let home = try Home()
+            home.environment.merge(system.environment) { $1 }
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule", "--exact")
+            let berlin = try home.wait("noon") { try $0.request("StormyNoon")?.occurrence }
+            let etc = home.folder.appendingPathComponent("etc")
+            // Not all of it is everybody's to read.
+            _ = try Child.run("cp", ["-r", "--no-preserve=ownership", "/etc", etc.path], environment: home.environment)
+            let link = etc.appendingPathComponent("localtime").path
+            func set(_ zone: String) throws {
+                try FileManager.default.createSymbolicLink(
+                    atPath: link + ".new", withDestinationPath: "/usr/share/zoneinfo/\(zone)")
+                #expect(rename(link + ".new", link) == 0)
+            }
+            try set("Europe/Berlin")
+            home.environment["TZ"] = nil
+            let script = "mount --bind '\(etc.path)' /etc && exec '\(Home.product("background-agent"))' --app stormy"
+            let agent = try Child(
+                "unshare", [getuid() == 0 ? "-m" : "-rm", "sh", "-c", script], environment: home.environment)
+            defer { agent.end() }
+            try home.wait("the agent") { try $0.fact(.conditions) }
+            #expect(try home.wait("noon") { try $0.request("StormyNoon")?.occurrence } == berlin)
+            try set("Asia/Tokyo")
+            try system.set(.time, "Timezone", "'Asia/Tokyo'")
+            let tokyo = try home.wait("noon elsewhere") { transaction in
+                try transaction.request("StormyNoon")?.occurrence.flatMap { $0 == berlin ? nil : $0 }
+            }
+            let zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+            let parts = Calendar(identifier: .gregorian).dateComponents(in: zone, from: tokyo)
+            #expect([parts.hour, parts.minute, parts.second] == [12, 0, 0])
+            #expect(tokyo > Date())
+        }
+    }
+}
