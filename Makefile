@@ -4,9 +4,10 @@ SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux
 BENCHMARK_PACKAGES = jq libnotify-bin curl
+KILLS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test format lint run-packages test-packages benchmark-packages screenshot benchmark
+.PHONY: help demo build test torture format lint run-packages test-packages benchmark-packages screenshot benchmark
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +25,9 @@ test: run-packages test-packages ## Run every test, on a private bus with a real
 screenshot: run-packages test-packages ## Take the README's picture of the notification again
 	$(SWIFT) build --build-tests
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
+
+torture: build ## 300 kills of agent and app while fifty requests go round
+	python3 Tests/Torture/torture.py $(KILLS)
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py

@@ -12,8 +12,8 @@ extension Agent {
         guard mustReplan else { return }
         mustReplan = false
         try shortenDelays(&pass)
-        for var request in try pass.transaction.requests() {
-            guard request.recurrence != nil, let occurrence = request.occurrence, occurrence > pass.now else { continue }
+        for var request in try pass.transaction.recurringRequests() {
+            guard let occurrence = request.occurrence, occurrence > pass.now else { continue }
             let served = try pass.transaction.lastServedOccurrence(request.identifier)
             request.planOccurrence(after: pass.now, served: served, in: zone)
             if request.occurrence != occurrence {
@@ -26,8 +26,7 @@ extension Agent {
     /// A delay is a span too: written down as a moment, it must not grow by what the clock was set back.
     private func shortenDelays(_ pass: inout Pass) throws {
         let latest = pass.now.addingTimeInterval(RelaunchBackoff.longest)
-        for var request in try pass.transaction.requests() {
-            guard let until = request.backoffUntil, until > latest else { continue }
+        for var request in try pass.transaction.requestsDelayed(beyond: latest) {
             request.backoffUntil = latest
             try pass.transaction.save(request)
         }
@@ -321,27 +320,23 @@ extension Agent {
             // A replaced request was submitted by this very launch: it stands for the next time.
             guard isSame else { return }
             if request.recurrence != nil {
-                request.failures = 0
-                request.backoffUntil = nil
                 request.planOccurrence(after: pass.now, served: launch.servedOccurrence, in: zone)
             } else if let begin = request.beginAfterRetry {
-                request.failures = 0
-                request.backoffUntil = nil
                 request.earliestBegin = begin
                 request.beginAfterRetry = nil
             } else {
                 try pass.transaction.deleteRequest(request.identifier)
                 return
             }
+            request.forgive()
             try pass.transaction.save(request)
             return
         }
         // No result: the launch is made up for, also when its handler had already asked for the next one.
-        let neverBegan = launch.pid == nil && launch.detail == Self.describe(.unknown)
         request.failures = launch.generation
         request.lastFailureAt = pass.now
-        // Not the app's doing: an agent that died before it started the process earns no delay.
-        let delay = neverBegan ? 0 : RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
+        let delay = RelaunchBackoff.delay(
+            afterFailures: try blame(for: launch, pass.transaction), base: pass.settings.backoffBase)
         request.backoffUntil = delay > 0 ? pass.now.addingTimeInterval(delay) : nil
         if !isSame {
             if request.recurrence == nil { request.beginAfterRetry = request.earliestBegin ?? pass.now }
@@ -349,6 +344,16 @@ extension Agent {
             request.earliestBegin = pass.now
         }
         try pass.transaction.save(request)
+    }
+
+    /// How many launches in a row, this one the last, ended without a result by the app's doing. An agent that died before
+    /// it started the process earns no delay, and does not make that of a later crash longer.
+    private func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
+        func neverBegan(_ launch: LaunchRecord) -> Bool { launch.pid == nil && launch.detail == Self.describe(.unknown) }
+        guard !neverBegan(launch) else { return 0 }
+        let inARow = try transaction.endedLaunches(launch.kind, launch.identifier, limit: 60)
+            .prefix { $0.outcome == .crashed || $0.outcome == .killed }
+        return inARow.filter { !neverBegan($0) }.count
     }
 
     /// How the transfers delivered in a launch got on, for the history.

@@ -78,7 +78,8 @@ final class EventLoop {
     func setTimer(_ date: Date?) {
         var specification = itimerspec()
         // Far enough to never fire, near enough to be a valid time: the watch for a set clock stays armed.
-        let seconds = max(date?.timeIntervalSince1970 ?? 32_503_680_000, 1)
+        let never = 32_503_680_000.0
+        let seconds = min(max(date?.timeIntervalSince1970 ?? never, 1), never)
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
         let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)

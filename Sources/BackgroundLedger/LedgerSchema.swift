@@ -31,10 +31,13 @@ enum LedgerSchema {
                     requiresNetwork + 2 * requiresExternalPower + 4 * (runsInLowPowerMode = 0) + 8 * (kind = 'appRefresh')
                     """, .virtual)
         }
+        try database.create(index: "launchIdentifier", on: "launch", columns: ["identifier"])
         try database.execute(
             sql: """
                 CREATE INDEX requestDue ON request (needs, dueAt, submittedAt, identifier) WHERE kind <> 'continuedProcessing';
                 CREATE INDEX requestSkip ON request (dueAt) WHERE missed = 'skip';
+                CREATE INDEX requestRule ON request (identifier) WHERE recurrence IS NOT NULL;
+                CREATE INDEX requestBackoff ON request (backoffUntil) WHERE backoffUntil IS NOT NULL;
                 CREATE INDEX requestKind ON request (kind, submittedAt);
                 """)
         try database.alter(table: "launch") { table in

@@ -70,6 +70,12 @@ public struct RequestRecord: Codable, Sendable, Equatable {
         earliestBegin = next.addingTimeInterval(spread)
     }
 
+    /// The app had its say: what went before is forgiven.
+    public mutating func forgive() {
+        failures = 0
+        backoffUntil = nil
+    }
+
     public func plannable(hasLiveLaunch: Bool) -> PlannableRequest {
         PlannableRequest(
             identifier: identifier, kind: kind, earliestBegin: earliestBegin, requiresNetwork: requiresNetwork,
@@ -154,6 +160,16 @@ extension LedgerTransaction {
         try RequestRecord.fetchAll(
             database, sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0",
             arguments: [moment.timeIntervalSince1970])
+    }
+
+    /// Requests with a rule on the person's clock.
+    public func recurringRequests() throws -> [RequestRecord] {
+        try RequestRecord.fetchAll(database, sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier")
+    }
+
+    public func requestsDelayed(beyond moment: Date) throws -> [RequestRecord] {
+        try RequestRecord.fetchAll(
+            database, sql: "SELECT * FROM request WHERE backoffUntil > ?", arguments: [moment.timeIntervalSince1970])
     }
 
     public func hasRequests() throws -> Bool {

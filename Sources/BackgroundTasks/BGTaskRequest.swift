@@ -11,7 +11,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// The task's identifier, from the permitted list.
     public let identifier: String
 
-    /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness.
+    /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness. In the past it means now.
     open var earliestBeginDate: Date?
 
     /// A rule on the person's clock, such as every day at 12:00. Beyond Apple.
@@ -47,10 +47,16 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
 
     func record(now: Date) -> RequestRecord {
         var record = RequestRecord(
-            identifier: identifier, kind: kind, earliestBegin: earliestBeginDate, recurrence: recurrence,
+            identifier: identifier, kind: kind, earliestBegin: earliestBeginDate.map(Self.withinCalendars),
+            recurrence: recurrence,
             spread: recurrenceDelay, missed: missedOccurrences, submittedAt: now)
         record.runsInLowPowerMode = runsInLowPowerMode
         return record
+    }
+
+    /// Nobody's calendar goes further; what is no number stays so, and is refused when it is submitted.
+    private static func withinCalendars(_ date: Date) -> Date {
+        date.timeIntervalSince1970.isNaN ? date : min(max(date, .distantPast), .distantFuture)
     }
 
     static func make(from record: RequestRecord) -> BGTaskRequest? {

@@ -115,11 +115,12 @@ public final class BGTaskScheduler: NSObject, Sendable {
         var record = taskRequest.record(now: now)
         try check(record)
         let outcome = try storing { transaction -> Error? in
-            let limit = PendingLimit.of(record.kind)
-            let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
-            guard others < limit else {
-                return Error(
-                    .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+            if let limit = PendingLimit.of(record.kind) {
+                let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
+                guard others < limit else {
+                    return Error(
+                        .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+                }
             }
             // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
             let served = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
@@ -200,7 +201,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     private func check(_ record: RequestRecord) throws {
-        if let date = record.earliestBegin, !date.timeIntervalSince1970.isFinite {
+        if let date = record.earliestBegin, date.timeIntervalSince1970.isNaN {
             throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a date")
         }
     }
@@ -224,17 +225,15 @@ enum CurrentZone {
 
 /// How many requests of a kind may be pending: Apple's numbers.
 enum PendingLimit {
-    static func of(_ kind: LaunchKind) -> Int {
-        if let lifted { return lifted }
-        return kind == .appRefresh ? 1 : 10
-    }
+    /// `nil`: as many as there are.
+    static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
 
-    /// For the torture run, whose requests are more than an app may have. Debug builds only.
-    private static let lifted: Int? = {
+    /// For runs that measure and torture with more than an app may have. Debug builds only.
+    private static let isLifted: Bool = {
         #if DEBUG
-            return ProcessInfo.processInfo.environment["BACKGROUND_PENDING_LIMIT"].flatMap(Int.init)
+            return ProcessInfo.processInfo.environment["BACKGROUND_UNLIMITED_REQUESTS"] == "1"
         #else
-            return nil
+            return false
         #endif
     }()
 }

@@ -8,7 +8,7 @@ struct Errand {
     let log: ProvingLog
 
     static let usage = """
-        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID
+        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure
         """
 
     /// Returns the exit code.
@@ -19,6 +19,10 @@ struct Errand {
             case "refresh": try refresh(Double(words.dropFirst().first ?? ""))
             case "work": try work(Array(words.dropFirst()))
             case "export": try export(Array(words.dropFirst()))
+            case "fill": try Measurement.fill(Int(words.dropFirst().first ?? "") ?? 100_000)
+            case "measure":
+                let (submit, commit) = try Measurement.submit()
+                print("{\"decision\": \(try Measurement.decision()), \"submit\": \(submit), \"commit\": \(commit)}")
             case "submit":
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
             default:

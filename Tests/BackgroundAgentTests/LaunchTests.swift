@@ -103,6 +103,17 @@ import Testing
 
     // MARK: Handlers that submit
 
+    @Test func cancellingDoesNotStopWhatRuns() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.ledger.write { _ = try $0.deleteRequest("noon") }
+        try bench.pass(10)
+        #expect(bench.launcher.warned.isEmpty)
+        try bench.end(id, .completed)
+        #expect(try bench.launch(id).outcome == .completed)
+    }
+
     @Test func aResubmittedRequestStands() throws {
         try bench.submit()
         try bench.turn()

@@ -65,6 +65,28 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1)
     }
 
+    /// Found by the torture run: what agents did by dying was added to the app's account, which then waited six hours.
+    @Test func whatAgentsDieOfIsNotTheAppsDoing() throws {
+        try bench.submit()
+        try bench.turn()
+        for _ in 0..<40 {
+            let id = try bench.onlyLive()
+            try bench.ledger.write { transaction in
+                var record = try #require(try transaction.launch(id))
+                record.pid = nil
+                try transaction.update(record)
+            }
+            bench.launcher.living.remove(id)
+            try bench.startAgent()
+        }
+        #expect(try bench.launch(bench.onlyLive()).generation == 41)
+        try bench.end(bench.onlyLive(), nil, .signalled(11))
+        #expect(try bench.request()?.backoffUntil == bench.now + 5, "its first crash")
+        try bench.pass(5)
+        try bench.end(bench.onlyLive(), nil, .signalled(11))
+        #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
+    }
+
     /// Started, but the agent died before the number was committed: the process itself writes it.
     @Test func aLaunchWhoseNumberComesLateIsAdoptedThen() throws {
         try bench.submit()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Due instant to notification, idle wake-ups and memory of the debug build, on a private desktop.
+"""Due instant to notification, idle wake-ups, memory, and 100,000 pending requests: the debug build on a private desktop.
 
 Runs the product and `curl | jq | notify-send` in turn, and prints medians and spreads. Ratios of one run count, not
 milliseconds of one machine. Needs: the debug build, dbus-daemon, Xvfb, dunst, dbus-monitor; jq and notify-send for the pair.
@@ -157,6 +157,33 @@ def summary(name, values):
           f"{min(values) * 1000:.0f} to {max(values) * 1000:.0f}, {len(values)} runs")
 
 
+def scheduling(folder):
+    """With 100,000 requests waiting: the next decision, a submit beside the bare commit of its row, the agent's start."""
+    environment = dict(os.environ, HOME=folder, XDG_STATE_HOME=folder + "/state", PROVING_GROUND_NO_AGENT="1",
+                       BACKGROUND_UNLIMITED_REQUESTS="1")
+    ground = os.path.join(BIN, "proving-ground")
+    subprocess.run([ground, "fill", "100000"], env=environment, check=True)
+    runs = [json.loads(subprocess.run([ground, "measure"], env=environment, check=True, capture_output=True).stdout)
+            for _ in range(9)]
+    print(f"100,000 requests, next decision: median {statistics.median(r['decision'] for r in runs) * 1000:.2f} ms, "
+          f"{min(r['decision'] for r in runs) * 1000:.2f} to {max(r['decision'] for r in runs) * 1000:.2f}, 9 runs")
+    ratios = [r["submit"] / r["commit"] for r in runs]
+    print(f"submit beside the bare commit of its row: ratio {statistics.median(ratios):.2f}, "
+          f"{min(ratios):.2f} to {max(ratios):.2f}, 9 runs")
+    starts = []
+    for _ in range(RUNS):
+        begin = time.time()
+        agent = subprocess.Popen([os.path.join(BIN, "background-agent"), "--app", "proving-ground"], env=environment,
+                                 stderr=subprocess.PIPE)
+        for line in agent.stderr:
+            if b"launched" in line or b"started" in line and starts:
+                break
+        starts.append(time.time() - begin)
+        agent.kill()
+        agent.wait()
+    summary("100,000 requests, agent's start", starts)
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="stormy-bench-")
     server = Server(("127.0.0.1", 0), Handler)
@@ -166,6 +193,7 @@ def main():
     desktop = Desktop(folder)
     home = Home(os.path.join(folder, "home"), desktop, port)
     try:
+        scheduling(os.path.join(folder, "ground"))
         has_pair = shutil.which("jq") and shutil.which("notify-send")
         ours, theirs = [], []
         for _ in range(RUNS):

@@ -54,6 +54,55 @@ extension EndToEnd {
             #expect(result.status == 3)
         }
 
+        @Test(arguments: [("nan", 1), ("inf", 0), ("-inf", 0), ("1e300", 0), ("3.2e9", 0), ("-3.2e9", 0)] as [(String, Int32)])
+        func datesOfAllKinds(_ seconds: String, _ status: Int32) throws {
+            let app = try ProvingHome()
+            let result = try app.run("refresh", seconds)
+            #expect(result.status == status, "\(result.output)")
+            if status != 0 {
+                #expect(result.output == "unavailable: earliestBeginDate of refresh is not a date\n")
+            } else if seconds.hasPrefix("-") {
+                #expect(try app.waitForLaunch("the past is now") { $0.outcome != nil }.outcome == .completed)
+            } else {
+                // Waits, visibly, with an agent that is well.
+                try app.home.wait("an agent") { try $0.fact(.conditions) }
+                #expect(try app.condition("earliestBeginDate")["met"] as? Bool == false)
+                #expect(try app.run("background", "why").status == 0)
+                #expect(app.home.agentPID != nil)
+            }
+        }
+
+        @Test(arguments: [
+            nil, "not a property list", "<plist><dict><key>CFBundleIdentifier</key><string>a/b</string></dict></plist>",
+        ])
+        func withoutAUsableManifestNothingIsPermitted(_ manifest: String?) throws {
+            let app = try ProvingHome()
+            let folder = app.home.folder.appendingPathComponent("alone")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let copy = folder.appendingPathComponent("proving-ground")
+            try FileManager.default.copyItem(atPath: Home.product("proving-ground"), toPath: copy.path)
+            if let manifest {
+                try Data(manifest.utf8).write(to: folder.appendingPathComponent("proving-ground-Info.plist"))
+            }
+            let result = try Child.run(copy.path, ["refresh"], environment: app.home.environment)
+            #expect(result.status == 3)
+            #expect(result.output.hasPrefix("notPermitted: \"refresh\" is not among the permitted identifiers"))
+            #expect(result.errors.contains("nothing is permitted") == (manifest != nil), "\(result.errors)")
+        }
+
+        @Test func aTruncatedLedgerIsSaidAndLeftAlone() throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
+            try app.run("refresh", "3600")
+            let path = app.home.directories.ledger.path
+            for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+            #expect(truncate(path, 100) == 0)
+            let result = try app.run("refresh", "3600")
+            #expect(result.status == 1)
+            #expect(result.output.contains("is damaged or not a ledger: it was left untouched"))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 100)
+        }
+
         /// The handler blocks the main thread; the warning comes on another.
         @Test func expiryArrivesWhileTheHandlerIsBusy() throws {
             let app = try ProvingHome()

@@ -1,0 +1,68 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import BackgroundTasks
+import Foundation
+
+/// Timings for the benchmark, printed as JSON: seconds, medians.
+enum Measurement {
+    /// So many requests that wait, every class among them, and one that is due.
+    static func fill(_ count: Int) throws {
+        let ledger = try AppRuntime.shared.ledger()
+        let now = Date()
+        for start in stride(from: 0, to: count, by: 10_000) {
+            try ledger.write { transaction in
+                for number in start..<min(start + 10_000, count) {
+                    var request = RequestRecord(
+                        identifier: "work.\(number)", kind: number % 5 == 0 ? .appRefresh : .processing,
+                        earliestBegin: now.addingTimeInterval(3_600 + Double(number)), requiresNetwork: number % 2 == 0,
+                        requiresExternalPower: number % 3 == 0, submittedAt: now)
+                    request.runsInLowPowerMode = number % 7 == 0
+                    try transaction.save(request)
+                }
+            }
+        }
+        try ledger.write {
+            try $0.save(RequestRecord(identifier: "cycle.0", kind: .processing, earliestBegin: now, submittedAt: now))
+        }
+    }
+
+    /// What the agent asks at every turn: who is due, and when to look again.
+    static func decision(rounds: Int = 200) throws -> Double {
+        let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
+        let world = PlanningWorld(conditions: fine)
+        return try AppRuntime.shared.ledger().read { transaction in
+            try median(rounds) {
+                let now = Date()
+                let open = world.openClasses(now: now)
+                _ = try transaction.firstDue(in: open, now: now)
+                _ = try transaction.nextDueTime(in: open, after: now)
+            }
+        }
+    }
+
+    /// A submit, and beside it the bare commit of such a row.
+    static func submit(rounds: Int = 200) throws -> (submit: Double, commit: Double) {
+        let ledger = try AppRuntime.shared.ledger()
+        var (submits, commits): ([Double], [Double]) = ([], [])
+        for round in 0..<rounds {
+            let request = BGProcessingTaskRequest(identifier: "work.submitted")
+            request.earliestBeginDate = Date().addingTimeInterval(3_600 + Double(round))
+            submits.append(try seconds { try BGTaskScheduler.shared.submit(request) })
+            let record = RequestRecord(
+                identifier: "work.committed", kind: .processing, earliestBegin: request.earliestBeginDate, submittedAt: Date())
+            commits.append(try seconds { try ledger.write { try $0.save(record) } })
+        }
+        return (submits.sorted()[rounds / 2], commits.sorted()[rounds / 2])
+    }
+
+    private static func median(_ rounds: Int, _ body: () throws -> Void) throws -> Double {
+        try (0..<rounds).map { _ in try seconds(body) }.sorted()[rounds / 2]
+    }
+
+    private static func seconds(_ body: () throws -> Void) rethrows -> Double {
+        let clock = ContinuousClock()
+        let span = try clock.measure(body)
+        return Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,118 @@
+// Shapes of the newer BackgroundTasks API, as public apps write them. That they compile, and keep what they are given, is
+// the test.
+import BackgroundTasks
+import Foundation
+import Testing
+
+/// An app that puts the scheduler behind protocols of its own, to test without it.
+protocol BGTaskScheduling {
+    @discardableResult
+    func register(
+        forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
+    ) -> Bool
+    func submit(_ taskRequest: BGTaskRequest) throws
+    func cancel(taskRequestWithIdentifier identifier: String)
+    func cancelAllTaskRequests()
+    func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void)
+    func pendingTaskRequests() async -> [BGTaskRequest]
+}
+
+extension BGTaskScheduler: BGTaskScheduling {}
+
+protocol BGTaskInterface: AnyObject {
+    var expirationHandler: (() -> Void)? { get set }
+    func setTaskCompleted(success: Bool)
+}
+
+extension BGTask: BGTaskInterface {}
+
+@MainActor
+final class Exporter {
+    private let identifier = "com.example.photos.export.\(UUID().uuidString)"
+
+    func begin(photos: [String]) async {
+        let request = BGContinuedProcessingTaskRequest(
+            identifier: identifier, title: "Exporting", subtitle: "\(photos.count) photos")
+        request.strategy = .fail
+        if BGTaskScheduler.supportedResources.contains(.gpu) { request.requiredResources = .gpu }
+        do {
+            try await BGTaskScheduler.shared.submitTaskRequest(request)
+        } catch BGTaskScheduler.Error.immediateRunIneligible {
+            print("try again later")
+        } catch {
+            print(error)
+        }
+        BGTaskScheduler.shared.submitTaskRequest(request) { error in print(error as Any) }
+        BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
+            guard let task = task as? BGContinuedProcessingTask else { return }
+            var wasExpired = false
+            task.expirationHandler = { wasExpired = true }
+            let progress = task.progress
+            progress.totalUnitCount = Int64(photos.count)
+            for (index, photo) in photos.enumerated() where !wasExpired {
+                progress.completedUnitCount = Int64(index + 1)
+                task.updateTitle("Exporting \(photo)", subtitle: "\(Int(progress.fractionCompleted * 100)) %")
+            }
+            task.setTaskCompleted(success: !wasExpired)
+        }
+    }
+}
+
+func research(_ task: BGTask) {
+    switch task {
+    case let task as BGHealthResearchTask: task.setTaskCompleted(success: false)
+    case let task as BGProcessingTask: task.setTaskCompleted(success: true)
+    case is BGAppRefreshTask, is BGContinuedProcessingTask: break
+    default: break
+    }
+}
+
+struct EverySceneApp: App {
+    @Environment(\.scenePhase) private var phase
+
+    var body: some Scene {
+        WindowGroup { Text("") }
+            .onChange(of: phase) { _, new in if new == .background { print("left") } }
+            .backgroundTask(.appRefresh("refresh")) {}
+            .backgroundTask(.processing("process")) {}
+            .backgroundTask(.continuedProcessing("export")) { task in task.progress.completedUnitCount += 1 }
+            .backgroundTask(.urlSession) { (identifier: String) in print(identifier) }
+            .backgroundTask(.urlSession("one")) {}
+            .backgroundTask(.urlSession(matching: { $0.hasPrefix("many") })) { identifier in print(identifier) }
+            .backgroundTask(.notificationResponse) { response in print(response.identifier, response.actionIdentifier) }
+            .backgroundTask(.significantTimeChange) {}
+        Worker {}
+    }
+}
+
+@Suite struct ContinuedShapeTests {
+    @Test func aContinuedRequestIsCopiedWhole() throws {
+        let request = BGContinuedProcessingTaskRequest(identifier: "a.1", title: "T", subtitle: "S")
+        #expect(request.strategy == .queue)
+        #expect(request.requiredResources == [])
+        request.strategy = .fail
+        request.requiredResources = .gpu
+        let copy = try #require(request.copy() as? BGContinuedProcessingTaskRequest)
+        #expect(copy !== request)
+        #expect([copy.identifier, copy.title, copy.subtitle] == ["a.1", "T", "S"])
+        #expect(copy.strategy == .fail)
+        #expect(copy.requiredResources == .gpu)
+    }
+
+    @Test func rawValuesAreApples() {
+        #expect(BGContinuedProcessingTaskRequest.SubmissionStrategy.fail.rawValue == 0)
+        #expect(BGContinuedProcessingTaskRequest.SubmissionStrategy.queue.rawValue == 1)
+        #expect(BGContinuedProcessingTaskRequest.Resources.gpu.rawValue == 1)
+        #expect(BGContinuedProcessingTaskRequest.Resources().rawValue == 0)
+    }
+
+    @Test func healthResearchIsNotPermittedHere() {
+        let request = BGHealthResearchTaskRequest(identifier: "nobody.listed.this")
+        #expect(request.protectionTypeOfRequiredData == .complete)
+        #expect(throws: BGTaskScheduler.Error.notPermitted) { try BGTaskScheduler.shared.submit(request) }
+    }
+
+    @Test func aWildcardItselfIsNotRegistered() {
+        #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.*", using: nil) { _ in })
+    }
+}

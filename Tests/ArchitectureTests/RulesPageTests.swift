@@ -1,0 +1,24 @@
+import Foundation
+import Testing
+
+/// The page of rules names the tests that hold them; a test that was renamed or dropped must not stand there.
+@Suite struct RulesPageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    @Test func everyTestItNamesIsThere() throws {
+        let page = Self.root.appendingPathComponent("Sources/BackgroundTasks/BackgroundTasks.docc/Rules.md")
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let links = text.matches(of: /\[(\w+)\]\(\.\.\/\.\.\/\.\.\/([\w\/]+\.swift)\)/)
+        #expect(links.count > 40)
+        for link in links {
+            let file = Self.root.appendingPathComponent(String(link.2))
+            let source = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+            #expect(source.contains("func \(link.1)("), "\(link.2) has no test \(link.1)")
+        }
+        // Every rule is held by a test, or says why by none.
+        for row in text.split(separator: "\n") where row.hasPrefix("| ") && !row.hasPrefix("| ---") && !row.hasPrefix("| Apple's rule") {
+            #expect(row.contains("](") || row.contains("(none: "), "\(row)")
+        }
+    }
+}
