@@ -25,7 +25,9 @@ public struct QuitCommand: BackgroundCommand {
         let ledger = try runtime.ledger()
         let isRunning = AgentStarter(directories: runtime.directories).isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
-            (
+            // Until a person starts the app again it is not told of the time either.
+            try transaction.setFact(.significantTime, nil)
+            return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
                 isRunning ? try transaction.ask(.quit, now: Date()) : nil
             )

@@ -16,6 +16,14 @@ struct TideApp: App {
                 try? await UNUserNotificationCenter.current().add(
                     UNNotificationRequest(identifier: "tide-\(day)", content: content, trigger: nil))
             }
+            .backgroundTask(.notificationResponse) { response in
+                // Read is read.
+                UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [response.identifier])
+            }
+            .backgroundTask(.significantTimeChange) {
+                // Yesterday's tide, or that of another coast.
+                UNUserNotificationCenter.current().removeAllDeliveredNotifications()
+            }
     }
 }
 

@@ -17,7 +17,8 @@ import Testing
             #expect(source.contains("func \(link.1)("), "\(link.2) has no test \(link.1)")
         }
         // Every rule is held by a test, or says why by none.
-        for row in text.split(separator: "\n") where row.hasPrefix("| ") && !row.hasPrefix("| ---") && !row.hasPrefix("| Apple's rule") {
+        for row in text.split(separator: "\n")
+        where row.hasPrefix("| ") && !row.hasPrefix("| ---") && !row.hasPrefix("| Apple's rule") {
             #expect(row.contains("](") || row.contains("(none: "), "\(row)")
         }
     }

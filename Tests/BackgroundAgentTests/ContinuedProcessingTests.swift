@@ -207,6 +207,15 @@ import Testing
         #expect(bench.launcher.started.count == 2)
     }
 
+    @Test func whoWantsToBeToldHasAnAgent() throws {
+        #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
+        try bench.pass(60)
+        #expect(!bench.agent.isFinished)
+        try bench.ledger.write { try $0.setFact(.significantTime, nil) }
+        try bench.pass(60)
+        #expect(bench.agent.isFinished)
+    }
+
     @Test func nobodyElseIsTold() throws {
         try bench.ledger.write { try $0.setFact(.significantTime, nil) }
         try bench.pass(2 * 86_400)

@@ -49,6 +49,39 @@ import Testing
         #expect(bench.launcher.started.count == 1)
     }
 
+    @Test func sleptOverNoonRunsOnceOnWaking() throws {
+        try bench.submit(daily: true, missed: .once)
+        try bench.turn()
+        try bench.suspend(3 * 86_400 + 7_300)
+        let id = try bench.onlyLive()
+        #expect(try bench.launch(id).woke == WakeCause.resumed.rawValue || bench.launch(id).woke == WakeCause.time.rawValue)
+        try bench.end(id, .completed)
+        try bench.pass(60)
+        #expect(bench.launcher.started == [id])
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-14T10:00:00Z"))
+    }
+
+    @Test func sleptOverNoonIsLeftOutIfAskedSo() throws {
+        try bench.submit(daily: true, missed: .skip)
+        try bench.turn()
+        try bench.suspend(3 * 86_400 + 7_300)
+        #expect(bench.launcher.started.isEmpty)
+        #expect(try bench.history().map(\.outcome) == [.skipped])
+        #expect(try bench.request()?.occurrence == bench.instant("2025-06-14T10:00:00Z"))
+    }
+
+    @Test(arguments: [86_400.0, -86_400.0]) func aDaysStepOfTheClockServesNoNoonTwiceAndNoneTooFew(_ step: Double) throws {
+        try serveNoon()
+        let served = bench.now
+        try bench.step(step)
+        // Forward: the noon that was jumped over is made up for, once. Back: that noon was served already.
+        #expect(bench.launcher.started.count == (step > 0 ? 2 : 1))
+        if step > 0 { try bench.end(bench.onlyLive(), .completed) }
+        let next = try #require(try bench.request()?.occurrence)
+        #expect(next > served)
+        #expect(try next == bench.instant(step > 0 ? "2025-06-12T10:00:00Z" : "2025-06-11T10:00:00Z"))
+    }
+
     @Test func alittleLateIsNotMissed() throws {
         try bench.submit(daily: true, missed: .skip)
         try bench.turn()

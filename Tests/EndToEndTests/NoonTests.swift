@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundScheduling
 import FaultyServer
 import Foundation
 import Testing
@@ -126,6 +127,23 @@ extension EndToEnd {
             #expect(FileLock.isHeld(other.agentLock) && FileLock.isHeld(home.directories.agentLock))
             // Each has its own: the first app knows nothing of the second's launch.
             #expect(try home.history().isEmpty)
+            // A scene takes what the person pressed.
+            try desktop.press("Open")
+            #expect(try Self.outcome(of: .notificationResponse, in: other) == .completed)
+            #expect(try desktop.dunstctl("count", "displayed") == "0")
+            // And another takes a new day: the agent is told that yesterday was the last it told of.
+            try Ledger(other).write { transaction in
+                var told = try #require(try transaction.fact(.significantTime), "its scene asked for it")
+                told.day -= 1
+                try transaction.setFact(.significantTime, told)
+            }
+            #expect(try Self.outcome(of: .significantTimeChange, in: other) == .completed)
+        }
+
+        private static func outcome(of kind: LaunchKind, in app: AppDirectories) throws -> LaunchOutcome? {
+            try Home.wait("the end of \(kind)", in: app) { transaction in
+                try transaction.history(limit: 100).last { $0.kind == kind && $0.endedAt != nil }?.outcome
+            }
         }
 
         @Test func quitEndsEverythingAndLosesNothing() throws {

@@ -190,6 +190,32 @@ extension EndToEnd {
             #expect(try app.rows("why").isEmpty)
         }
 
+        // MARK: Odd days, by the clock of the verb
+
+        /// The clock is set by the `faketime` command; nobody is woken.
+        @Test(arguments: [
+            ("Europe/Berlin", "2025-03-29 13:00:00", "2025-03-30T12:00:00+02:00"),
+            ("Europe/Berlin", "2025-10-25 12:00:00", "2025-10-26T12:00:00+01:00"),
+            ("Africa/Khartoum", "2000-01-14 13:00:00", "2000-01-15T13:00:00+03:00"),
+            ("Pacific/Apia", "2011-12-29 13:00:00", "2011-12-31T12:00:00+14:00"),
+            ("Pacific/Kwajalein", "1993-08-20 13:00:00", "1993-08-22T12:00:00+12:00"),
+            ("Australia/Lord_Howe", "2025-10-04 12:30:00", "2025-10-05T12:00:00+11:00"),
+            ("Africa/Casablanca", "2025-02-22 12:00:01", "2025-02-23T12:00:00Z"),
+        ])
+        func theNextNoon(_ zone: String, _ now: String, _ noon: String) throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            home.environment["TZ"] = zone
+            func verb(_ words: String...) throws -> Child.Result {
+                try Child.run("faketime", ["-f", now, Home.product("stormy")] + words, environment: home.environment)
+            }
+            #expect(try verb("place", "add", "Here", "1,1", "--no-sync").status == 0)
+            let scheduled = try verb("schedule", "--exact")
+            #expect(scheduled.status == 0, "\(scheduled.errors)")
+            let status = try JSONSerialization.jsonObject(with: Data(try verb("status", "--json").output.utf8)) as? [String: Any]
+            #expect((status?["schedule"] as? [String: Any])?["next"] as? String == noon)
+        }
+
         // MARK: A newer version
 
         @Test func anOldAgentMakesWayForANewerLedger() throws {

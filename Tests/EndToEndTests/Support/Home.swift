@@ -137,6 +137,14 @@ final class Home {
     func wait<Value>(
         _ what: String, seconds: Double = 30, for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
+        try Self.wait(what, in: directories, seconds: seconds, for: question)
+    }
+
+    /// The same for another app's ledger.
+    static func wait<Value>(
+        _ what: String, in directories: AppDirectories, seconds: Double = 30,
+        for question: (LedgerTransaction) throws -> Value?
+    ) throws -> Value {
         let ledger = try Ledger(directories)
         let bell = try Bell(directories)
         let deadline = Date().addingTimeInterval(seconds)
@@ -144,7 +152,8 @@ final class Home {
             if let value = try ledger.readAfterRing(question) { return value }
             let left = deadline.timeIntervalSinceNow
             guard left > 0 else {
-                throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(Self.picture))\n\(log)")
+                let log = (try? String(contentsOf: directories.agentLog, encoding: .utf8)) ?? ""
+                throw TimedOut(description: "waited \(seconds) s for: \(what)\n\(try ledger.read(picture))\n\(log)")
             }
             var poller = pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)
             poll(&poller, 1, Int32(left * 1000) + 1)
