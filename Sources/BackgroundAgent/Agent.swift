@@ -55,6 +55,12 @@ final class Agent {
     var idleSince: Date?
     var isFinished = false
 
+    /// Conditions are known, not guessed. Until then no request is launched.
+    var knowsConditions = false
+    private let startedAt: Double
+    /// Seconds after which a desktop that says nothing is taken at its first look.
+    private static let patience: Double = 10
+
     /// Seconds without unfinished work after which the agent leaves.
     static let linger: Double = 5
 
@@ -70,6 +76,7 @@ final class Agent {
         self.now = now
         self.monotonic = monotonic
         self.slept = slept
+        startedAt = monotonic()
         lastSlept = slept()
         clockOffset = now().timeIntervalSince1970 - monotonic()
     }
@@ -168,6 +175,7 @@ final class Agent {
     }
 
     private func note(_ conditions: DesktopConditions, _ pass: inout Pass) throws {
+        knowsConditions = true
         let before = try pass.transaction.fact(.conditions)
         let sameNetwork =
             before?.conditions.isNetworkAvailable == conditions.isNetworkAvailable
@@ -189,6 +197,14 @@ final class Agent {
         let before = lastSlept
         lastSlept = slept()
         if lastSlept > before + 1 { try noteResume(&pass) }
+    }
+
+    /// Whether requests may be planned by what is known of the desktop.
+    func mayPlanRequests(_ pass: inout Pass) -> Bool {
+        let left = startedAt + Self.patience - monotonic()
+        guard !knowsConditions, left > 0 else { return true }
+        pass.wake(at: pass.now.addingTimeInterval(left))
+        return false
     }
 
     private func noteResume(_ pass: inout Pass) throws {

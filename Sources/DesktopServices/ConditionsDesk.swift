@@ -20,6 +20,14 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var profiles: OpaquePointer?
     private var profileHandler: gulong = 0
     private var published: DesktopConditions?
+    /// Services that have not answered their first question: until then a guess would be told as knowledge, and work that
+    /// waits for power be launched on battery.
+    private var unanswered: Set<Service> = []
+
+    private enum Service {
+        case power
+        case network
+    }
 
     init(
         powerSupplies: String, localTime: String, handler: @escaping @Sendable (DesktopConditions) -> Void,
@@ -36,10 +44,12 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         systemBus = SystemBus(
             onBattery: { [unowned self] isOnBattery in
                 self.isOnBattery = isOnBattery
+                unanswered.remove(.power)
                 publishChanges()
             },
             onNetwork: { [unowned self] report in
                 managed = report
+                unanswered.remove(.network)
                 publishChanges()
             },
             onSignal: { [unowned self] signal in
@@ -48,6 +58,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
                 systemBus?.askNetwork()
                 publishChanges()
             })
+        if systemBus != nil { unanswered = [.power, .network] }
         watchNetwork()
         watchPowerProfile()
         watchZoneFile()
@@ -75,6 +86,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     func publishChanges() {
+        guard unanswered.isEmpty else { return }
         let interfaces = NetworkInterface.current()
         // GIO says "unavailable" without a default route, though a network without one reaches its own hosts.
         let isAvailable = NetworkManagerReport.isNetworkAvailable(

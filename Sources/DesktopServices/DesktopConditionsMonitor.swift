@@ -23,7 +23,8 @@ public final class DesktopConditionsMonitor: ConditionsSource {
     /// - Parameters:
     ///   - powerSupplies: the kernel's class directory of power supplies.
     ///   - localTime: the link that names the system's time zone.
-    ///   - handler: called on the loop's thread with the conditions at the start, and after each change.
+    ///   - handler: called on the loop's thread with the conditions at the start (when the services have answered, or 3 s
+    ///     have passed), and after each change.
     ///   - onSignal: called on the loop's thread.
     public init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",

@@ -8,6 +8,9 @@ final class SystemBus {
     private let connection: OpaquePointer
     private var subscriptions: [guint] = []
     private let cancellable = g_cancellable_new()
+    /// Milliseconds that a service may take to answer: nothing is launched before the first answers are there.
+    private static let patience: gint = 3_000
+
     private let onBattery: (Bool?) -> Void
     private let onNetwork: (NetworkManagerReport?) -> Void
     private let onSignal: (DesktopSignal) -> Void
@@ -94,7 +97,7 @@ final class SystemBus {
         ]
         g_dbus_connection_call(
             connection, "org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.DBus.Properties", "Get",
-            g_variant_new_tuple(&parameters, 2), nil, G_DBUS_CALL_FLAGS_NONE, -1, cancellable,
+            g_variant_new_tuple(&parameters, 2), nil, G_DBUS_CALL_FLAGS_NONE, Self.patience, cancellable,
             { source, result, data in
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
@@ -115,7 +118,7 @@ final class SystemBus {
         g_dbus_connection_call(
             connection, "org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager",
             "org.freedesktop.DBus.Properties", "GetAll", g_variant_new_tuple(&parameters, 1), nil,
-            G_DBUS_CALL_FLAGS_NO_AUTO_START, -1, cancellable,
+            G_DBUS_CALL_FLAGS_NO_AUTO_START, Self.patience, cancellable,
             { source, result, data in
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)

@@ -48,7 +48,7 @@ final class Bench {
     // MARK: The agent
 
     /// Another agent on the same ledger; the one before died without a word, and its transfers and notices with it.
-    func startAgent(turning: Bool = true) throws {
+    func startAgent(turning: Bool = true, knowing: Bool = true) throws {
         transport = FakeTransport()
         presenter = FakePresenter()
         agent = Agent(
@@ -61,6 +61,7 @@ final class Bench {
             return !gone.contains(process)
         }
         try agent.reconcile(version: "1")
+        if knowing { agent.hear(.conditions(conditions.current)) }
         if turning { try turn() }
     }
 

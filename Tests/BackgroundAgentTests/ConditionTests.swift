@@ -64,6 +64,21 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).woke == WakeCause.saving.rawValue)
     }
 
+    @Test func nothingBeginsOnAGuess() throws {
+        try bench.submit("p", kind: .processing, power: true)
+        try bench.startAgent(knowing: false)
+        #expect(bench.launcher.started.isEmpty)
+        try change { $0.isOnExternalPower = false }
+        #expect(bench.launcher.started.isEmpty)
+        // A desktop that never says a word is taken at its first look.
+        bench.conditions.set { $0.isOnExternalPower = true }
+        try bench.startAgent(knowing: false)
+        try bench.pass(9.9)
+        #expect(bench.launcher.started.isEmpty)
+        try bench.pass(0.1)
+        #expect(bench.launcher.started.count == 1)
+    }
+
     // MARK: Sleep
 
     @Test func afterASleepItWaitsUntilTheNetworkIsBack() throws {
