@@ -15,11 +15,20 @@ public struct AgentStarter: Sendable {
     }
 
     let directories: AppDirectories
-    let environment: [String: String]
+    private let given: [String: String]?
 
-    public init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    /// - Parameter environment: `nil`: this process's own, read when it is needed.
+    public init(directories: AppDirectories, environment: [String: String]? = nil) {
         self.directories = directories
-        self.environment = environment
+        given = environment
+    }
+
+    /// A copy of all of it: not for what every submit asks.
+    private var environment: [String: String] { given ?? ProcessInfo.processInfo.environment }
+
+    private var isForbidden: Bool {
+        guard given == nil else { return given?[forbiddingVariable] == "1" }
+        return getenv(forbiddingVariable).map { String(cString: $0) } == "1"
     }
 
     public var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
@@ -32,7 +41,7 @@ public struct AgentStarter: Sendable {
     @discardableResult
     public func startIfNeeded() -> Result {
         if isRunning { return .alreadyRunning }
-        if environment[forbiddingVariable] == "1" { return .forbidden }
+        if isForbidden { return .forbidden }
         let entry = AutostartEntry(directories: directories, environment: environment)
         if entry.isUserUnitInstalled, entry.startUserUnit() { return .started }
         switch Self.findAgent(environment: environment) {

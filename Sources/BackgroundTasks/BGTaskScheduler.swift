@@ -125,7 +125,9 @@ public final class BGTaskScheduler: NSObject, Sendable {
             // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
             let served = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
             let servedOccurrence = served?.identifier == record.identifier ? served?.servedOccurrence : nil
-            record.planOccurrence(after: now, served: servedOccurrence, in: CurrentZone.now)
+            if record.recurrence != nil {
+                record.planOccurrence(after: now, served: servedOccurrence, in: CurrentZone.now)
+            }
             try transaction.save(record)
             return nil
         }
