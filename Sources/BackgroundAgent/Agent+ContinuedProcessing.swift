@@ -113,19 +113,30 @@ extension Agent {
         case .closed(let identifier, _, _):
             guard let id = Self.launch(of: identifier) else { return false }
             shownProgress[id]?.isClosed = true
+            guard var launch = try pass.transaction.launch(id), launch.noticeID != nil else { return true }
+            launch.noticeID = nil
+            try pass.transaction.update(launch)
         case .serverAppeared, .serverVanished, .busLost:
-            // Another server shows it anew.
+            // Another server shows it anew; the numbers of one that is gone mean nothing to it.
+            if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }
             for id in shownProgress.keys where shownProgress[id]?.isClosed == false { shownProgress[id] = nil }
             return false
         }
         return true
     }
 
-    /// It ended: what is on the screen goes.
+    /// It ended: what is on the screen goes. The number stays until the server says that it is closed, so that an agent
+    /// which dies in between is made up for.
     func withdrawProgress(of launch: LaunchRecord, _ pass: inout Pass) {
         shownProgress[launch.id!] = nil
         guard let number = launch.noticeID, let serverID = UInt32(exactly: number) else { return }
         pass.effects.append(.withdraw(identifier: Self.prefix + String(launch.id!), serverID: serverID))
+    }
+
+    /// Left on the screen by an agent that died before it took it off.
+    func withdrawLeftOver(_ launch: LaunchRecord) {
+        guard let number = launch.noticeID, let serverID = UInt32(exactly: number) else { return }
+        ports.presenter.withdraw(identifier: Self.prefix + String(launch.id!), serverID: serverID)
     }
 
     private static func launch(of identifier: String) -> Int64? {

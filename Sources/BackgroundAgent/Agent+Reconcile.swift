@@ -23,6 +23,11 @@ extension Agent {
             }
             return try transaction.liveLaunches()
         }
+        let leftOver = try ledger.read { try $0.endedLaunchesStillShown() }
+        if !leftOver.isEmpty {
+            for launch in leftOver { withdrawLeftOver(launch) }
+            try ledger.write { try $0.forgetEndedProgressNotices() }
+        }
         // Continued processing runs in a process of its own making, which is watched like any that waits.
         for launch in adopted where launch.kind != .continuedProcessing { adopt(launch) }
         removeOrphans()

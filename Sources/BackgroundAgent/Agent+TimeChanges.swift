@@ -24,12 +24,14 @@ extension Agent {
             reason: failures.isEmpty ? change : "relaunch after \(failures.count) without a result", simulated: false,
             servedOccurrence: nil, startedAt: pass.now)
         launch.woke = change
+        try pass.transaction.setFact(.significantTimeBeingTold, current)
         pass.effects.append(.startLaunch(try pass.transaction.insert(launch).id!))
     }
 
-    /// The app had its say: it knows the time as it was when its launch began.
-    func settleTimeChange(_ launch: LaunchRecord, _ pass: Pass) throws {
+    /// The app had its say: it knows the time as it was when its launch began. What changed meanwhile is told next.
+    func settleTimeChange(_ pass: Pass) throws {
         guard try pass.transaction.fact(.significantTime) != nil else { return }
-        try pass.transaction.setFact(.significantTime, SignificantTime(at: min(launch.startedAt, pass.now), in: zone))
+        let told = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: zone)
+        try pass.transaction.setFact(.significantTime, told)
     }
 }

@@ -55,12 +55,13 @@ final class Agent {
     var idleSince: Date?
     var isFinished = false
 
+    /// Since when nothing kept this agent from looking: its start, the end of a sleep, a clock that was set.
+    var lookingSince: Date
+    /// Progress of continued processing that was heard of.
+    var seenProgress: [Int64: Date] = [:]
     /// Conditions are known, not guessed. Until then no request is launched.
     var knowsConditions = false
-    private let startedAt: Double
-    /// Seconds after which a desktop that says nothing is taken at its first look.
-    private static let patience: Double = 10
-
+    let startedAt: Double
     /// Seconds without unfinished work after which the agent leaves.
     static let linger: Double = 5
 
@@ -77,6 +78,7 @@ final class Agent {
         self.monotonic = monotonic
         self.slept = slept
         startedAt = monotonic()
+        lookingSince = now()
         lastSlept = slept()
         clockOffset = now().timeIntervalSince1970 - monotonic()
     }
@@ -166,53 +168,14 @@ final class Agent {
         case .transport(let event): try note(event, &pass)
         case .presenter(let event): if try !noteProgressNotice(event, &pass) { try note(event, &pass) }
         case .conditions(let conditions): try note(conditions, &pass)
-        case .timeChanged: mustReplan = true
+        case .timeChanged:
+            mustReplan = true
+            lookingSince = pass.now
         case .resumed: try noteResume(&pass)
         case .launchEnded(let id, let end): endedLaunches[id] = end
         case .processEnded(let process): endedProcesses.insert(process)
         case .stopRequested: try beginQuitting(&pass)
         }
-    }
-
-    private func note(_ conditions: DesktopConditions, _ pass: inout Pass) throws {
-        knowsConditions = true
-        let before = try pass.transaction.fact(.conditions)
-        let sameNetwork =
-            before?.conditions.isNetworkAvailable == conditions.isNetworkAvailable
-            && before?.conditions.isNetworkMetered == conditions.isNetworkMetered
-        let samePower = before?.conditions.isOnExternalPower == conditions.isOnExternalPower
-        let sameSaving = before?.conditions.isSavingPower == conditions.isSavingPower
-        var observed = ObservedConditions(
-            conditions: conditions, networkSince: sameNetwork ? before?.networkSince ?? pass.now : pass.now,
-            powerSince: samePower ? before?.powerSince ?? pass.now : pass.now)
-        observed.savingSince = sameSaving ? before?.savingSince ?? pass.now : pass.now
-        observed.resumedAt = before?.resumedAt
-        try pass.transaction.setFact(.conditions, observed)
-        // Any change of the network is a reason to try at once, also one that leaves it "available".
-        if conditions.isNetworkAvailable { try retryWaitingForNetwork(&pass) }
-    }
-
-    /// The kernel's own count: it is there before anybody on a bus has told of the end of a sleep, and without a bus.
-    private func noticeSleep(_ pass: inout Pass) throws {
-        let before = lastSlept
-        lastSlept = slept()
-        if lastSlept > before + 1 { try noteResume(&pass) }
-    }
-
-    /// Whether requests may be planned by what is known of the desktop.
-    func mayPlanRequests(_ pass: inout Pass) -> Bool {
-        let left = startedAt + Self.patience - monotonic()
-        guard !knowsConditions, left > 0 else { return true }
-        pass.wake(at: pass.now.addingTimeInterval(left))
-        return false
-    }
-
-    private func noteResume(_ pass: inout Pass) throws {
-        mustReplan = true
-        log.note("the machine woke")
-        guard var observed = try pass.transaction.fact(.conditions) else { return }
-        observed.resumedAt = pass.now
-        try pass.transaction.setFact(.conditions, observed)
     }
 
     /// A verb told where the person's session is.

@@ -56,7 +56,7 @@ public final class AgentProcess {
     public func run(version: String, ports: AgentPorts) throws(LedgerError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop)
         let watch = ProcessWatch(loop: loop)
-        let agent = Agent(ledger: ledger, launcher: launcher, ports: ports, zone: Self.zoneNow(), now: { Date() })
+        let agent = Agent(ledger: ledger, launcher: launcher, ports: ports, zone: ThisProcess.zone, now: { Date() })
         Self.current = agent
         defer { Self.current = nil }
         launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
@@ -93,7 +93,7 @@ public final class AgentProcess {
         func turn() {
             do throws(LedgerError) {
                 let before = agent.zone
-                if agent.events.contains(where: \.isTimeChange) { agent.zone = Self.zoneNow() }
+                if agent.events.contains(where: \.isTimeChange) { agent.zone = ThisProcess.zone }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
                 loop.setTimer(try agent.turn())
@@ -140,12 +140,6 @@ public final class AgentProcess {
                 if information.ssi_signo != UInt32(SIGHUP) { agent.hear(.stopRequested) }
             }
         }
-    }
-
-    /// A process keeps the zone it started with until it is asked to forget it.
-    private static func zoneNow() -> TimeZone {
-        NSTimeZone.resetSystemTimeZone()
-        return TimeZone.current
     }
 }
 

@@ -38,8 +38,7 @@ public enum BackgroundAgentTool {
     }
 
     private static func run(appIdentifier: String) -> Int32 {
-        let isPlain = appIdentifier.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._-".contains($0)) }
-        guard isPlain, !appIdentifier.isEmpty, appIdentifier != ".", appIdentifier != ".." else {
+        guard AppDirectories.isUsable(appIdentifier) else {
             complain("background-agent: \"\(appIdentifier)\" is not an app id\n")
             return 64
         }
@@ -52,7 +51,7 @@ public enum BackgroundAgentTool {
             switch code {
             case AgentProcess.tryAgain: startAfresh("/proc/self/exe", after: 5)
             // What lies there now is the newer version, or this one again, which then says that it is too old.
-            case AgentProcess.superseded: startAfresh(ownPath, after: 0)
+            case AgentProcess.superseded: startAfresh(ThisProcess.executablePath, after: 0)
             default: break
             }
             return code
@@ -96,13 +95,6 @@ public enum BackgroundAgentTool {
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
         execv(path, &arguments)
-    }
-
-    /// Where this program was started from, also when an upgrade replaced the file.
-    private static var ownPath: String {
-        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        let mark = " (deleted)"
-        return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
     }
 
     private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }

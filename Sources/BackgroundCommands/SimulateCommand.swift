@@ -32,7 +32,14 @@ public struct SimulateCommand: BackgroundCommand {
             throw CommandFailure(.unavailable, "background-agent was not found in: \(places.joined(separator: ", "))")
         case .failed(let reason): throw CommandFailure(.unavailable, "no agent could be started: \(reason)")
         }
-        let last = try AppRuntime.shared.ledger().read { try $0.history(limit: 1).last?.id ?? 0 }
+        let (identifier, action) = (identifier, action)
+        // Whose end is waited for: what runs now, or what begins after this.
+        let (last, live) = try AppRuntime.shared.ledger().read { transaction in
+            (
+                try transaction.history(limit: 1).last?.id ?? 0,
+                try transaction.liveLaunches().last { $0.identifier == identifier }?.id
+            )
+        }
         let scheduler = BGTaskScheduler.shared
         let answer =
             switch action {
@@ -42,10 +49,9 @@ public struct SimulateCommand: BackgroundCommand {
         if answer.hasPrefix("error: ") { throw CommandFailure(.notFound, String(answer.dropFirst("error: ".count))) }
         Output.line(answer)
         guard wait else { return }
-        let (identifier, action) = (identifier, action)
         let outcome = try await AppRuntime.shared.wait { transaction in
             try transaction.history(limit: 50).last {
-                $0.identifier == identifier && $0.outcome != nil && $0.simulated && (action == .expire || $0.id! > last)
+                $0.identifier == identifier && (action == .expire ? $0.id == live : $0.simulated && $0.id! > last)
             }?.outcome
         }
         Output.line(outcome.rawValue)

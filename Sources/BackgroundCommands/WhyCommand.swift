@@ -40,7 +40,8 @@ public struct WhyCommand: BackgroundCommand {
             return wanted.map(picture.row)
         }
         if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "no request named \(identifier) is pending") }
-        let isRunning = AgentStarter(directories: AppRuntime.shared.directories).isRunning
+        let starter = AgentStarter(directories: AppRuntime.shared.directories)
+        let isRunning = starter.isRunning
         if json { return try Output.json(rows) }
         if rows.isEmpty { Output.line("Nothing is pending.") }
         for row in rows {
@@ -50,7 +51,9 @@ public struct WhyCommand: BackgroundCommand {
                 let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
                 Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
             }
-            if !isRunning { Output.line("  ✗ agent: not running; any verb starts it unless STORMY_NO_AGENT=1") }
+            if !isRunning {
+                Output.line("  ✗ agent: not running; the app starts one when it runs, unless \(starter.forbiddingVariable)=1")
+            }
         }
     }
 

@@ -27,6 +27,19 @@ public struct AppDirectories: Sendable, Equatable {
         runtime = absolute("XDG_RUNTIME_DIR")?.appendingPathComponent(appIdentifier)
     }
 
+    /// An app's id becomes a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
+    public static func isUsable(_ identifier: String) -> Bool {
+        (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
+            && identifier.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
     public var ledger: URL { state.appendingPathComponent("agent.sqlite") }
     public var agentLock: URL { state.appendingPathComponent("agent.lock") }
     public var agentLog: URL { state.appendingPathComponent("agent.log") }

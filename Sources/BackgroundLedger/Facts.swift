@@ -126,6 +126,8 @@ extension FactName where Value == ObservedConditions {
 extension FactName where Value == SignificantTime {
     /// Day and zone as the app was last told; absent: it does not want to be told.
     public static var significantTime: Self { Self("significantTime") }
+    /// Day and zone that a running launch is about.
+    public static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
 }
 extension FactName where Value == Int {
     /// Counts task identifiers, so that one is never given twice to a session.

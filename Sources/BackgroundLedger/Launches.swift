@@ -97,6 +97,19 @@ extension LedgerTransaction {
         try LaunchRecord.fetchAll(database, sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id")
     }
 
+    /// Continued processing that ended, whose progress may still stand on the screen.
+    public func endedLaunchesStillShown() throws -> [LaunchRecord] {
+        try LaunchRecord.fetchAll(database, sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
+    }
+
+    public func forgetEndedProgressNotices() throws {
+        try database.execute(sql: "UPDATE launch SET noticeID = NULL WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
+    }
+
+    public func forgetProgressNotices() throws {
+        try database.execute(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
+    }
+
     /// Newest last.
     public func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchAll(

@@ -88,10 +88,7 @@ public struct RequestRecord: Codable, Sendable, Equatable {
 extension RequestRecord: LedgerRecord {
     public static let databaseTableName = "request"
 
-    fileprivate var duePlace: (Double, Double, String) {
-        let due = max(earliestBegin?.timeIntervalSince1970 ?? 0, backoffUntil?.timeIntervalSince1970 ?? 0)
-        return (due, submittedAt.timeIntervalSince1970, identifier)
-    }
+    fileprivate var duePlace: (Date, Date, String) { (plannable(hasLiveLaunch: false).dueAt, submittedAt, identifier) }
 }
 
 extension LedgerTransaction {
@@ -158,7 +155,7 @@ extension LedgerTransaction {
     /// Requests to be left out when missed, whose moment lies before `moment`.
     public func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchAll(
-            database, sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0",
+            database, sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0 AND \(Self.isIdle)",
             arguments: [moment.timeIntervalSince1970])
     }
 

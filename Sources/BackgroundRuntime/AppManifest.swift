@@ -1,3 +1,4 @@
+import BackgroundLedger
 import Foundation
 import Synchronization
 
@@ -13,6 +14,9 @@ public struct AppManifest: Sendable, Equatable {
     public var version: String
     /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
     public var permittedIdentifiers: [String]
+    /// `CFBundleExecutable`: which of several executables with this manifest is launched, by its name beside this one. The
+    /// others (helpers, as Apple's extensions) may submit. `nil`: whichever ran last.
+    public var executableName: String?
 
     public init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
         self.appIdentifier = appIdentifier
@@ -42,24 +46,19 @@ public struct AppManifest: Sendable, Equatable {
         guard let plist = try? PropertyListSerialization.propertyList(from: propertyList, format: nil) as? [String: Any]
         else { throw Failure.notAPropertyList(place) }
         let identifier = plist["CFBundleIdentifier"] as? String ?? executableName
-        guard Self.isUsable(identifier) else { throw Failure.badIdentifier(identifier) }
+        guard AppDirectories.isUsable(identifier) else { throw Failure.badIdentifier(identifier) }
         self.init(
             appIdentifier: identifier, displayName: plist["CFBundleDisplayName"] as? String ?? executableName,
             version: plist["CFBundleShortVersionString"] as? String ?? "0",
             permittedIdentifiers: plist["BGTaskSchedulerPermittedIdentifiers"] as? [String] ?? [])
+        self.executableName = (plist["CFBundleExecutable"] as? String).flatMap { $0.contains("/") ? nil : $0 }
     }
 
-    /// The id becomes a folder name and part of a unit name.
-    public static func isUsable(_ identifier: String) -> Bool {
-        (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
-            && identifier.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+    /// What the agent launches for this app.
+    public var launchedExecutable: URL {
+        guard let executableName else { return Self.executableURL }
+        let named = Self.executableURL.deletingLastPathComponent().appendingPathComponent(executableName)
+        return access(named.path, X_OK) == 0 ? named : Self.executableURL
     }
 
     /// Whether requests with this identifier may be registered and submitted.
@@ -110,13 +109,10 @@ public struct AppManifest: Sendable, Equatable {
             }
         }
         return AppManifest(
-            appIdentifier: isUsable(name) ? name : "app", displayName: name, version: "0", permittedIdentifiers: [])
+            appIdentifier: AppDirectories.isUsable(name) ? name : "app", displayName: name, version: "0", permittedIdentifiers: []
+        )
     }
 
-    /// This process's executable. After an upgrade replaced the file, the path is that of the new one.
-    public static var executableURL: URL {
-        var path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
-        if path.hasSuffix(" (deleted)") { path.removeLast(" (deleted)".count) }
-        return URL(fileURLWithPath: path)
-    }
+    /// This process's executable.
+    public static var executableURL: URL { URL(fileURLWithPath: ThisProcess.executablePath) }
 }

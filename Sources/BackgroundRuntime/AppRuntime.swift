@@ -11,6 +11,7 @@ public final class AppRuntime: Sendable {
     public let directories: AppDirectories
     private let opened = Mutex<Ledger?>(nil)
     private let watch = Mutex<LedgerWatch?>(nil)
+    private let hasLookedAtLogin = Mutex(false)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
 
     private init() {
@@ -43,7 +44,7 @@ public final class AppRuntime: Sendable {
     /// Says where this app is to be launched and where the person's session is.
     private func introduce(to ledger: Ledger) throws(LedgerError) {
         let app = AppRecord(
-            executable: AppManifest.executableURL.path, arguments: [], version: manifest.version,
+            executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
             displayName: manifest.displayName)
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
@@ -58,6 +59,25 @@ public final class AppRuntime: Sendable {
             try transaction.setFact(.app, app)
             if let settings { try transaction.setFact(.settings, settings) }
             if knowsSession { try transaction.setFact(.sessionEnvironment, environment) }
+        }
+    }
+
+    /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
+    /// reboot. Once per process; a launched one has it already. Cost: two looks at the disk, if the entry is there.
+    public func comeBackAtLogin() {
+        guard LaunchContext.current == nil,
+            !hasLookedAtLogin.withLock({ looked in
+                defer { looked = true }
+                return looked
+            })
+        else { return }
+        let entry = AutostartEntry(directories: directories)
+        let environment = ProcessInfo.processInfo.environment
+        guard entry.installed == nil, case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
+        do {
+            _ = try entry.install(agent: agent, displayName: manifest.displayName)
+        } catch {
+            FileHandle.standardError.write(Data("the agent will not come back at the next login: \(error)\n".utf8))
         }
     }
 

@@ -11,7 +11,7 @@ public struct SignificantTime: Sendable, Equatable, Codable {
     public init(at now: Date, in zone: TimeZone) {
         self.zone = zone.identifier
         offset = zone.secondsFromGMT(for: now)
-        day = Int((now.timeIntervalSince1970 + Double(offset)) / 86_400)
+        day = CivilDay(of: now, in: zone).daysSince1970
     }
 
     /// What changed since `earlier`, for the history; `nil`: nothing a person would notice.

@@ -32,6 +32,9 @@ extension App {
             for worker in parts.workers { await worker() }
             observation.enter(.inactive)
             observation.enter(.background)
+            // Tasks that the change of phase began get to what they ask for, and their answers come.
+            for _ in 0..<10 { await Task.yield() }
+            await OutstandingCalls.shared.finished()
             // What a person began goes on.
             await ContinuedTasks.shared.untilIdle()
             exit(0)
@@ -47,7 +50,7 @@ extension App {
             let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
         else { return }
         _ = try? AppRuntime.shared.commit {
-            try $0.setFact(.significantTime, isWanted ? SignificantTime(at: Date(), in: CurrentZone.now) : nil)
+            try $0.setFact(.significantTime, isWanted ? SignificantTime(at: Date(), in: ThisProcess.zone) : nil)
         }
     }
 }

@@ -25,12 +25,16 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
 
         public init(rawValue: Int) { self.rawValue = rawValue }
 
+        /// A GPU, by a render node of the kernel's.
         public static let gpu = Resources(rawValue: 1 << 0)
     }
 
+    /// What the notification says, in its first line and below.
     public var title: String
     public var subtitle: String
+    /// What to do without room.
     public var strategy: SubmissionStrategy = .queue
+    /// What this machine must have, or the submit fails with ``BGTaskScheduler/Error/notPermitted``.
     public var requiredResources: Resources = []
 
     /// - Parameter identifier: a concrete one that the permitted list names or that a wildcard of it (`app.export.*`) covers.
@@ -69,7 +73,7 @@ public final class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchec
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
-    /// How far it is. Seen twice a second, children included.
+    /// How far it is. Seen twice a second, children included. Without a total it counts as moving, and no per cent is shown.
     public let progress = Progress(totalUnitCount: 0)
 
     init(
@@ -81,6 +85,7 @@ public final class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchec
         super.init(identifier: launch.identifier, complete: complete)
     }
 
+    /// What the notification says now.
     public var title: String { lock.withLock { shown.title } }
     public var subtitle: String { lock.withLock { shown.subtitle } }
 
@@ -128,6 +133,7 @@ extension BGTaskScheduler {
         }
         if let refusal { throw refusal }
         try requireAgent(for: request)
+        ContinuedTasks.shared.becomeBusy()
     }
 
     /// Nobody would ever start it: said at once, where other requests wait in the ledger.

@@ -7,29 +7,30 @@ import BackgroundLedger
 import Foundation
 
 /// A request to be launched in the background later. Abstract: submit one of its subclasses.
-open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
+public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
     /// The task's identifier, from the permitted list.
     public let identifier: String
 
     /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness. In the past it means now.
-    open var earliestBeginDate: Date?
+    public var earliestBeginDate: Date?
 
     /// A rule on the person's clock, such as every day at 12:00. Beyond Apple.
     ///
     /// The request then stays pending after each launch with its next occurrence, also when the handler crashed
     /// before it could submit again; it is planned anew when the time zone or the clock changes.
     /// `earliestBeginDate` is not used.
-    open var recurrence: WallClockRule?
+    public var recurrence: WallClockRule?
 
-    /// Seconds after the rule's moment at which this request begins; kind to services that everybody asks at noon.
-    open var recurrenceDelay: Double = 0
+    /// Seconds after the rule's moment at which this request begins, less than a day; kind to services that everybody asks
+    /// at noon.
+    public var recurrenceDelay: Double = 0
 
     /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
-    open var missedOccurrences: MissedPolicy = .once
+    public var missedOccurrences: MissedPolicy = .once
 
     /// Launch also while the person saves power: for work that costs next to nothing and is wanted. Beyond Apple, where
     /// Low Power Mode turns background refresh off.
-    open var runsInLowPowerMode = false
+    public var runsInLowPowerMode = false
 
     init(identifier: String) {
         self.identifier = identifier
@@ -37,9 +38,11 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     }
 
     /// A request of the same kind and content, independent of this one.
-    open func copy(with zone: NSZone? = nil) -> Any {
-        let now = Date(timeIntervalSinceReferenceDate: 0)
-        guard let copy = BGTaskRequest.make(from: record(now: now)) else { preconditionFailure("a request of an unknown kind") }
+    public func copy(with zone: NSZone? = nil) -> Any {
+        guard let copy = BGTaskRequest.make(from: record(now: Date(timeIntervalSinceReferenceDate: 0))) else {
+            preconditionFailure("a request of an unknown kind")
+        }
+        copy.earliestBeginDate = earliestBeginDate
         return copy
     }
 
@@ -88,12 +91,12 @@ public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {
 }
 
 /// A launch of minutes, under conditions.
-open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+public class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
     /// Launch only with a network; lost while it runs, the launch's time ends.
-    open var requiresNetworkConnectivity = false
+    public var requiresNetworkConnectivity = false
     /// Launch only on external power; lost while it runs, the launch's time ends. A machine without a battery is always on
     /// external power.
-    open var requiresExternalPower = false
+    public var requiresExternalPower = false
 
     public override init(identifier: String) { super.init(identifier: identifier) }
 
@@ -112,4 +115,14 @@ open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 public final class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
     /// The protection class of the files it needs.
     public var protectionTypeOfRequiredData: FileProtectionType = .complete
+
+    /// A request of the same kind and content, independent of this one.
+    public override func copy(with zone: NSZone? = nil) -> Any {
+        let copy = BGHealthResearchTaskRequest(identifier: identifier)
+        copy.requiresNetworkConnectivity = requiresNetworkConnectivity
+        copy.requiresExternalPower = requiresExternalPower
+        copy.earliestBeginDate = earliestBeginDate
+        copy.protectionTypeOfRequiredData = protectionTypeOfRequiredData
+        return copy
+    }
 }

@@ -10,54 +10,10 @@ import Foundation
 /// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
 /// conditions hold, and `why` says which one does not.
 public final class BGTaskScheduler: NSObject, Sendable {
+    /// The scheduler of this process.
     public static let shared = BGTaskScheduler()
 
     private override init() { super.init() }
-
-    /// The domain of ``BGTaskScheduler/Error`` seen as an `NSError`.
-    public static let errorDomain = "BGTaskSchedulerErrorDomain"
-
-    /// Why a request was not accepted. Usable in patterns: `catch BGTaskScheduler.Error.notPermitted`.
-    public struct Error: Swift.Error, Hashable, Sendable, CustomNSError, LocalizedError {
-        public enum Code: Int, Sendable {
-            /// The ledger cannot be written.
-            case unavailable = 1
-            /// 1 refresh request and 10 processing requests may be pending.
-            case tooManyPendingTaskRequests = 2
-            /// The identifier is not in `BGTaskSchedulerPermittedIdentifiers`.
-            case notPermitted = 3
-            /// A continued-processing request with `.fail` could not start at once.
-            case immediateRunIneligible = 4
-        }
-
-        public let code: Code
-        /// What was wrong and where, for people.
-        public let reason: String
-
-        /// What went wrong below, for ``Code/unavailable``.
-        public let underlyingError: (any Swift.Error)?
-
-        init(_ code: Code, _ reason: String, underlyingError: (any Swift.Error)? = nil) {
-            self.code = code
-            self.reason = reason
-            self.underlyingError = underlyingError
-        }
-
-        public static let unavailable = Error(.unavailable, "")
-        public static let tooManyPendingTaskRequests = Error(.tooManyPendingTaskRequests, "")
-        public static let notPermitted = Error(.notPermitted, "")
-        public static let immediateRunIneligible = Error(.immediateRunIneligible, "")
-
-        /// The reason is for reading, the code for comparing.
-        public static func == (one: Error, other: Error) -> Bool { one.code == other.code }
-        public func hash(into hasher: inout Hasher) { hasher.combine(code) }
-        public static func ~= (pattern: Error, error: any Swift.Error) -> Bool { (error as? Error) == pattern }
-
-        public static var errorDomain: String { BGTaskScheduler.errorDomain }
-        public var errorCode: Int { code.rawValue }
-        public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: errorDescription ?? ""] }
-        public var errorDescription: String? { reason.isEmpty ? "\(code)" : reason }
-    }
 
     // MARK: Handlers
 
@@ -114,6 +70,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
         let now = Date()
         var record = taskRequest.record(now: now)
         try check(record)
+        AppRuntime.shared.comeBackAtLogin()
         let outcome = try storing { transaction -> Error? in
             if let limit = PendingLimit.of(record.kind) {
                 let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
@@ -122,31 +79,49 @@ public final class BGTaskScheduler: NSObject, Sendable {
                         .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
                 }
             }
-            // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
-            let served = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
-            let servedOccurrence = served?.identifier == record.identifier ? served?.servedOccurrence : nil
-            if record.recurrence != nil {
-                record.planOccurrence(after: now, served: servedOccurrence, in: CurrentZone.now)
-            }
+            if record.recurrence != nil { try Self.plan(&record, now: now, transaction) }
             try transaction.save(record)
             return nil
         }
         if let outcome { throw outcome }
     }
 
-    /// The form of SDK 27. Differs from ``submit(_:)`` in nothing.
-    public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws { try submit(taskRequest) }
+    /// The next occurrence of its rule; but one that is due and not served yet is not dropped for the same rule submitted
+    /// again.
+    private static func plan(_ record: inout RequestRecord, now: Date, _ transaction: LedgerTransaction) throws {
+        // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
+        let own = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
+        let served = own?.identifier == record.identifier ? own?.servedOccurrence : nil
+        if let earlier = try transaction.request(record.identifier), earlier.recurrence == record.recurrence,
+            let due = earlier.occurrence, due <= now,
+            try max(served ?? .distantPast, transaction.lastServedOccurrence(record.identifier) ?? .distantPast) < due,
+            try !transaction.liveLaunches().contains(where: { $0.identifier == record.identifier })
+        {
+            record.occurrence = due
+            record.earliestBegin = due.addingTimeInterval(record.spread)
+            record.failures = earlier.failures
+            record.backoffUntil = earlier.backoffUntil
+            return
+        }
+        record.planOccurrence(after: now, served: served, in: ThisProcess.zone)
+    }
+
+    /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
+    nonisolated(nonsending)
+        public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
+    { try submit(taskRequest) }
 
     /// The form of SDK 27 with a completion handler, called on a background queue.
+    ///
+    /// Differs from Apple: the request is durable when this returns, so that a process which then ends has asked.
     public func submitTaskRequest(
         _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
     ) {
-        DispatchQueue.global().async {
-            do {
-                try self.submit(taskRequest)
-                completionHandler(nil)
-            } catch {
-                completionHandler(error)
+        let outcome = Result { try submit(taskRequest) }
+        OutstandingCalls.shared.run {
+            switch outcome {
+            case .success: completionHandler(nil)
+            case .failure(let error): completionHandler(error)
             }
         }
     }
@@ -162,6 +137,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
         _ = try storing { try $0.deleteRequest(identifier) }
     }
 
+    /// Removes every pending request; what runs goes on.
     public func cancelAllTaskRequests() {
         _ = try? storing { try $0.deleteAllRequests() }
     }
@@ -169,8 +145,9 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// Copies of what is pending: changing them changes nothing until they are submitted.
     public func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
+    /// The same for callers that do not await; `completionHandler` is called on a background queue.
     public func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
-        DispatchQueue.global().async { completionHandler(self.pendingNow()) }
+        OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
     private func pendingNow() -> [BGTaskRequest] {
@@ -206,6 +183,9 @@ public final class BGTaskScheduler: NSObject, Sendable {
         if let date = record.earliestBegin, date.timeIntervalSince1970.isNaN {
             throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a date")
         }
+        guard record.spread >= 0, record.spread < 86_400 else {
+            throw Error(.unavailable, "recurrenceDelay of \(record.identifier) is not between 0 s and a day")
+        }
     }
 
     private func storing<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value {
@@ -217,11 +197,20 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 }
 
-/// The time zone of this moment: a process keeps the zone it started with until it is asked to forget it.
-enum CurrentZone {
-    static var now: TimeZone {
-        NSTimeZone.resetSystemTimeZone()
-        return TimeZone.current
+/// Calls whose answer is on its way: a process that a person started does not leave before they came.
+final class OutstandingCalls: Sendable {
+    static let shared = OutstandingCalls()
+
+    private let group = DispatchGroup()
+
+    private init() {}
+
+    func run(_ body: @escaping @Sendable () -> Void) { DispatchQueue.global().async(group: group, execute: body) }
+
+    func finished() async {
+        await withCheckedContinuation { continuation in
+            group.notify(queue: .global()) { continuation.resume() }
+        }
     }
 }
 

@@ -21,6 +21,9 @@ final class ContinuedTasks: Sendable {
         var token: LedgerWatch.Token?
         var running: [Int64: Running] = [:]
         var ended: Set<Int64> = []
+        /// Something that this process asked for waits or runs.
+        var isBusy = false
+        var isTicking = false
     }
 
     /// Fractions are written down as parts of this many.
@@ -38,6 +41,15 @@ final class ContinuedTasks: Sendable {
         state.withLock { $0.token = token }
     }
 
+    /// Something was asked for: from now on until its end, progress is looked at, and an agent is made sure of.
+    func becomeBusy() {
+        let isFirst = state.withLock { state in
+            defer { (state.isBusy, state.isTicking) = (true, true) }
+            return !state.isTicking
+        }
+        if isFirst { tickSoon() }
+    }
+
     /// A handler came that was missing.
     func handlersChanged() {
         guard state.withLock({ $0.token != nil }) else { return }
@@ -49,7 +61,8 @@ final class ContinuedTasks: Sendable {
         guard state.withLock({ $0.token != nil }) else { return }
         _ = try? await AppRuntime.shared.wait { transaction -> Bool? in
             let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
-            let isRunning = try transaction.liveLaunches().contains { $0.host == .current }
+            // With a result it is over, also while no agent is there to say so.
+            let isRunning = try transaction.liveLaunches().contains { $0.host == .current && $0.result == nil }
             return isWaiting || isRunning ? nil : true
         }
     }
@@ -68,7 +81,14 @@ final class ContinuedTasks: Sendable {
     // MARK: On the queue
 
     private func look() {
-        guard let launches = try? AppRuntime.shared.ledger().readAfterRing({ try $0.liveLaunches() }) else { return }
+        let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
+            (
+                launches: try transaction.liveLaunches(),
+                isWaiting: try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
+            )
+        }
+        guard let (launches, isWaiting) = seen else { return }
+        state.withLock { $0.isBusy = isWaiting || launches.contains { $0.host == .current && $0.result == nil } }
         for launch in launches where launch.kind == .continuedProcessing && launch.host == .current {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
@@ -87,13 +107,14 @@ final class ContinuedTasks: Sendable {
                 _ = try? AppRuntime.shared.ledger().write { try $0.setTitle(title, subtitle: subtitle, launch: id) }
             },
             complete: { completed.yield($0) })
-        let isFirst = state.withLock { $0.running.isEmpty }
-        let work = Task {
-            let success = await TaskHandlers.shared.runContinued(launch, task, completions)
-            self.finish(id, success)
+        state.withLock { state in
+            // Under the lock: a handler that is done at once finds its entry.
+            let work = Task {
+                let success = await TaskHandlers.shared.runContinued(launch, task, completions)
+                self.finish(id, success)
+            }
+            state.running[id] = Running(task: task, work: work)
         }
-        state.withLock { $0.running[id] = Running(task: task, work: work) }
-        if isFirst { sampleSoon() }
     }
 
     private func stop(_ id: Int64) {
@@ -117,7 +138,7 @@ final class ContinuedTasks: Sendable {
         }
         let result: LaunchOutcome = stopped ? .expired : success ? .completed : .failed
         do {
-            try AppRuntime.shared.ledger().write { try $0.setResult(result, detail: nil, ofLaunch: id) }
+            try AppRuntime.shared.commit { try $0.setResult(result, detail: nil, ofLaunch: id) }
         } catch {
             FileHandle.standardError.write(Data("the result of \(id) could not be recorded: \(error)\n".utf8))
         }
@@ -126,30 +147,39 @@ final class ContinuedTasks: Sendable {
     // MARK: Progress
 
     /// `Progress` tells nobody of its changes here (no key-value observing), and children change only its fraction: so it
-    /// is looked at, while something runs.
-    private func sampleSoon() {
+    /// is looked at, while something waits or runs. An agent that died is replaced: nobody else would start one.
+    private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            if state.withLock({ !$0.running.isEmpty }) { sampleSoon() }
+            let goesOn = state.withLock { state in
+                state.isTicking = state.isBusy || !state.running.isEmpty
+                return state.isTicking
+            }
+            guard goesOn else { return }
+            AgentStarter(directories: AppRuntime.shared.directories).startIfNeeded()
+            tickSoon()
         }
     }
 
+    /// Foundation's `Progress` has no lock here: a sample taken while it is written may be a step behind.
     private func sample() {
-        let changed = state.withLock { state -> [(Int64, Double)] in
+        let changed = state.withLock { state -> [(Int64, Double?)] in
             state.running.compactMap { id, running in
-                let units = running.task.progress.completedUnitCount
-                let fraction = running.task.progress.fractionCompleted
+                let progress = running.task.progress
+                let (units, fraction) = (progress.completedUnitCount, progress.fractionCompleted)
                 guard units != running.seenUnits || fraction != running.seenFraction else { return nil }
                 state.running[id]?.seenUnits = units
                 state.running[id]?.seenFraction = fraction
-                return (id, fraction.isFinite ? min(max(fraction, 0), 1) : 0)
+                // Without a total it moves, but nobody knows how far it is.
+                guard progress.totalUnitCount > 0, fraction.isFinite else { return (id, nil) }
+                return (id, min(max(fraction, 0), 1))
             }
         }
         guard !changed.isEmpty else { return }
         _ = try? AppRuntime.shared.ledger().write { transaction in
             for (id, fraction) in changed {
                 try transaction.setProgress(
-                    Int64(fraction * Double(Self.scale)), of: Self.scale, launch: id, now: Date())
+                    Int64((fraction ?? 0) * Double(Self.scale)), of: fraction == nil ? 0 : Self.scale, launch: id, now: Date())
             }
         }
     }

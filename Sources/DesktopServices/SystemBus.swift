@@ -57,7 +57,13 @@ final class SystemBus {
         ) { _, _, _, _, _, _, data in
             SystemBus.from(data)?.askNetwork()
         }
-        // It came or went.
+        // They came or went.
+        listen(
+            to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
+            path: "/org/freedesktop/DBus", argument: "org.freedesktop.UPower"
+        ) { _, _, _, _, _, _, data in
+            SystemBus.from(data)?.askPower()
+        }
         listen(
             to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
             path: "/org/freedesktop/DBus", argument: "org.freedesktop.NetworkManager"

@@ -34,5 +34,16 @@ scheduler.register(forTaskWithIdentifier: "work.main", using: .main) { task in
     log.write("expire work.main")
     task.setTaskCompleted(success: false)
 }
+let provingQueue = DispatchQueue(label: "proving")
+let provingKey = DispatchSpecificKey<Bool>()
+provingQueue.setSpecific(key: provingKey, value: true)
+scheduler.register(forTaskWithIdentifier: "work.queue", using: provingQueue) { task in
+    log.write("work.queue on its queue: \(DispatchQueue.getSpecific(key: provingKey) == true)")
+    task.setTaskCompleted(success: true)
+}
+scheduler.register(forTaskWithIdentifier: "work.none", using: nil) { task in
+    log.write("work.none on the main thread: \(Thread.isMainThread)")
+    task.setTaskCompleted(success: true)
+}
 scheduler.run()
 exit(Errand(log: log).run(Array(CommandLine.arguments.dropFirst())))

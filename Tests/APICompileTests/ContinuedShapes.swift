@@ -109,10 +109,39 @@ struct EverySceneApp: App {
     @Test func healthResearchIsNotPermittedHere() {
         let request = BGHealthResearchTaskRequest(identifier: "nobody.listed.this")
         #expect(request.protectionTypeOfRequiredData == .complete)
-        #expect(throws: BGTaskScheduler.Error.notPermitted) { try BGTaskScheduler.shared.submit(request) }
+        #expect(throws: BGTaskScheduler.Error(.notPermitted)) { try BGTaskScheduler.shared.submit(request) }
     }
 
     @Test func aWildcardItselfIsNotRegistered() {
         #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.*", using: nil) { _ in })
+    }
+}
+
+/// The spellings in which apps ask what went wrong.
+@Suite struct ErrorShapeTests {
+    private func fail(_ code: BGTaskScheduler.Error.Code) throws { throw BGTaskScheduler.Error(code) }
+
+    @Test func errorsAreMatchedInEverySpelling() {
+        do {
+            try fail(.notPermitted)
+        } catch BGTaskScheduler.Error.tooManyPendingTaskRequests {
+            Issue.record("another code")
+        } catch BGTaskScheduler.Error.notPermitted {
+        } catch { Issue.record(error) }
+        do {
+            try fail(.unavailable)
+        } catch let error as BGTaskScheduler.Error where error.code == .unavailable {
+            #expect(error.code == BGTaskScheduler.Error.unavailable)
+            switch error.code {
+            case BGTaskScheduler.Error.unavailable: break
+            case .immediateRunIneligible, .notPermitted, .tooManyPendingTaskRequests: Issue.record("another code")
+            default: Issue.record("another code")
+            }
+        } catch { Issue.record(error) }
+        let code: BGTaskScheduler.Error.Code = BGTaskScheduler.Error.immediateRunIneligible
+        #expect(code.rawValue == 4)
+        let error = BGTaskScheduler.Error(.notPermitted, userInfo: [NSLocalizedDescriptionKey: "no"]) as NSError
+        #expect(error.localizedDescription == "no")
+        #expect(error.domain == BGTaskScheduler.errorDomain)
     }
 }

@@ -31,7 +31,7 @@ import UserNotifications
 
     @Test func anUnlistedIdentifierIsNotRegistered() {
         #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "nobody.listed.this", using: nil) { _ in })
-        #expect(throws: BGTaskScheduler.Error.notPermitted) {
+        #expect(throws: BGTaskScheduler.Error(.notPermitted)) {
             try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "nobody.listed.this"))
         }
     }
@@ -41,7 +41,7 @@ import UserNotifications
             .unavailable, .tooManyPendingTaskRequests, .notPermitted, .immediateRunIneligible,
         ]
         #expect(codes.map(\.rawValue) == [1, 2, 3, 4])
-        #expect((BGTaskScheduler.Error.notPermitted as NSError).domain == BGTaskScheduler.errorDomain)
-        #expect((BGTaskScheduler.Error.notPermitted as NSError).code == 3)
+        #expect((BGTaskScheduler.Error(.notPermitted) as NSError).domain == BGTaskScheduler.errorDomain)
+        #expect((BGTaskScheduler.Error(.notPermitted) as NSError).code == 3)
     }
 }

@@ -143,6 +143,38 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
+    @Test func whatAnAgentLeftOnTheScreenIsTakenOffByTheNext() throws {
+        try bench.begin("a", host: host)
+        let id = try #require(try running().id)
+        try bench.hear(.presenter(.presented(identifier: "continued-processing-\(id)", serverID: 9)))
+        try finish(id, .completed)
+        // Withdrawn, but this agent died before the server had done it.
+        try bench.startAgent()
+        #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
+        try bench.startAgent()
+        #expect(bench.presenter.withdrawn.isEmpty, "once")
+    }
+
+    @Test func aClockSetBackDoesNotProlongIt() throws {
+        try bench.begin("a", host: host)
+        let id = try #require(try running().id)
+        try bench.pass(10)
+        try progress(1, id)
+        try bench.step(-3_600)
+        try bench.pass(59)
+        #expect(try bench.launch(id).stopReason == nil)
+        try bench.pass(2)
+        #expect(try bench.launch(id).stopReason == .noProgress)
+    }
+
+    @Test func itIsNotSimulated() throws {
+        for number in 1...5 { try bench.begin("a\(number)", host: host) }
+        let question = try bench.ledger.write { try $0.ask(.simulateLaunch, "a5", now: bench.now) }
+        try bench.turn()
+        #expect(try bench.ledger.read { try $0.answer(to: question) }?.hasPrefix("error: a5 runs in the process") == true)
+        #expect(bench.launcher.started.isEmpty)
+    }
+
     @Test func quittingStopsIt() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)
@@ -214,6 +246,14 @@ import Testing
         try bench.ledger.write { try $0.setFact(.significantTime, nil) }
         try bench.pass(60)
         #expect(bench.agent.isFinished)
+    }
+
+    @Test func whatChangesWhileItIsToldIsToldNext() throws {
+        try bench.pass(14 * 3600)
+        bench.agent.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+        try bench.hear(.timeChanged)
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(try bench.launch(bench.onlyLive()).reason.hasPrefix("the time zone changed"))
     }
 
     @Test func nobodyElseIsTold() throws {

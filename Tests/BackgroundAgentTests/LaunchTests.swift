@@ -32,10 +32,11 @@ import Testing
         #expect(bench.launcher.forgotten == [id])
     }
 
-    @Test func conditionsHoldItBack() throws {
+    @Test(arguments: [LaunchKind.appRefresh, .processing]) func conditionsHoldItBack(_ kind: LaunchKind) throws {
         bench.conditions.set { $0.isNetworkAvailable = false }
-        try bench.submit(network: true)
-        try bench.pass(3_600)
+        try bench.submit(kind: kind, network: true)
+        // However late: three days.
+        try bench.pass(3 * 86_400)
         #expect(bench.launcher.started.isEmpty)
         bench.conditions.set { $0.isNetworkAvailable = true }
         try bench.hear(.conditions(bench.conditions.current))

@@ -82,6 +82,34 @@ import Testing
         #expect(try next == bench.instant(step > 0 ? "2025-06-12T10:00:00Z" : "2025-06-11T10:00:00Z"))
     }
 
+    /// Late, but somebody was looking all the time: what holds it back is told by `why`.
+    @Test func whatWaitsForAConditionIsNotMissed() throws {
+        bench.conditions.set {
+            $0.isLowPowerMode = true
+            $0.isOnExternalPower = false
+        }
+        try bench.hear(.conditions(bench.conditions.current))
+        try bench.submit(daily: true, missed: .skip)
+        try bench.pass(5 * 3600)
+        #expect(try bench.history().isEmpty)
+        bench.conditions.set { $0.isLowPowerMode = false }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(try bench.launch(bench.onlyLive()).servedOccurrence == bench.instant("2025-06-10T10:00:00Z"))
+    }
+
+    @Test func whatRunsLongIsNotMissed() throws {
+        try bench.settings { $0.refreshBudget = 7_200 }
+        try bench.submit(daily: true, missed: .skip)
+        try bench.pass(2 * 3600)
+        let id = try bench.onlyLive()
+        try bench.pass(1_800)
+        try bench.hear(.timeChanged)
+        #expect(try bench.history().map(\.id) == [id])
+        try bench.end(id, nil, .signalled(9))
+        try bench.pass(60)
+        #expect(try bench.launch(bench.onlyLive()).generation == 2, "made up for today")
+    }
+
     @Test func alittleLateIsNotMissed() throws {
         try bench.submit(daily: true, missed: .skip)
         try bench.turn()

@@ -44,6 +44,51 @@ import Testing
         }
     }
 
+    /// In a process of its own, whose home is thrown away.
+    @Test func pendingRequestsAreCopies() async {
+        await #expect(processExitsWith: .success) {
+            let home = FileManager.default.temporaryDirectory.appendingPathComponent("pending-" + UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: home) }
+            for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] { setenv(name, home.path, 1) }
+            setenv("REGISTRATION_TESTS_NO_AGENT", "1", 1)
+            try Self.permit("a", "b")
+            let request = BGProcessingTaskRequest(identifier: "a")
+            request.earliestBeginDate = Date(timeIntervalSince1970: 4_000_000_000)
+            try await BGTaskScheduler.shared.submitTaskRequest(request)
+            request.requiresExternalPower = true
+            let first = await BGTaskScheduler.shared.pendingTaskRequests()
+            let pending = try #require(first.first as? BGProcessingTaskRequest)
+            #expect(first.count == 1 && pending !== request)
+            #expect(!pending.requiresExternalPower, "what was submitted does not change any more")
+            pending.earliestBeginDate = nil
+            let again = await BGTaskScheduler.shared.pendingTaskRequests()
+            #expect(again.first?.earliestBeginDate == Date(timeIntervalSince1970: 4_000_000_000))
+            // The other forms.
+            await withCheckedContinuation { continuation in
+                BGTaskScheduler.shared.submitTaskRequest(BGAppRefreshTaskRequest(identifier: "b")) { error in
+                    #expect(error == nil)
+                    continuation.resume()
+                }
+            }
+            let identifiers = await withCheckedContinuation { continuation in
+                BGTaskScheduler.shared.getPendingTaskRequests { continuation.resume(returning: $0.map(\.identifier)) }
+            }
+            #expect(identifiers.sorted() == ["a", "b"])
+            BGTaskScheduler.shared.cancel(taskRequestWithIdentifier: "a")
+            BGTaskScheduler.shared.cancelAllTaskRequests()
+            #expect(await BGTaskScheduler.shared.pendingTaskRequests().isEmpty)
+            // Refused, with Apple's codes, in the spellings of real apps.
+            let odd = BGAppRefreshTaskRequest(identifier: "b")
+            odd.recurrence = .daily(.noon)
+            odd.recurrenceDelay = .infinity
+            do {
+                try BGTaskScheduler.shared.submit(odd)
+                Issue.record("accepted")
+            } catch BGTaskScheduler.Error.unavailable {
+            } catch { Issue.record(error) }
+        }
+    }
+
     @Test func anAbstractRequestTraps() async {
         await #expect(processExitsWith: .failure) {
             try Self.permit("a")

@@ -30,7 +30,7 @@ import Testing
         #expect(BGTaskScheduler.Error.Code.tooManyPendingTaskRequests.rawValue == 2)
         #expect(BGTaskScheduler.Error.Code.notPermitted.rawValue == 3)
         #expect(BGTaskScheduler.Error.Code.immediateRunIneligible.rawValue == 4)
-        let error = BGTaskScheduler.Error.notPermitted as NSError
+        let error = BGTaskScheduler.Error(.notPermitted) as NSError
         #expect(error.domain == BGTaskScheduler.errorDomain)
         #expect(error.code == 3)
     }

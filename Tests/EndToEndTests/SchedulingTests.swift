@@ -15,6 +15,69 @@ extension EndToEnd {
             #expect(try app.rows("why").isEmpty, "consumed")
         }
 
+        /// A helper beside the app submits; what the manifest names is launched.
+        @Test func anExtensionSubmitsAndTheAppIsLaunched() throws {
+            let app = try ProvingHome()
+            let folder = app.home.folder.appendingPathComponent("bundle")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let manifest: [String: Any] = [
+                "CFBundleIdentifier": "proving-ground", "CFBundleExecutable": "proving-ground",
+                "BGTaskSchedulerPermittedIdentifiers": ["refresh", "work.*", "cycle.*", "export.*"],
+            ]
+            let plist = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+            for name in ["helper", "proving-ground"] {
+                try FileManager.default.copyItem(
+                    atPath: Home.product("proving-ground"), toPath: folder.appendingPathComponent(name).path)
+                try plist.write(to: folder.appendingPathComponent("\(name)-Info.plist"))
+            }
+            app.home.environment["BACKGROUND_AGENT"] = Home.product("background-agent")
+            let helper = folder.appendingPathComponent("helper").path
+            #expect(try Child.run(helper, ["refresh"], environment: app.home.environment).status == 0)
+            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
+            let launched = try app.home.wait("the app") { try $0.fact(.app)?.executable }
+            #expect(launched == folder.appendingPathComponent("proving-ground").path)
+        }
+
+        /// What was accepted survives a reboot, also of an app that never heard of login entries.
+        @Test func theAgentComesBackAtTheNextLogin() throws {
+            let app = try ProvingHome()
+            try app.run("refresh", "3600")
+            let entry = app.home.folder.path + "/config/autostart/background-agent-proving-ground.desktop"
+            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("--app proving-ground"))
+            try app.run("background", "quit")
+            #expect(!FileManager.default.fileExists(atPath: entry))
+        }
+
+        /// The same rule submitted again while its moment is overdue: nobody is forgotten.
+        @Test func startingTheAppDropsNothingThatIsDue() throws {
+            let home = try Home(app: "tide-example")
+            home.environment["TIDE_EXAMPLE_NO_AGENT"] = "1"
+            #expect(try home.run("tide-example", []).status == 0)
+            try Ledger(home.directories).write { transaction in
+                var request = try #require(try transaction.request("TideMorning"))
+                request.occurrence?.addTimeInterval(-86_400)
+                request.earliestBegin?.addTimeInterval(-86_400)
+                try transaction.save(request)
+            }
+            let due = try home.wait("it") { try $0.request("TideMorning")?.occurrence }
+            #expect(try home.run("tide-example", []).status == 0)
+            #expect(try home.wait("it") { try $0.request("TideMorning")?.occurrence } == due)
+            home.environment["TIDE_EXAMPLE_NO_AGENT"] = nil
+            #expect(try home.run("tide-example", []).status == 0)
+            let launch = try home.wait("its end") { try $0.history(limit: 10).first { $0.outcome != nil } }
+            #expect(launch.outcome == .completed)
+            #expect(launch.servedOccurrence == due)
+            #expect(try home.wait("tomorrow") { try $0.request("TideMorning")?.occurrence } > due)
+        }
+
+        @Test func queuesAreThoseThatWereAskedFor() throws {
+            let app = try ProvingHome()
+            try app.run("work", "work.queue")
+            try app.waitForLine("work.queue on its queue: true")
+            try app.run("work", "work.none")
+            try app.waitForLine("work.none on the main thread: false")
+        }
+
         @Test func aRefreshTaskComesAsItsClass() throws {
             let app = try ProvingHome()
             try app.run("refresh")
@@ -108,8 +171,9 @@ extension EndToEnd {
             let app = try ProvingHome()
             try app.run("work", "work.main")
             try app.waitForLine("begin work.main on the main thread")
-            #expect(try app.run("background", "simulate", "expire", "work.main").status == 0)
-            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .expired)
+            let expired = try app.run("background", "simulate", "expire", "work.main", "--wait")
+            #expect(expired.status == 0)
+            #expect(expired.output.hasSuffix("expired\n"))
             #expect(app.lines == ["begin work.main on the main thread", "expire work.main"])
         }
 
@@ -168,6 +232,21 @@ extension EndToEnd {
                 try transaction.history(limit: 10).filter { $0.outcome == .completed }.count == 5 ? true : nil
             }
             for export in exports { #expect(export.waitForEnd() == 0) }
+        }
+
+        /// The command that waits for its export starts another agent, and comes back.
+        @Test func anExportOutlivesItsAgent() throws {
+            let app = try ProvingHome()
+            let pipe = try StepPipe(in: app.home.folder)
+            let export = try app.beginExport("export.1", steps: 3, pipe: pipe)
+            try app.waitForLine("begin export.1")
+            pipe.step()
+            try app.waitForLaunch("a third of it") { $0.progressDone ?? 0 > 0 }
+            try app.home.killAgent()
+            pipe.step(2)
+            #expect(export.waitForEnd() == 0)
+            #expect(app.lines.last == "done export.1")
+            #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
         }
 
         @Test func anExportGoesWithItsProcess() throws {
