@@ -18,6 +18,7 @@ extension Agent {
             powerSince: samePower ? before?.powerSince ?? pass.now : pass.now)
         observed.savingSince = sameSaving ? before?.savingSince ?? pass.now : pass.now
         observed.resumedAt = before?.resumedAt
+        observed.firstLookAt = before == nil ? pass.now : before?.firstLookAt
         try pass.transaction.setFact(.conditions, observed)
         // Any change of the network is a reason to try at once, also one that leaves it "available".
         if conditions.isNetworkAvailable { try retryWaitingForNetwork(&pass) }

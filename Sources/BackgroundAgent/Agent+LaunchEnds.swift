@@ -19,9 +19,12 @@ extension Agent {
         launch.outcome = outcome
         launch.endedAt = pass.now
         if launch.result == nil, launch.detail == nil {
-            launch.detail = outcome == .failed ? "did not stop; its process was left alone" : Self.describe(end)
+            launch.detail =
+                outcome == .failed
+                ? "did not stop; its process was left alone"
+                : launch.pid == nil && end == .unknown ? Self.neverBegan : Self.describe(end)
         }
-        if launch.kind == .continuedProcessing, launch.detail == nil { launch.detail = launch.stopReason.map(Self.describe) }
+        if outcome == .expired, launch.detail == nil { launch.detail = launch.stopReason.map(Self.describe) }
         if launch.kind == .urlSession, outcome == .completed, launch.detail == nil {
             launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
         }
@@ -35,6 +38,9 @@ extension Agent {
         pass.effects.append(.forgetLaunch(launch.id!))
         log.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
     }
+
+    /// Not the app's doing.
+    private static let neverBegan = "the agent ended before it had started the process"
 
     private static func outcomeWithoutResult(_ launch: LaunchRecord) -> LaunchOutcome {
         guard launch.stopReason != nil else { return .crashed }
@@ -92,6 +98,8 @@ extension Agent {
             if request.recurrence != nil {
                 request.planOccurrence(after: pass.now, served: launch.servedOccurrence, in: zone)
             } else if let begin = request.beginAfterRetry {
+                // The lost launch is made up for; from here on the request stands for itself.
+                request.token = UUID().uuidString
                 request.earliestBegin = begin
                 request.beginAfterRetry = nil
             } else {
@@ -119,11 +127,10 @@ extension Agent {
     /// How many launches in a row, this one the last, ended without a result by the app's doing. An agent that died before
     /// it started the process earns no delay, and does not make that of a later crash longer.
     private func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
-        func neverBegan(_ launch: LaunchRecord) -> Bool { launch.pid == nil && launch.detail == Self.describe(.unknown) }
-        guard !neverBegan(launch) else { return 0 }
+        guard launch.detail != Self.neverBegan else { return 0 }
         let inARow = try transaction.endedLaunches(launch.kind, launch.identifier, limit: 60)
             .prefix { $0.outcome == .crashed || $0.outcome == .killed }
-        return inARow.filter { !neverBegan($0) }.count
+        return inARow.filter { $0.detail != Self.neverBegan }.count
     }
 
     /// How the transfers delivered in a launch got on, for the history.

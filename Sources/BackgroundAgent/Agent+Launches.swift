@@ -92,7 +92,7 @@ extension Agent {
     }
 
     private func launch(_ request: RequestRecord, simulated: Bool, _ pass: inout Pass) throws {
-        let generation = request.failures + 1
+        let generation = min(max(request.failures, 0), 1_000_000) + 1
         var record = LaunchRecord(
             kind: request.kind, identifier: request.identifier, requestToken: request.token, generation: generation,
             reason: simulated ? "simulated" : generation > 1 ? "relaunch after \(request.failures) without a result" : "due",
@@ -109,8 +109,9 @@ extension Agent {
 
     private func cause(of request: RequestRecord, _ pass: Pass) throws -> WakeCause {
         let observed = try pass.transaction.fact(.conditions)
+        func change(_ moment: Date?) -> Date? { moment == observed?.firstLookAt ? nil : moment }
         let moments = WakeCause.Moments(
-            network: observed?.networkSince, power: observed?.powerSince, saving: observed?.savingSince,
+            network: change(observed?.networkSince), power: change(observed?.powerSince), saving: change(observed?.savingSince),
             resumed: observed?.resumedAt, agentStarted: try pass.transaction.fact(.agent)?.startedAt)
         return WakeCause.of(request.plannable(hasLiveLaunch: false), moments, now: pass.now)
     }

@@ -8,9 +8,13 @@ extension Agent {
     func reconcile(version: String) throws(LedgerError) {
         let adopted = try ledger.write { transaction in
             try transaction.setFact(.agent, AgentRecord(pid: getpid(), version: version, startedAt: now()))
-            for question in try transaction.openQuestions() where question.verb == .quit {
-                // Meant for an agent that is gone.
-                try transaction.answer(question.id!, "stopped")
+            for question in try transaction.openQuestions() {
+                if question.verb == .quit {
+                    // Meant for an agent that is gone.
+                    try transaction.answer(question.id!, "stopped")
+                } else if !question.isAwaited {
+                    try transaction.answer(question.id!, "error: nobody waits for it any more")
+                }
             }
             for var transfer in try transaction.unfinishedTransfers() where transfer.state == .running {
                 transfer.state = .queued

@@ -17,7 +17,7 @@ extension Agent {
     func supervise(_ pass: inout Pass) throws {
         for launch in try pass.transaction.liveLaunches() {
             let id = launch.id!
-            if hasLostACondition(launch) { try stop(launch, .conditionLost, &pass) }
+            if let lost = lostCondition(of: launch) { try stop(launch, .conditionLost, because: lost, &pass) }
             var supervision =
                 supervised[id]
                 ?? {
@@ -44,29 +44,34 @@ extension Agent {
     }
 
     /// A condition that a running launch was promised holds no longer. What was launched by hand was promised none.
-    private func hasLostACondition(_ launch: LaunchRecord) -> Bool {
-        guard knowsConditions, !launch.simulated else { return false }
+    private func lostCondition(of launch: LaunchRecord) -> String? {
+        guard knowsConditions, !launch.simulated else { return nil }
         let conditions = ports.conditions.current
-        return launch.requiresNetwork && !conditions.isNetworkAvailable
-            || launch.requiresExternalPower && !conditions.isOnExternalPower
+        if launch.requiresNetwork, !conditions.isNetworkAvailable { return "the network was lost" }
+        if launch.requiresExternalPower, !conditions.isOnExternalPower { return "external power was lost" }
+        return nil
     }
 
-    func stop(_ launch: LaunchRecord, _ reason: StopReason, _ pass: inout Pass) throws {
+    /// - Parameter detail: what the history says of it, where the reason alone does not.
+    func stop(_ launch: LaunchRecord, _ reason: StopReason, because detail: String? = nil, _ pass: inout Pass) throws {
         var supervision =
             supervised[launch.id!]
             ?? LaunchSupervision(
                 startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings), grace: pass.settings.grace)
-        if let command = supervision.stop(reason, now: pass.now) { try apply(command, to: launch, &pass) }
+        if let command = supervision.stop(reason, now: pass.now) { try apply(command, to: launch, because: detail, &pass) }
         supervised[launch.id!] = supervision
     }
 
-    private func apply(_ command: LaunchSupervision.Command, to launch: LaunchRecord, _ pass: inout Pass) throws {
+    private func apply(
+        _ command: LaunchSupervision.Command, to launch: LaunchRecord, because detail: String? = nil, _ pass: inout Pass
+    ) throws {
         switch command {
         case .warn(let given):
             let reason = launch.kind == .continuedProcessing && given == .expired ? .noProgress : given
             // The row as it is now: the app process writes to it too.
             guard var current = try pass.transaction.launch(launch.id!) else { return }
             current.stopReason = reason
+            current.detail = current.detail ?? detail
             try pass.transaction.update(current)
             log.note("\(launch.identifier): \(reason.rawValue), warned")
             // A process that a person started hears of it through the ledger; it is neither signalled nor killed.

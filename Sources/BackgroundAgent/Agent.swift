@@ -113,7 +113,9 @@ final class Agent {
             if effects.isEmpty && events.isEmpty { break }
         }
         // Still something heard: come back at once rather than never.
-        return events.isEmpty ? wake : now()
+        guard events.isEmpty else { return now() }
+        // A moment that lies behind and was not acted upon: looking again without a pause would find the same.
+        return wake.map { max($0, now().addingTimeInterval(0.001)) == $0 ? $0 : now().addingTimeInterval(1) }
     }
 
     /// One transaction's worth of deciding.

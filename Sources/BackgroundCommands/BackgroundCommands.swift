@@ -40,6 +40,7 @@ extension BackgroundCommand {
     public func run() async throws {
         do {
             try await perform()
+            if !(self is QuitCommand) { startAgentIfWorkIsLeft() }
         } catch let error as ExitCode {
             throw error
         } catch {
@@ -47,6 +48,13 @@ extension BackgroundCommand {
             Output.note("\(BackgroundCommands.program): \(failure.message)")
             throw ExitCode(failure.status.rawValue)
         }
+    }
+
+    /// Asking is a reason to look after it.
+    private func startAgentIfWorkIsLeft() {
+        let runtime = AppRuntime.shared
+        guard (try? runtime.ledger().read({ try $0.hasUnfinishedWork() })) == true else { return }
+        AgentStarter(directories: runtime.directories).startIfNeeded()
     }
 
     /// With an example, which every verb's help has.

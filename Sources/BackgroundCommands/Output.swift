@@ -79,7 +79,8 @@ package enum Output {
 
     /// "in 3 h 12 min", "2 min ago".
     package static func relative(_ date: Date, now: Date = Date()) -> String {
-        let seconds = Int(date.timeIntervalSince(now).rounded())
+        let centuries = 1e11
+        let seconds = Int(min(max(date.timeIntervalSince(now), -centuries), centuries).rounded())
         guard seconds != 0 else { return "now" }
         let span = duration(abs(seconds))
         return seconds >= 0 ? "in \(span)" : "\(span) ago"

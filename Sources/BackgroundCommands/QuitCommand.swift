@@ -27,6 +27,8 @@ public struct QuitCommand: BackgroundCommand {
         let (requests, transfers, notices, question) = try ledger.write { transaction in
             // Until a person starts the app again it is not told of the time either.
             try transaction.setFact(.significantTime, nil)
+            try stopContinuedProcessing(transaction)
+            try transaction.dropQuestions()
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
                 isRunning ? try transaction.ask(.quit, now: Date()) : nil
@@ -38,6 +40,14 @@ public struct QuitCommand: BackgroundCommand {
         guard question != nil else { return Output.line("No agent was running.") }
         try await waitForEnd()
         Output.line("Stopped the agent.")
+    }
+
+    /// Its processes hear of it from the ledger, with an agent or without.
+    private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
+        for var launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing && launch.stopReason == nil {
+            launch.stopReason = .quit
+            try transaction.update(launch)
+        }
     }
 
     private static func pauseTransfers(_ transaction: LedgerTransaction) throws -> Int {

@@ -46,7 +46,10 @@ public struct SimulateCommand: BackgroundCommand {
             case .launch: try await scheduler.simulateLaunch(forTaskWithIdentifier: identifier)
             case .expire: try await scheduler.simulateExpiration(forTaskWithIdentifier: identifier)
             }
-        if answer.hasPrefix("error: ") { throw CommandFailure(.notFound, String(answer.dropFirst("error: ".count))) }
+        if answer.hasPrefix("error: ") {
+            let status: ExitStatus = answer.hasSuffix("is pending") || answer.hasSuffix("is running") ? .notFound : .tryAgain
+            throw CommandFailure(status, String(answer.dropFirst("error: ".count)))
+        }
         Output.line(answer)
         guard wait else { return }
         let outcome = try await AppRuntime.shared.wait { transaction in

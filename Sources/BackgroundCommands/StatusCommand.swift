@@ -73,12 +73,16 @@ package struct AgentReport: Encodable {
 
     package init(_ transaction: LedgerTransaction) throws {
         running = AgentStarter(directories: AppRuntime.shared.directories).isRunning
-        let agent = try transaction.fact(.agent)
+        // Just started, it has not said who it is; what stands there may be of the one before.
+        let agent = try transaction.fact(.agent).flatMap { ProcessIdentity(pid: $0.pid) == nil ? nil : $0 }
         pid = OrNull(running ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)
     }
 
-    package var line: String { "Agent       " + (running ? "running, pid \(pid.value ?? 0)" : "not running") }
+    package var line: String {
+        guard running else { return "Agent       not running" }
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting")
+    }
 }
 
 /// A pending request, as the contract names it.

@@ -52,7 +52,7 @@ public struct WhyCommand: BackgroundCommand {
                 Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
             }
             if !isRunning {
-                Output.line("  ✗ agent: not running; the app starts one when it runs, unless \(starter.forbiddingVariable)=1")
+                Output.line("  ✗ agent: not running; one is started now, unless \(starter.forbiddingVariable)=1")
             }
         }
     }

@@ -61,8 +61,13 @@ public struct AppDirectories: Sendable, Equatable {
         } catch {
             throw .cannotCreate(path: url.path, reason: systemReason(error))
         }
-        // An existing folder may be wider than we want; a failure (not ours) shows up when it is used.
+        // An existing folder may be wider than we want.
         _ = chmod(url.path, 0o700)
+        var information = stat()
+        guard stat(url.path, &information) == 0, information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
+            // Whoever owns it could name the program that the agent launches.
+            throw .cannotCreate(path: url.path, reason: "the folder belongs to somebody else, or others may write to it")
+        }
     }
 }
 

@@ -15,6 +15,15 @@ public struct ControlRecord: Codable, Sendable, Equatable {
     public var createdAt: Date
     /// `nil` until handled.
     public var answer: String?
+    /// Who waits for the answer.
+    public var askerPID: Int32?
+    public var askerStart: Int64?
+
+    /// Somebody still waits. An earlier version did not say who asked.
+    public var isAwaited: Bool {
+        guard let askerPID, let askerStart else { return false }
+        return ProcessIdentity(pid: askerPID, start: askerStart).isAlive
+    }
 }
 
 extension ControlRecord: LedgerRecord {
@@ -31,6 +40,8 @@ extension LedgerTransaction {
         try database.execute(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
         var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
+        record.askerPID = ProcessIdentity.current.pid
+        record.askerStart = ProcessIdentity.current.start
         try record.insert(database)
         return record.id!
     }
@@ -41,6 +52,11 @@ extension LedgerTransaction {
 
     public func answer(_ id: Int64, _ text: String) throws {
         try database.execute(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
+    }
+
+    /// Nobody is to act on them any more.
+    public func dropQuestions() throws {
+        try database.execute(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }
 
     public func answer(to id: Int64) throws -> String? {

@@ -91,6 +91,8 @@ public struct ObservedConditions: Codable, Sendable, Equatable {
     public var powerSince: Date
     /// Since when power is saved, or is not.
     public var savingSince: Date?
+    /// When somebody first looked: what was found then is no change.
+    public var firstLookAt: Date?
     /// When the machine last woke from sleep.
     public var resumedAt: Date?
 
@@ -141,10 +143,11 @@ extension FactName where Value == String {
 }
 
 extension LedgerTransaction {
+    /// What cannot be read counts as absent: every fact is said again by whoever knows it.
     public func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard let text = try String.fetchOne(database, sql: "SELECT value FROM fact WHERE name = ?", arguments: [name.name])
         else { return nil }
-        return try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+        return try? JSONDecoder().decode(Value.self, from: Data(text.utf8))
     }
 
     /// Writes only a changed value, so that repeating it rings no bell.

@@ -23,7 +23,8 @@ enum LedgerSchema {
         try database.alter(table: "request") { table in
             table.add(column: "runsInLowPowerMode", .boolean).notNull().defaults(to: false)
             table.add(column: "dueAt", .double)
-                .generatedAs(sql: "max(coalesce(earliestBegin, 0), coalesce(backoffUntil, 0))", .virtual)
+                .generatedAs(
+                    sql: "max(cast(coalesce(earliestBegin, 0) AS REAL), cast(coalesce(backoffUntil, 0) AS REAL))", .virtual)
             table.add(column: "lastFailureAt", .double)
             // RequestNeeds, bit for bit.
             table.add(column: "needs", .integer).generatedAs(
@@ -50,6 +51,9 @@ enum LedgerSchema {
     }
 
     private static func addContinuedProcessing(_ database: Database) throws {
+        try database.alter(table: "control") { table in
+            for number in ["askerPID", "askerStart"] { table.add(column: number, .integer) }
+        }
         try database.alter(table: "request") { table in
             for text in ["title", "subtitle"] { table.add(column: text, .text) }
             for number in ["hostPID", "hostStart", "strategy", "resources"] { table.add(column: number, .integer) }

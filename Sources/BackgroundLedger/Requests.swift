@@ -116,8 +116,16 @@ extension LedgerTransaction {
     // MARK: Who is due
 
     /// Requests that a launch serves right now are not due.
-    private static let isIdle =
-        "kind <> 'continuedProcessing' AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)"
+    private static let isIdle = """
+        kind <> 'continuedProcessing'
+        AND identifier NOT IN (SELECT identifier FROM launch WHERE endedAt IS NULL AND requestToken IS NOT NULL)
+        """
+    static let firstDueQuery = """
+        SELECT * FROM request WHERE needs = ? AND dueAt <= ? AND \(isIdle) ORDER BY dueAt, submittedAt, identifier LIMIT 1
+        """
+    static let nextDueQuery = """
+        SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(isIdle) ORDER BY dueAt LIMIT 1
+        """
 
     /// The longest waiting request of the open classes. Cost: one look into an index per class, whatever the number of
     /// requests; the same choice as `RequestPlanner`'s, which a test holds.
@@ -125,11 +133,7 @@ extension LedgerTransaction {
         var best: RequestRecord?
         for needs in classes {
             let first = try RequestRecord.fetchOne(
-                database.cachedStatement(
-                    sql: """
-                        SELECT * FROM request WHERE needs = ? AND dueAt <= ? AND \(Self.isIdle)
-                        ORDER BY dueAt, submittedAt, identifier LIMIT 1
-                        """), arguments: [needs.rawValue, now.timeIntervalSince1970])
+                database.cachedStatement(sql: Self.firstDueQuery), arguments: [needs.rawValue, now.timeIntervalSince1970])
             guard let first else { continue }
             if let known = best, known.duePlace <= first.duePlace { continue }
             best = first
@@ -142,11 +146,7 @@ extension LedgerTransaction {
         var earliest: Double?
         for needs in classes {
             let next = try Double.fetchOne(
-                database.cachedStatement(
-                    sql: """
-                        SELECT dueAt FROM request WHERE needs = ? AND dueAt > ? AND \(Self.isIdle)
-                        ORDER BY dueAt LIMIT 1
-                        """), arguments: [needs.rawValue, now.timeIntervalSince1970])
+                database.cachedStatement(sql: Self.nextDueQuery), arguments: [needs.rawValue, now.timeIntervalSince1970])
             if let next { earliest = min(earliest ?? next, next) }
         }
         return earliest.map(Date.init(timeIntervalSince1970:))

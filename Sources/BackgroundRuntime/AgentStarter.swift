@@ -59,7 +59,12 @@ public struct AgentStarter: Sendable {
         places.append(folder.appendingPathComponent("background-agent").path)
         places.append(folder.deletingLastPathComponent().appendingPathComponent("libexec/background-agent").path)
         places += (environment["PATH"] ?? "").split(separator: ":").map { $0 + "/background-agent" }
-        if let found = places.first(where: { access($0, X_OK) == 0 }) { return .success(found) }
+        func isProgram(_ path: String) -> Bool {
+            var information = stat()
+            return path.hasPrefix("/") && access(path, X_OK) == 0 && stat(path, &information) == 0
+                && information.st_mode & S_IFMT == S_IFREG
+        }
+        if let found = places.first(where: isProgram) { return .success(found) }
         return .failure(Missing(places: places))
     }
 

@@ -29,10 +29,13 @@ public struct AppManifest: Sendable, Equatable {
     public enum Failure: Error, Equatable, CustomStringConvertible {
         case notAPropertyList(String)
         case badIdentifier(String)
+        case badPermittedList(String)
 
         public var description: String {
             switch self {
             case .notAPropertyList(let place): "\(place) is not a property list"
+            case .badPermittedList(let place):
+                "BGTaskSchedulerPermittedIdentifiers in \(place) is not an array of strings"
             case .badIdentifier(let identifier):
                 "CFBundleIdentifier \"\(identifier)\" is not usable as an app id: letters, digits, '.', '-' and '_' only, 1 to 64 of them"
             }
@@ -47,10 +50,12 @@ public struct AppManifest: Sendable, Equatable {
         else { throw Failure.notAPropertyList(place) }
         let identifier = plist["CFBundleIdentifier"] as? String ?? executableName
         guard AppDirectories.isUsable(identifier) else { throw Failure.badIdentifier(identifier) }
+        let list = plist["BGTaskSchedulerPermittedIdentifiers"]
+        guard let permitted = list == nil ? [] : list as? [String] else { throw Failure.badPermittedList(place) }
         self.init(
             appIdentifier: identifier, displayName: plist["CFBundleDisplayName"] as? String ?? executableName,
             version: plist["CFBundleShortVersionString"] as? String ?? "0",
-            permittedIdentifiers: plist["BGTaskSchedulerPermittedIdentifiers"] as? [String] ?? [])
+            permittedIdentifiers: permitted)
         self.executableName = (plist["CFBundleExecutable"] as? String).flatMap { $0.contains("/") ? nil : $0 }
     }
 
@@ -63,7 +68,10 @@ public struct AppManifest: Sendable, Equatable {
 
     /// Whether requests with this identifier may be registered and submitted.
     public func permits(_ identifier: String) -> Bool {
-        guard !identifier.hasSuffix(".*") else { return false }
+        // Control characters would break every line that an identifier stands in.
+        guard !identifier.hasSuffix(".*"),
+            !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { return false }
         return permittedIdentifiers.contains { entry in
             entry == identifier
                 || (entry.hasSuffix(".*") && identifier.hasPrefix(entry.dropLast()) && identifier.utf8.count >= entry.utf8.count)

@@ -27,11 +27,21 @@ public enum WakeCause: String, Sendable, Codable, CaseIterable {
         }
     }
 
+    /// A refresh waits for the network for a moment after a sleep.
+    private static func isAwaitedAfterSleep(_ request: PlannableRequest, _ moments: Moments) -> Bool {
+        guard request.kind == .appRefresh, let resumed = moments.resumed, let network = moments.network else { return false }
+        return network > resumed && network <= resumed.addingTimeInterval(NetworkSettling.patience)
+    }
+
     /// Pure. A submit after everything else was met counts as its time.
     public static func of(_ request: PlannableRequest, _ moments: Moments, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
-        var candidates: [(Date?, WakeCause)] = [(moments.agentStarted, .agentStarted), (moments.resumed, .resumed)]
-        if request.requiresNetwork { candidates.append((moments.network, .network)) }
+        var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
+        // One that is started by the submit itself held nobody back.
+        if let started = moments.agentStarted, started > ready.addingTimeInterval(5) {
+            candidates.insert((started, .agentStarted), at: 0)
+        }
+        if request.requiresNetwork || isAwaitedAfterSleep(request, moments) { candidates.append((moments.network, .network)) }
         if request.requiresExternalPower { candidates.append((moments.power, .power)) }
         if !request.runsInLowPowerMode { candidates.append((moments.saving, .saving)) }
         var latest = (ready, WakeCause.time)

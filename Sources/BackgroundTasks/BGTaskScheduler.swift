@@ -176,6 +176,14 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: Date()) }
+        // An agent that dies before it answers is replaced: nobody else would start one.
+        let watch = Task {
+            while !Task.isCancelled {
+                try await Task.sleep(for: .seconds(1))
+                AgentStarter(directories: AppRuntime.shared.directories).startIfNeeded()
+            }
+        }
+        defer { watch.cancel() }
         return try await AppRuntime.shared.wait { try $0.answer(to: id) }
     }
 

@@ -62,7 +62,8 @@ final class SystemBus {
             to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
             path: "/org/freedesktop/DBus", argument: "org.freedesktop.UPower"
         ) { _, _, _, _, _, _, data in
-            SystemBus.from(data)?.askPower()
+            // One that left is not called back by us.
+            SystemBus.from(data)?.askPower(mayStart: false)
         }
         listen(
             to: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", signal: "NameOwnerChanged",
@@ -97,13 +98,14 @@ final class SystemBus {
     }
 
     /// Asks UPower, without waiting: it may have to be started, or be stuck.
-    private func askPower() {
+    private func askPower(mayStart: Bool = true) {
         var parameters: [OpaquePointer?] = [
             g_variant_new_string("org.freedesktop.UPower"), g_variant_new_string("OnBattery"),
         ]
         g_dbus_connection_call(
             connection, "org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.DBus.Properties", "Get",
-            g_variant_new_tuple(&parameters, 2), nil, G_DBUS_CALL_FLAGS_NONE, Self.patience, cancellable,
+            g_variant_new_tuple(&parameters, 2), nil,
+            mayStart ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START, Self.patience, cancellable,
             { source, result, data in
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)

@@ -29,6 +29,13 @@ import Testing
         #expect(test.mode(test.directories.state) == 0o700)
     }
 
+    /// Its owner could name the program that the agent launches.
+    @Test(.enabled(if: getuid() == 0)) func somebodyElsesFolderIsRefused() throws {
+        try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
+        #expect(chown(test.directories.state.path, 23_456, 23_456) == 0)
+        #expect(throws: LedgerError.self) { try test.open() }
+    }
+
     @Test func aCommitSurvivesAPowerCut() throws {
         let ledger = try test.open()
         #expect(try ledger.pragma("synchronous") == "2")

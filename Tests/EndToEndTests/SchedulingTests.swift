@@ -99,7 +99,9 @@ extension EndToEnd {
             #expect(try app.rows("why").count == 11)
         }
 
-        @Test(arguments: ["", "nobody", "cycle.*", "cycle.", String(repeating: "x", count: 10_000), "a\u{0}b", "../../etc"])
+        @Test(arguments: [
+            "work.a\nb", "", "nobody", "cycle.*", "cycle.", String(repeating: "x", count: 10_000), "a\u{0}b", "../../etc",
+        ])
         func anUnknownIdentifierIsNotPermitted(_ identifier: String) throws {
             let app = try ProvingHome()
             let result = try app.run("submit", identifier.replacingOccurrences(of: "\u{0}", with: "\u{1}"))
@@ -136,7 +138,11 @@ extension EndToEnd {
         }
 
         @Test(arguments: [
-            nil, "not a property list", "<plist><dict><key>CFBundleIdentifier</key><string>a/b</string></dict></plist>",
+            nil, "not a property list",
+            """
+            <plist version="1.0"><dict><key>CFBundleIdentifier</key><string>proving-ground</string>
+            <key>BGTaskSchedulerPermittedIdentifiers</key><string>refresh</string></dict></plist>
+            """, "<plist><dict><key>CFBundleIdentifier</key><string>a/b</string></dict></plist>",
         ])
         func withoutAUsableManifestNothingIsPermitted(_ manifest: String?) throws {
             let app = try ProvingHome()
@@ -151,6 +157,26 @@ extension EndToEnd {
             #expect(result.status == 3)
             #expect(result.output.hasPrefix("notPermitted: \"refresh\" is not among the permitted identifiers"))
             #expect(result.errors.contains("nothing is permitted") == (manifest != nil), "\(result.errors)")
+        }
+
+        /// A row that no version of this program wrote: the verbs and the agent live on.
+        @Test(arguments: [
+            "earliestBegin = 1e308", "earliestBegin = 'soon'", "backoffUntil = 9e999", "failures = 9223372036854775807",
+        ])
+        func hostileRowsAreSurvived(_ change: String) throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
+            try app.run("refresh", "3600")
+            let changed = try Child.run(
+                "sqlite3", [app.home.directories.ledger.path, "UPDATE request SET \(change)"], environment: app.home.environment)
+            #expect(changed.status == 0)
+            #expect(try app.run("background", "why").status == 0)
+            #expect(try app.run("background", "status").status == 0)
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = nil
+            // Another request is served beside it.
+            #expect(try app.run("work", "cycle.1").status == 0)
+            try app.waitForLaunch("the other one") { $0.identifier == "cycle.1" && $0.outcome == .completed }
+            #expect(app.home.agentPID != nil)
         }
 
         @Test func aTruncatedLedgerIsSaidAndLeftAlone() throws {
@@ -247,6 +273,50 @@ extension EndToEnd {
             #expect(export.waitForEnd() == 0)
             #expect(app.lines.last == "done export.1")
             #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .completed)
+        }
+
+        /// With an agent or without.
+        @Test func quitEndsAnExportWhoseAgentIsGone() throws {
+            let app = try ProvingHome()
+            let export = try app.beginExport("export.1", steps: 3, pipe: StepPipe(in: app.home.folder))
+            try app.waitForLine("begin export.1")
+            try app.home.killAgent()
+            #expect(try app.run("background", "quit").status == 0)
+            #expect(export.waitForEnd() == 0)
+            #expect(app.lines.last == "stopped export.1 at 0")
+        }
+
+        /// What nobody waits for any more is not done later.
+        @Test func anUnansweredSimulationIsForgotten() throws {
+            let app = try ProvingHome()
+            try app.run("refresh", "3600")
+            let agent = try app.home.wait("an agent") { try $0.fact(.agent)?.pid }
+            kill(agent, SIGSTOP)
+            let simulate = try Child(
+                Home.product("proving-ground"), ["background", "simulate", "launch", "refresh"], environment: app.home.environment
+            )
+            try app.home.wait("the question") { try $0.openQuestions().isEmpty ? nil : true }
+            simulate.end(SIGKILL)
+            try app.home.killAgent()
+            try app.run("background", "status")
+            try app.home.wait("the answer") { try $0.openQuestions().isEmpty ? true : nil }
+            #expect(try app.history().isEmpty)
+            #expect(try app.rows("why").count == 1)
+        }
+
+        /// The command starts another agent, which answers.
+        @Test func aSimulationOutlivesItsAgent() throws {
+            let app = try ProvingHome()
+            try app.run("refresh", "3600")
+            let agent = try app.home.wait("an agent") { try $0.fact(.agent)?.pid }
+            kill(agent, SIGSTOP)
+            let simulate = try Child(
+                Home.product("proving-ground"), ["background", "simulate", "launch", "refresh", "--wait"],
+                environment: app.home.environment)
+            try app.home.wait("the question") { try $0.openQuestions().isEmpty ? nil : true }
+            try app.home.killAgent()
+            #expect(simulate.waitForEnd() == 0)
+            #expect(app.lines == ["begin refresh BGAppRefreshTask"])
         }
 
         @Test func anExportGoesWithItsProcess() throws {

@@ -32,8 +32,22 @@ extension EndToEnd {
             let launch = try app.waitForLaunch("its end") { $0.outcome != nil }
             #expect(launch.stopReason == .conditionLost)
             #expect(launch.outcome == .expired)
+            #expect(launch.detail == "external power was lost")
+            #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
+        }
+
+        /// A package upgrade restarts it; meanwhile the kernel is asked, which lists no supply here.
+        @Test func aRestartedPowerServiceIsAskedAgain() throws {
+            try system.set(.power, "OnBattery", "true")
+            try app.run("work", "cycle.1", "power")
+            try conditions("on battery") { !$0.isOnExternalPower }
+            system.end(.power)
+            try app.waitForLaunch("its end") { $0.outcome == .completed }
+            try system.start(.power)
+            try system.set(.power, "OnBattery", "true")
+            try conditions("on battery again") { !$0.isOnExternalPower }
         }
 
         @Test func theNetworkIsWaitedForAndItsLossEndsTheWork() throws {

@@ -9,8 +9,8 @@ before they go on; the judge believes that log and not the ledger:
   given every request comes to its "last" line, after its last "submitted";
 - never two live launches of one request: each handler holds a lock that goes with its process; one that finds it taken
   says "overlap";
-- every relaunch is explained: in the ledger's history each generation after the first names its reason, and follows a
-  launch of the same request without a result.
+- every relaunch is explained: in the ledger's history, read after every kill because it is bounded, each generation after
+  the first names its reason; a request (by its token) has one result at most, and no launch after it.
 
 usage: torture.py [KILLS] [SEED]
 """
@@ -35,6 +35,7 @@ class Ground:
             HOME=self.folder, XDG_STATE_HOME=os.path.join(self.folder, "state"), PROVING_LOG=self.log,
             PROVING_FOLDER=self.folder, PROVING_GROUND_NO_AGENT="1", BACKGROUND_UNLIMITED_REQUESTS="1")
         open(self.log, "w").close()
+        self.history = {}
         # What launches outside a cursed agent's life say, kept for a failure.
         self.agent_log = open(os.path.join(self.folder, "agent.log"), "wb")
 
@@ -52,6 +53,11 @@ class Ground:
             return connection.execute(query).fetchall()
         finally:
             connection.close()
+
+    def collect(self):
+        """What the history says now; it keeps the last thousand only."""
+        for row in self.rows("SELECT id, identifier, generation, reason, outcome, requestToken FROM launch"):
+            self.history[row[0]] = row[1:]
 
     def lines(self):
         with open(self.log) as file:
@@ -111,17 +117,19 @@ def judge(ground):
     for number in range(REQUESTS):
         if last.get(f"cycle.{number}") != "last":
             findings.append(f"cycle.{number} was lost: its last word is {last.get(f'cycle.{number}')}")
-    previous = {}
-    for identifier, generation, reason, outcome in ground.rows(
-            "SELECT identifier, generation, reason, outcome FROM launch ORDER BY id"):
+    results = {}
+    for number, (identifier, generation, reason, outcome, token) in sorted(ground.history.items()):
         if outcome is None:
-            findings.append(f"a launch of {identifier} never ended")
-        if generation > 1:
-            if not reason.startswith("relaunch after"):
-                findings.append(f"{identifier} generation {generation} does not say why: {reason}")
-            if identifier in previous and previous[identifier] not in ("crashed", "killed"):
-                findings.append(f"{identifier} was relaunched after {previous[identifier]}")
-        previous[identifier] = outcome
+            findings.append(f"launch {number} of {identifier} never ended")
+        if generation > 1 and reason != f"relaunch after {generation - 1} without a result":
+            findings.append(f"launch {number} of {identifier}, generation {generation}, does not say why: {reason}")
+        if token in results:
+            findings.append(f"launch {number} of {identifier}: its request had its result in launch {results[token]}")
+        if outcome in ("completed", "failed", "expired"):
+            results[token] = number
+    numbers = sorted(ground.history)
+    if numbers != list(range(1, len(numbers) + 1)):
+        findings.append("some of the history was not seen")
     return findings
 
 
@@ -132,6 +140,7 @@ def main():
     ground.run("cycle", str(REQUESTS))
     for number in range(KILLS):
         one_kill(ground, dice, tally)
+        ground.collect()
         if (number + 1) % 50 == 0:
             print(f"{number + 1} kills, {len(ground.lines())} lines, {time.time() - begin:.0f} s", flush=True)
     open(os.path.join(ground.folder, "enough"), "w").close()
@@ -142,8 +151,9 @@ def main():
         time.sleep(0.1)
     agent.terminate()
     agent.wait()
+    ground.collect()
     findings = judge(ground)
-    launches, crashed = ground.rows("SELECT max(id), sum(outcome = 'crashed') FROM launch")[0]
+    launches = len(ground.history)
     print(f"{KILLS} kills ({', '.join(f'{count} {kind}' for kind, count in sorted(tally.items()))}), "
           f"{launches} launches, {len(ground.lines())} lines of handlers, {time.time() - begin:.0f} s")
     for finding in findings:

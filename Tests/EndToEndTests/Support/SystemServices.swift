@@ -25,7 +25,8 @@ final class SystemServices {
 
     private let folder: URL
     private let address: String
-    private var children: [Child] = []
+    private let bus: Child
+    private var mocks: [Service: Child] = [:]
     private let reader: LineReader
 
     init(_ services: [Service] = Service.allCases) throws {
@@ -40,26 +41,36 @@ final class SystemServices {
             </busconfig>
             """
         try Data(text.utf8).write(to: configuration)
-        children.append(
-            try Child(
-                "dbus-daemon", ["--config-file=\(configuration.path)", "--nofork", "--print-address=1"],
-                environment: ProcessInfo.processInfo.environment, output: ends[1]))
+        bus = try Child(
+            "dbus-daemon", ["--config-file=\(configuration.path)", "--nofork", "--print-address=1"],
+            environment: ProcessInfo.processInfo.environment, output: ends[1])
         close(ends[1])
         reader = LineReader(ends[0])
         guard let address = reader.next(within: 20) else { throw Desktop.Trouble("dbus-daemon gave no address") }
         self.address = address
-        for service in services {
-            // Debian's own Python: another one in the path does not have its modules.
-            children.append(
-                try Child("/usr/bin/python3", ["-m", "dbusmock", "--template", service.rawValue], environment: own))
-        }
-        for service in services { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
+        for service in services { try launch(service) }
+        for service in services { try awaitName(of: service) }
+        guard services.contains(.network) else { return }
         // Of a NetworkManager of today; the template is of an older one.
         guard services.contains(.network) else { return }
         for (property, value) in [("Metered", "uint32 0"), ("PrimaryConnectionType", "'802-3-ethernet'")] {
             try mock(.network, ["AddProperty", Service.network.name, property, "<\(value)>"])
         }
     }
+
+    private func launch(_ service: Service) throws {
+        // Debian's own Python: another one in the path does not have its modules.
+        mocks[service] = try Child("/usr/bin/python3", ["-m", "dbusmock", "--template", service.rawValue], environment: own)
+    }
+
+    private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
+
+    func start(_ service: Service) throws {
+        try launch(service)
+        try awaitName(of: service)
+    }
+
+    func end(_ service: Service) { mocks.removeValue(forKey: service)?.end() }
 
     private func mock(_ service: Service, _ call: [String]) throws {
         try gdbus(
@@ -68,7 +79,8 @@ final class SystemServices {
     }
 
     deinit {
-        for child in children.reversed() { child.end() }
+        for mock in mocks.values { mock.end() }
+        bus.end()
         try? FileManager.default.removeItem(at: folder)
     }
 
