@@ -15,6 +15,7 @@ public protocol App {
 }
 
 extension App {
+    /// Runs the app as whoever started the process wants it: a launch of the agent's, or the workers of a person's.
     public static func main() {
         // Scenes first: a request submitted from a handler or from init must find its handler.
         let app = Self()

@@ -21,8 +21,10 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
 
     /// What the task needs besides processor and network.
     public struct Resources: OptionSet, Sendable {
+        /// The bits.
         public let rawValue: Int
 
+        /// From the bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
         /// A GPU, by a render node of the kernel's.
@@ -31,6 +33,7 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
 
     /// What the notification says, in its first line and below.
     public var title: String
+    /// The second line, under the title.
     public var subtitle: String
     /// What to do without room.
     public var strategy: SubmissionStrategy = .queue
@@ -87,6 +90,7 @@ public final class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchec
 
     /// What the notification says now.
     public var title: String { lock.withLock { shown.title } }
+    /// The line under the title, now.
     public var subtitle: String { lock.withLock { shown.subtitle } }
 
     /// Changes what the notification says. Cost: one durable transaction when something changed.

@@ -3,6 +3,7 @@ import Foundation
 
 /// The work of one launch, given to the handler that was registered for it. Abstract.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
+    /// That of the request which asked for this launch.
     public let identifier: String
     private let lock = NSLock()
     private var handler: (() -> Void)?

@@ -85,6 +85,7 @@ public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // becau
 
 /// A short launch to refresh the app's content: its budget is 30 s unless the app's settings say otherwise.
 public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+    /// - Parameter identifier: from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
     override var kind: LaunchKind { .appRefresh }
@@ -98,6 +99,7 @@ public class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // b
     /// external power.
     public var requiresExternalPower = false
 
+    /// - Parameter identifier: from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
     override var kind: LaunchKind { .processing }

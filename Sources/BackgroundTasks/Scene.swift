@@ -15,8 +15,10 @@ extension Never: Scene {
 @MainActor
 @resultBuilder
 public enum SceneBuilder {
+    /// One scene.
     public static func buildBlock<Content: Scene>(_ content: Content) -> Content { content }
 
+    /// Several scenes.
     public static func buildBlock<First: Scene, each Rest: Scene>(
         _ first: First, _ rest: repeat each Rest
     ) -> TupleScene<First, repeat each Rest> {
@@ -41,6 +43,7 @@ public struct TupleScene<First: Scene, each Rest: Scene>: Scene {
 ///
 /// Differs from Apple: no window is opened; the content is never built.
 public struct WindowGroup<Content: View>: Scene {
+    /// - Parameter content: compiled, and never called.
     public init(@ViewBuilder content: @escaping () -> Content) {}
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }
@@ -50,6 +53,7 @@ public struct WindowGroup<Content: View>: Scene {
 public struct Worker: Scene {
     let action: @Sendable () async -> Void
 
+    /// - Parameter action: what the app does when a person starts it.
     public init(action: @escaping @Sendable () async -> Void = {}) { self.action = action }
 
     public var body: Never { preconditionFailure("a primitive scene has no body") }

@@ -22,8 +22,10 @@ public struct EnvironmentValues {
 public struct Environment<Value> {
     private let keyPath: KeyPath<EnvironmentValues, Value>
 
+    /// - Parameter keyPath: what to read, such as `\.scenePhase`.
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { self.keyPath = keyPath }
 
+    /// As it is at this moment.
     public var wrappedValue: Value { EnvironmentValues.current[keyPath: keyPath] }
 }
 

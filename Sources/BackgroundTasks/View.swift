@@ -11,12 +11,15 @@ extension Never: View {}
 @MainActor
 @resultBuilder
 public enum ViewBuilder {
+    /// No view.
     public static func buildBlock() -> EmptyView { EmptyView() }
+    /// One view.
     public static func buildBlock<Content: View>(_ content: Content) -> Content { content }
 }
 
 /// Nothing.
 public struct EmptyView: View {
+    /// Nothing to give.
     public init() {}
 
     public var body: Never { preconditionFailure("a primitive view has no body") }
@@ -24,6 +27,7 @@ public struct EmptyView: View {
 
 /// A line of text.
 public struct Text: View {
+    /// - Parameter text: kept nowhere: nothing is drawn.
     public init(_ text: String) {}
 
     public var body: Never { preconditionFailure("a primitive view has no body") }
