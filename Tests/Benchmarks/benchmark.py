@@ -175,6 +175,8 @@ def scheduling(folder):
     for round in range(RUNS):
         # Due before each start: what counts is when the first plan was acted upon.
         subprocess.run([ground, "work", f"cycle.{round}"], env=environment, check=True)
+        # Launches take turns of a second.
+        time.sleep(1.1)
         begin = time.time()
         agent = subprocess.Popen([os.path.join(BIN, "background-agent"), "--app", "proving-ground"], env=environment,
                                  stderr=subprocess.PIPE)
