@@ -120,7 +120,8 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
-        .testTarget(name: "BackgroundTasksTests", dependencies: ["BackgroundTasks"], swiftSettings: strict),
+        .testTarget(
+            name: "BackgroundTasksTests", dependencies: ["BackgroundTasks", "BackgroundRuntime"], swiftSettings: strict),
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
         .testTarget(name: "TransferMachinesTests", dependencies: ["TransferMachines"], swiftSettings: strict),

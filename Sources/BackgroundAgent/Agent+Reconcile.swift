@@ -7,12 +7,12 @@ import Foundation
 extension Agent {
     func reconcile(version: String) throws(LedgerError) {
         let adopted = try ledger.write { transaction in
-            try transaction.setFact(.agent, AgentRecord(pid: getpid(), version: version, startedAt: now()))
+            try transaction.setFact(
+                .agent,
+                AgentRecord(
+                    pid: getpid(), version: version, startedAt: now(), processStart: ProcessIdentity.current.start))
             for question in try transaction.openQuestions() {
-                if question.verb == .quit {
-                    // Meant for an agent that is gone.
-                    try transaction.answer(question.id!, "stopped")
-                } else if !question.isAwaited {
+                if !question.isAwaited {
                     try transaction.answer(question.id!, "error: nobody waits for it any more")
                 }
             }

@@ -42,6 +42,8 @@ final class Agent {
     var knownSession: SessionEnvironment?
     var hasToldSession = false
     var isQuitting = false
+    /// A person ended all work: what handlers ask for while they are stopped is not wanted either.
+    var isQuittingForGood = false
     /// What runs is let finish, nothing new begins, and then another agent takes over.
     var isDraining = false
     /// Migrations of the ledger that are known to be ours.
@@ -51,6 +53,8 @@ final class Agent {
     /// Progress notifications of continued processing, by launch.
     var shownProgress: [Int64: ShownProgress] = [:]
     var mustReplan = true
+    /// The moment that lay behind when it was asked for last.
+    private var lastPastWake: Date?
     /// Since when nothing is left to do.
     var idleSince: Date?
     var isFinished = false
@@ -114,8 +118,10 @@ final class Agent {
         }
         // Still something heard: come back at once rather than never.
         guard events.isEmpty else { return now() }
-        // A moment that lies behind and was not acted upon: looking again without a pause would find the same.
-        return wake.map { max($0, now().addingTimeInterval(0.001)) == $0 ? $0 : now().addingTimeInterval(1) }
+        guard let wake, wake <= now() else { return wake }
+        // A moment that lies behind and was not acted upon, a second time: looking again at once would find the same.
+        defer { lastPastWake = wake }
+        return wake == lastPastWake ? now().addingTimeInterval(1) : now()
     }
 
     /// One transaction's worth of deciding.
@@ -173,6 +179,7 @@ final class Agent {
         case .timeChanged:
             mustReplan = true
             lookingSince = pass.now
+        case .zoneChanged: mustReplan = true
         case .resumed: try noteResume(&pass)
         case .launchEnded(let id, let end): endedLaunches[id] = end
         case .processEnded(let process): endedProcesses.insert(process)
@@ -199,6 +206,7 @@ final class Agent {
             case .simulateLaunch: answer = try simulateLaunch(question.argument, &pass)
             case .simulateExpire: answer = try simulateExpiry(question.argument, &pass)
             case .quit:
+                isQuittingForGood = true
                 try beginQuitting(&pass)
                 answer = "stopping"
             }
@@ -240,6 +248,8 @@ final class Agent {
         let notices = try pass.transaction.notifications()
         if isQuitting {
             isFinished = !hasLaunches && !notices.contains { $0.state == .withdrawing }
+            // The verb took away what there was; a handler that asks for its next launch first did so after that.
+            if isFinished, isQuittingForGood { try pass.transaction.deleteRequestsOfLaunches() }
             return
         }
         let hasWork = try pass.transaction.hasUnfinishedWork() || !running.isEmpty

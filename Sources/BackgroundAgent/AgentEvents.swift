@@ -9,8 +9,10 @@ public enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)
-    /// Clock or zone were changed: wall-clock rules are planned anew.
+    /// The clock was set: wall-clock rules are planned anew, and what lies behind may have been missed.
     case timeChanged
+    /// The time zone changed: wall-clock rules are planned anew.
+    case zoneChanged
     /// The machine woke: the same, and the network may not be back yet.
     case resumed
     case launchEnded(Int64, ProcessEnd)

@@ -146,7 +146,7 @@ public final class AgentProcess {
 extension AgentEvent {
     var isTimeChange: Bool {
         switch self {
-        case .timeChanged, .resumed: true
+        case .timeChanged, .zoneChanged, .resumed: true
         case .transport, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested: false
         }
     }

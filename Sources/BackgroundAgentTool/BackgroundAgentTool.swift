@@ -72,7 +72,7 @@ public enum BackgroundAgentTool {
             onSignal: { signal in
                 switch signal {
                 case .resumed: inbox(.resumed)
-                case .timeZoneChanged: inbox(.timeChanged)
+                case .timeZoneChanged: inbox(.zoneChanged)
                 }
             })
         let transport = CurlTransport(

@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 
@@ -34,6 +35,7 @@ package struct CommandFailure: Error {
             self.init(error.underlyingError ?? error)
         case let error as BGTaskScheduler.Error:
             self.init(Self.status(of: error), error.reason.isEmpty ? "\(error.code)" : error.reason)
+        case let error as NoAgent: self.init(.unavailable, error.description)
         default: self.init(.inputOutput, (error as NSError).localizedDescription)
         }
     }
@@ -49,7 +51,8 @@ package struct CommandFailure: Error {
 
     private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
         switch error.code {
-        case .unavailable: .inputOutput
+        // The ledger's own errors are told apart above; what is left is that nobody is there to do it.
+        case .unavailable: .unavailable
         case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
         case .notPermitted: .notPermitted
         }

@@ -23,7 +23,8 @@ public struct QuitCommand: BackgroundCommand {
     package static func endAll(report: (_ requests: Int, _ transfers: Int) -> Void) async throws {
         let runtime = AppRuntime.shared
         let ledger = try runtime.ledger()
-        let isRunning = AgentStarter(directories: runtime.directories).isRunning
+        let starter = AgentStarter(directories: runtime.directories)
+        let isRunning = starter.isRunning
         let (requests, transfers, notices, question) = try ledger.write { transaction in
             // Until a person starts the app again it is not told of the time either.
             try transaction.setFact(.significantTime, nil)
@@ -31,13 +32,16 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.dropQuestions()
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
-                isRunning ? try transaction.ask(.quit, now: Date()) : nil
+                // Launches that an agent left behind when it died need another one, which warns them and waits.
+                try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
+                    ? transaction.ask(.quit, now: Date()) : nil
             )
         }
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
         if notices > 0 { Output.line("Withdrew \(notices) notification\(notices == 1 ? "" : "s").") }
-        guard question != nil else { return Output.line("No agent was running.") }
+        guard let question else { return Output.line("No agent was running.") }
+        if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
         try await waitForEnd()
         Output.line("Stopped the agent.")
     }

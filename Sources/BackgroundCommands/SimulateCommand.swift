@@ -52,7 +52,7 @@ public struct SimulateCommand: BackgroundCommand {
         }
         Output.line(answer)
         guard wait else { return }
-        let outcome = try await AppRuntime.shared.wait { transaction in
+        let outcome = try await AppRuntime.shared.waitForAgent { transaction in
             try transaction.history(limit: 50).last {
                 $0.identifier == identifier && (action == .expire ? $0.id == live : $0.simulated && $0.id! > last)
             }?.outcome

@@ -74,7 +74,9 @@ package struct AgentReport: Encodable {
     package init(_ transaction: LedgerTransaction) throws {
         running = AgentStarter(directories: AppRuntime.shared.directories).isRunning
         // Just started, it has not said who it is; what stands there may be of the one before.
-        let agent = try transaction.fact(.agent).flatMap { ProcessIdentity(pid: $0.pid) == nil ? nil : $0 }
+        let agent = try transaction.fact(.agent).flatMap { agent in
+            agent.processStart.map { ProcessIdentity(pid: agent.pid, start: $0).isAlive } ?? true ? agent : nil
+        }
         pid = OrNull(running ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)
     }

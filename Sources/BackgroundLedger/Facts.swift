@@ -76,8 +76,11 @@ public struct AgentRecord: Codable, Sendable, Equatable {
     public var pid: Int32
     public var version: String
     public var startedAt: Date
+    /// Tells it apart from a later process of that number.
+    public var processStart: Int64?
 
-    public init(pid: Int32, version: String, startedAt: Date) {
+    public init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
+        self.processStart = processStart
         self.pid = pid
         self.version = version
         self.startedAt = startedAt

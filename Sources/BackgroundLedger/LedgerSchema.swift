@@ -56,7 +56,9 @@ enum LedgerSchema {
         }
         try database.alter(table: "request") { table in
             for text in ["title", "subtitle"] { table.add(column: text, .text) }
-            for number in ["hostPID", "hostStart", "strategy", "resources"] { table.add(column: number, .integer) }
+            for number in ["hostPID", "hostStart", "strategy", "resources", "submittedInLaunch"] {
+                table.add(column: number, .integer)
+            }
         }
         try database.alter(table: "launch") { table in
             for text in ["title", "subtitle"] { table.add(column: text, .text) }

@@ -34,6 +34,8 @@ public struct RequestRecord: Codable, Sendable, Equatable {
     public var hostStart: Int64?
     /// Apple's numbers of what to do without room, and of what it needs.
     public var strategy: Int?
+    /// The launch whose handler asked for it; `nil`: a process that a person started.
+    public var submittedInLaunch: Int64?
     public var resources: Int?
 
     /// Of continued processing: the process that holds its handler.
@@ -182,6 +184,12 @@ extension LedgerTransaction {
     @discardableResult
     public func deleteRequest(_ identifier: String) throws -> Bool {
         try RequestRecord.deleteOne(database, key: identifier)
+    }
+
+    /// What handlers asked for.
+    @discardableResult
+    public func deleteRequestsOfLaunches() throws -> Int {
+        try RequestRecord.filter(Column("submittedInLaunch") != nil).deleteAll(database)
     }
 
     @discardableResult

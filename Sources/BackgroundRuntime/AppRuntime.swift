@@ -11,7 +11,6 @@ public final class AppRuntime: Sendable {
     public let directories: AppDirectories
     private let opened = Mutex<Ledger?>(nil)
     private let watch = Mutex<LedgerWatch?>(nil)
-    private let hasLookedAtLogin = Mutex(false)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
 
     private init() {
@@ -63,16 +62,11 @@ public final class AppRuntime: Sendable {
     }
 
     /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
-    /// reboot. Once per process; a launched one has it already. Cost: two looks at the disk, if the entry is there.
+    /// reboot. A launched process has it already. Cost: two looks at the disk, if the entry is there.
     public func comeBackAtLogin() {
-        guard LaunchContext.current == nil,
-            !hasLookedAtLogin.withLock({ looked in
-                defer { looked = true }
-                return looked
-            })
-        else { return }
-        let entry = AutostartEntry(directories: directories)
+        guard LaunchContext.current == nil else { return }
         let environment = ProcessInfo.processInfo.environment
+        let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.installed == nil, case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
         do {
             _ = try entry.install(agent: agent, displayName: manifest.displayName)
@@ -82,9 +76,14 @@ public final class AppRuntime: Sendable {
     }
 
     /// One durable transaction; then an agent is started if none runs.
+    ///
+    /// - Parameter beforeStart: called between the two.
     @discardableResult
-    public func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(LedgerError) -> Value {
+    public func commit<Value>(
+        beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
+    ) throws(LedgerError) -> Value {
         let value = try ledger().write(body)
+        beforeStart(value)
         AgentStarter(directories: directories).startIfNeeded()
         return value
     }

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
 import Foundation
+import Synchronization
 
 /// Asks for launches in the background, and names who handles them.
 ///
@@ -70,8 +71,9 @@ public final class BGTaskScheduler: NSObject, Sendable {
         let now = Date()
         var record = taskRequest.record(now: now)
         try check(record)
-        AppRuntime.shared.comeBackAtLogin()
-        let outcome = try storing { transaction -> Error? in
+        record.submittedInLaunch = LaunchContext.current?.id
+        let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.comeBackAtLogin() } }) {
+            transaction -> Error? in
             if let limit = PendingLimit.of(record.kind) {
                 let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
                 guard others < limit else {
@@ -176,15 +178,11 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: Date()) }
-        // An agent that dies before it answers is replaced: nobody else would start one.
-        let watch = Task {
-            while !Task.isCancelled {
-                try await Task.sleep(for: .seconds(1))
-                AgentStarter(directories: AppRuntime.shared.directories).startIfNeeded()
-            }
+        do {
+            return try await AppRuntime.shared.waitForAgent { try $0.answer(to: id) }
+        } catch let error as NoAgent {
+            throw Error(.unavailable, error.description)
         }
-        defer { watch.cancel() }
-        return try await AppRuntime.shared.wait { try $0.answer(to: id) }
     }
 
     private func check(_ record: RequestRecord) throws {
@@ -196,9 +194,11 @@ public final class BGTaskScheduler: NSObject, Sendable {
         }
     }
 
-    private func storing<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value {
+    private func storing<Value>(
+        beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
+    ) throws -> Value {
         do {
-            return try AppRuntime.shared.commit(body)
+            return try AppRuntime.shared.commit(beforeStart: beforeStart, body)
         } catch {
             throw Error(.unavailable, "\(error)", underlyingError: error)
         }
@@ -210,10 +210,19 @@ final class OutstandingCalls: Sendable {
     static let shared = OutstandingCalls()
 
     private let group = DispatchGroup()
+    private let count = Mutex(0)
 
     private init() {}
 
-    func run(_ body: @escaping @Sendable () -> Void) { DispatchQueue.global().async(group: group, execute: body) }
+    var isEmpty: Bool { count.withLock { $0 == 0 } }
+
+    func run(_ body: @escaping @Sendable () -> Void) {
+        count.withLock { $0 += 1 }
+        DispatchQueue.global().async(group: group) {
+            body()
+            self.count.withLock { $0 -= 1 }
+        }
+    }
 
     func finished() async {
         await withCheckedContinuation { continuation in

@@ -24,6 +24,7 @@ final class ContinuedTasks: Sendable {
         /// Something that this process asked for waits or runs.
         var isBusy = false
         var isTicking = false
+        var keeper = AgentKeeper()
     }
 
     /// Fractions are written down as parts of this many.
@@ -59,19 +60,31 @@ final class ContinuedTasks: Sendable {
     /// Until everything that this process asked for has ended. Returns at once if it asked for nothing.
     func untilIdle() async {
         guard state.withLock({ $0.token != nil }) else { return }
-        _ = try? await AppRuntime.shared.wait { transaction -> Bool? in
-            let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
-            // With a result it is over, also while no agent is there to say so.
-            let isRunning = try transaction.liveLaunches().contains { $0.host == .current && $0.result == nil }
-            return isWaiting || isRunning ? nil : true
+        while true {
+            do {
+                _ = try await AppRuntime.shared.wait { try Self.isIdle($0) ? true : nil }
+                return
+            } catch let error as LedgerError where error.isPassing {
+                continue
+            } catch {
+                return
+            }
         }
+    }
+
+    /// Nothing that this process asked for waits or runs. With a result it is over, also while no agent is there to say so.
+    private static func isIdle(_ transaction: LedgerTransaction) throws -> Bool {
+        let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
+        let isRunning = try transaction.liveLaunches().contains { $0.host == .current && $0.result == nil }
+        return !isWaiting && !isRunning
     }
 
     /// The same for a `main.swift`, whose main queue must go on: a handler may run there.
     func runUntilIdle() {
-        guard state.withLock({ $0.token != nil }) else { return }
+        guard state.withLock({ $0.token != nil }) || !OutstandingCalls.shared.isEmpty else { return }
         nonisolated(unsafe) var isIdle = false
         Task.detached {
+            await OutstandingCalls.shared.finished()
             await self.untilIdle()
             DispatchQueue.main.async { isIdle = true }
         }
@@ -82,13 +95,10 @@ final class ContinuedTasks: Sendable {
 
     private func look() {
         let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
-            (
-                launches: try transaction.liveLaunches(),
-                isWaiting: try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
-            )
+            (launches: try transaction.liveLaunches(), isIdle: try Self.isIdle(transaction))
         }
-        guard let (launches, isWaiting) = seen else { return }
-        state.withLock { $0.isBusy = isWaiting || launches.contains { $0.host == .current && $0.result == nil } }
+        guard let (launches, isIdle) = seen else { return }
+        state.withLock { $0.isBusy = !isIdle }
         for launch in launches where launch.kind == .continuedProcessing && launch.host == .current {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
@@ -151,14 +161,27 @@ final class ContinuedTasks: Sendable {
     private func tickSoon() {
         queue.asyncAfter(deadline: .now() + 0.5) { [self] in
             sample()
-            let goesOn = state.withLock { state in
-                state.isTicking = state.isBusy || !state.running.isEmpty
-                return state.isTicking
+            // Of the ledger's word only: a handler that the agent gave up on needs no agent any more.
+            let (goesOn, hasAgent) = state.withLock { state in
+                state.isTicking = state.isBusy
+                return (state.isTicking, state.isTicking ? state.keeper.tick() : true)
             }
-            guard goesOn else { return }
-            AgentStarter(directories: AppRuntime.shared.directories).startIfNeeded()
-            tickSoon()
+            if !hasAgent { giveUpWaiting() }
+            if goesOn { tickSoon() }
         }
+    }
+
+    /// No agent stays: what runs goes on and ends with its result; what waits for room would wait for ever.
+    private func giveUpWaiting() {
+        let withdrawn = try? AppRuntime.shared.ledger().write { transaction in
+            let waiting = try transaction.requests(of: .continuedProcessing).filter { $0.host == .current }
+            for request in waiting { try transaction.deleteRequest(request.identifier) }
+            return waiting.map(\.identifier)
+        }
+        for identifier in withdrawn ?? [] {
+            FileHandle.standardError.write(Data("\(identifier) cannot begin: no agent stays\n".utf8))
+        }
+        state.withLock { $0.keeper = AgentKeeper() }
     }
 
     /// Foundation's `Progress` has no lock here: a sample taken while it is written may be a step behind.

@@ -56,11 +56,14 @@ public final class GLibLoop: Sendable {
         g_source_unref(source)
     }
 
-    /// Ends the loop after the work posted so far, and waits for its thread. From the loop's own thread it only asks.
+    /// Seconds that a thread may take to end: one that waits for a bus which never answers would wait for ever.
+    private static let patience = 5.0
+
+    /// Ends the loop after the work posted so far, and waits for its thread, for 5 s at most. From the loop's own thread it
+    /// only asks.
     public func stop() {
         postQuit()
-        guard !isCurrent else { return }
-        ended.wait()
+        guard !isCurrent, ended.wait(timeout: .now() + Self.patience) == .success else { return }
         ended.signal()
     }
 

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling
 import Foundation
+import GRDB
 import Testing
 import TransferMachines
 
@@ -169,12 +170,28 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .cancelled)
     }
 
+    /// A verb that found launches of a dead agent started this one, to end them.
+    @Test func aQuitThatIsAwaitedIsDone() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        try bench.startAgent()
+        #expect(bench.agent.isQuitting)
+        #expect(bench.launcher.warned == [id])
+        #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopping")
+    }
+
     @Test func aQuitForADeadAgentDoesNotStopTheNext() throws {
         try bench.submit(after: 3_600)
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
+        // Who asked is gone as well.
+        try DatabaseQueue(path: bench.ledger.directories.ledger.path).write {
+            try $0.execute(sql: "UPDATE control SET askerPID = 4000001, askerStart = 1")
+        }
         try bench.startAgent()
         #expect(!bench.agent.isQuitting)
-        #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopped")
+        #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: nobody waits for it any more")
     }
 
     @Test func orphansInTheSpoolAreRemovedWhenTheyAreOld() throws {

@@ -286,12 +286,60 @@ extension EndToEnd {
             #expect(app.lines.last == "stopped export.1 at 0")
         }
 
+        /// What handlers ask for while they are stopped is not wanted either.
+        @Test func quitEndsWhatAsksForItselfAgain() throws {
+            let app = try ProvingHome()
+            app.home.environment["BACKGROUND_UNLIMITED_REQUESTS"] = "1"
+            try app.run("cycle", "20")
+            try app.home.wait("some of them") { try $0.history(limit: 100).count > 20 ? true : nil }
+            #expect(try app.run("background", "quit").status == 0)
+            #expect(try app.rows("why").isEmpty)
+            let count = app.lines.count
+            #expect(try app.run("background", "status").status == 0)
+            #expect(!FileLock.isHeld(app.home.directories.agentLock))
+            #expect(app.lines.count == count)
+        }
+
+        /// A launch that a dead agent left behind is stopped by another one, started for that.
+        @Test func quitEndsALaunchWhoseAgentIsGone() throws {
+            let app = try ProvingHome()
+            try app.run("work", "work.main")
+            try app.waitForLine("begin work.main on the main thread")
+            try app.home.killAgent()
+            let quit = try app.run("background", "quit")
+            #expect(quit.status == 0, "\(quit.errors)")
+            #expect(quit.output.contains("Stopped the agent."))
+            #expect(app.lines.last == "expire work.main")
+            #expect(try app.history() == ["processing work.main expired"])
+        }
+
+        /// An agent that leaves as soon as it was started: said, not waited for without end.
+        @Test func anAgentThatNeverStaysIsSaid() throws {
+            let app = try ProvingHome()
+            app.home.environment["BACKGROUND_AGENT"] = "/bin/false"
+            try app.run("refresh", "3600")
+            let result = try app.run("background", "simulate", "launch", "refresh")
+            #expect(result.status == 69)
+            #expect(result.errors.contains("no agent stays"))
+            let export = try app.run("export", "export.1", "queue", "1")
+            #expect(export.status == 0)
+            #expect(export.errors.contains("export.1 cannot begin: no agent stays"))
+        }
+
+        @Test func aRefusedSubmitLeavesNoLoginEntry() throws {
+            let app = try ProvingHome()
+            try app.run("refresh", "3600")
+            let folder = app.home.folder.path + "/config/autostart"
+            try FileManager.default.removeItem(atPath: folder)
+            #expect(try app.run("submit", "unhandled").status == 2)
+            #expect(!FileManager.default.fileExists(atPath: folder))
+        }
+
         /// What nobody waits for any more is not done later.
         @Test func anUnansweredSimulationIsForgotten() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
-            let agent = try app.home.wait("an agent") { try $0.fact(.agent)?.pid }
-            kill(agent, SIGSTOP)
+            try app.home.freezeAgent()
             let simulate = try Child(
                 Home.product("proving-ground"), ["background", "simulate", "launch", "refresh"], environment: app.home.environment
             )
@@ -308,8 +356,7 @@ extension EndToEnd {
         @Test func aSimulationOutlivesItsAgent() throws {
             let app = try ProvingHome()
             try app.run("refresh", "3600")
-            let agent = try app.home.wait("an agent") { try $0.fact(.agent)?.pid }
-            kill(agent, SIGSTOP)
+            try app.home.freezeAgent()
             let simulate = try Child(
                 Home.product("proving-ground"), ["background", "simulate", "launch", "refresh", "--wait"],
                 environment: app.home.environment)
@@ -317,6 +364,17 @@ extension EndToEnd {
             try app.home.killAgent()
             #expect(simulate.waitForEnd() == 0)
             #expect(app.lines == ["begin refresh BGAppRefreshTask"])
+            // And once more, killed while the launch runs.
+            app.home.environment["PROVING_ENDLESS"] = "1"
+            try app.run("background", "quit")
+            try app.run("refresh", "3600")
+            let second = try Child(
+                Home.product("proving-ground"), ["background", "simulate", "launch", "refresh", "--wait"],
+                environment: app.home.environment)
+            try app.home.wait("the launch") { try $0.liveLaunches().first?.pid }
+            try app.home.killAgent()
+            #expect(try app.run("background", "simulate", "expire", "refresh").status == 0)
+            #expect(second.waitForEnd() == 0)
         }
 
         @Test func anExportGoesWithItsProcess() throws {

@@ -105,6 +105,12 @@ final class Home {
         try kill(pid, SIGKILL)
     }
 
+    /// The agent stands still from now on, at a moment when it does not hold the ledger.
+    func freezeAgent() throws {
+        let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
+        try Ledger(directories).write { _ in _ = Foundation.kill(pid, SIGSTOP) }
+    }
+
     private func kill(_ pid: Int32, _ signal: Int32) throws {
         let descriptor = clinux_pidfd_open(pid)
         _ = Foundation.kill(pid, signal)

@@ -1,0 +1,65 @@
+import BackgroundLedger
+import Foundation
+
+/// Keeps an agent there while a process waits for its word: one that died is replaced, one that leaves at once again and
+/// again is given up. Asked once a second or so.
+public struct AgentKeeper: Sendable {
+    private var failures = 0
+    private var pause = 0
+
+    /// Starts without effect after which it is given up; with growing pauses that is a quarter of a minute.
+    static let patience = 4
+
+    public init() {}
+
+    /// `false`: there is no keeping an agent here.
+    public mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
+        if isRunning {
+            (failures, pause) = (0, 0)
+            return true
+        }
+        if pause > 0 {
+            pause -= 1
+            return true
+        }
+        guard failures < Self.patience else { return false }
+        start()
+        failures += 1
+        pause = 1 << failures
+        return true
+    }
+
+    /// With this app's agent.
+    public mutating func tick() -> Bool {
+        let starter = AgentStarter(directories: AppRuntime.shared.directories)
+        return tick(isRunning: starter.isRunning) { starter.startIfNeeded() }
+    }
+}
+
+/// No agent stays to do what was asked.
+public struct NoAgent: Error, CustomStringConvertible, Sendable {
+    let log: String
+
+    public var description: String { "no agent stays: it was started \(AgentKeeper.patience) times and left at once; see \(log)" }
+}
+
+extension AppRuntime {
+    /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
+    ///
+    /// - Throws: also ``NoAgent``.
+    public func waitForAgent<Value: Sendable>(
+        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            group.addTask { try await self.wait(until: condition) }
+            group.addTask {
+                var keeper = AgentKeeper()
+                while keeper.tick() { try await Task.sleep(for: .seconds(1)) }
+                throw NoAgent(log: self.directories.agentLog.path)
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
+}
