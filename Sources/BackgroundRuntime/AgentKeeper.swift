@@ -8,7 +8,7 @@ public struct AgentKeeper: Sendable {
     private var pause = 0
 
     /// Starts without effect after which it is given up; with growing pauses that is a quarter of a minute.
-    static let patience = 4
+    static let patience = 3
 
     public init() {}
 
