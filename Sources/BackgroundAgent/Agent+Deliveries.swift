@@ -10,17 +10,17 @@ extension Agent {
     }
 
     private func deliverSessions(_ pass: inout Pass) throws {
-        let events = try pass.transaction.undeliveredEvents()
-        guard !events.isEmpty else { return }
+        let sessions = try pass.transaction.waitingSessions()
+        guard !sessions.isEmpty else { return }
         let live = try pass.transaction.liveLaunches()
         let attached = try Set(pass.transaction.attachments().map(\.session))
-        for (session, waiting) in Dictionary(grouping: events, by: \.session) {
+        let moving = Set(running.values.map(\.session))
+        for (session, oldest) in sessions {
             // The live launch replays them, or an attached process takes them: no second process.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
                 continue
             }
-            let hasMoreRunning = try pass.transaction.unfinishedTransfers(session: session).contains { $0.state == .running }
-            let oldest = waiting.map(\.createdAt).min() ?? pass.now
+            let hasMoreRunning = moving.contains(session)
             switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: hasMoreRunning, now: pass.now) {
             case .wait(let until): pass.wake(at: until)
             case .deliverNow: try launchDelivery(.urlSession, session, since: oldest, "a transfer ended", &pass)

@@ -31,11 +31,7 @@ extension Agent {
             try pass.transaction.save(request)
         }
         let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
-        for var transfer in try pass.transaction.unfinishedTransfers() {
-            guard let next = transfer.nextAttemptAt, next > latestAttempt else { continue }
-            transfer.nextAttemptAt = latestAttempt
-            try pass.transaction.update(transfer)
-        }
+        try pass.transaction.shortenTransferDelays(to: latestAttempt)
     }
 
     /// A budget is a span, not a moment: a clock that is set, or stands still in sleep, neither ends nor prolongs it.

@@ -16,7 +16,7 @@ extension Agent {
                     try transaction.answer(question.id!, "error: nobody waits for it any more")
                 }
             }
-            for var transfer in try transaction.unfinishedTransfers() where transfer.state == .running {
+            for var transfer in try transaction.runningTransfers() {
                 transfer.state = .queued
                 try transaction.update(transfer)
             }
@@ -77,11 +77,11 @@ extension Agent {
         guard let known = try? ledger.read({ try $0.spoolFiles() }),
             let names = try? FileManager.default.contentsOfDirectory(atPath: ledger.directories.spool.path)
         else { return }
-        for name in names where !known.contains(name) {
+        for name in names where !known.contains(name) && TransferRecord.isPlainName(name) {
             let path = ledger.directories.spool.appendingPathComponent(name).path
             let age = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
             // A younger one may belong to a transaction that is on its way.
-            if let age, now().timeIntervalSince(age) > 3600 { removeSpoolFile(name) }
+            if let age, now().timeIntervalSince(age) > 3600 { unlink(path) }
         }
     }
 }

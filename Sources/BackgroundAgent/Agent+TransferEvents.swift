@@ -14,13 +14,13 @@ extension Agent {
             guard let ended = running[attempt.transfer], ended.attempt == attempt else { return }
             running[attempt.transfer] = nil
             guard var transfer = try pass.transaction.transfer(attempt.transfer), transfer.state == .running else { return }
-            CrashPoint.reach("agent.transferEnded")
+            CrashPoint.reach("agent.transferEnded", attempt.transfer)
             transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
             switch ended.work {
             case .download(let file): try finish(&transfer, file, end, &pass)
             case .upload(let machine, let source): try finish(&transfer, machine, source, end, &pass)
             }
-            CrashPoint.reach("agent.transferCommitting")
+            CrashPoint.reach("agent.transferCommitting", attempt.transfer)
         }
     }
 
@@ -59,13 +59,9 @@ extension Agent {
             transfer.head = head
             transfer.bytesDone = outcome.byteCount
             transfer.bytesTotal = outcome.byteCount
-            if transfer.kind == .download {
-                transfer.sha256 = outcome.sha256
-                transfer.note = describe(outcome.report, transfer)
-                try self.end(&transfer, as: .completed, &pass)
-            } else {
-                try finishPlainUpload(&transfer, head, &pass)
-            }
+            transfer.sha256 = outcome.sha256
+            if transfer.kind == .download { transfer.note = describe(outcome.report, transfer) }
+            try finishWhole(&transfer, &pass)
         case .retry(let after, let trouble):
             try wait(&transfer, after: after, trouble, &pass)
         case .restart(let after, let trouble):
@@ -76,6 +72,53 @@ extension Agent {
         case .fail(let trouble):
             try fail(&transfer, trouble, &pass)
         }
+    }
+
+    /// Bytes of a file in the spool up to which its intent is not written down first: they are soon here again.
+    private static let smallFile: Int64 = 1 << 20
+
+    /// Proven and synced. Its name comes next: after a commit that says so, or a crash in between would leave a file that
+    /// nobody can tell from somebody else's.
+    private func finishWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
+        let spool = ledger.directories.spool
+        CrashPoint.reach("agent.transferProven", transfer.id!)
+        guard let part = transfer.partFile(in: spool), let whole = transfer.wholeFile(in: spool) else {
+            return try failLocally(&transfer, "the row is damaged", isPassing: false, &pass)
+        }
+        if transfer.destination == nil, transfer.bytesDone <= Self.smallFile {
+            if let (trouble, isPassing) = DownloadFile.place(part, as: whole) {
+                return try failLocally(&transfer, trouble, isPassing: isPassing, &pass)
+            }
+            CrashPoint.reach("agent.transferPlaced", transfer.id!)
+            return try endWhole(&transfer, &pass)
+        }
+        transfer.isFinishing = true
+        try pass.transaction.update(transfer)
+        pass.effects.append(.placeFile(transfer.id!))
+    }
+
+    func placeFile(_ id: Int64) throws(LedgerError) {
+        let spool = ledger.directories.spool
+        let transfer = try ledger.read { try $0.transfer(id) }
+        // Cancelled meanwhile: it shall not appear.
+        guard let transfer, transfer.state == .running, transfer.isFinishing, let part = transfer.partFile(in: spool),
+            let whole = transfer.wholeFile(in: spool)
+        else { return }
+        CrashPoint.reach("agent.transferPlacing", id)
+        let trouble = DownloadFile.place(part, as: whole)
+        CrashPoint.reach("agent.transferPlaced", id)
+        hear(.transferPlaced(id, trouble: trouble?.trouble, isPassing: trouble?.isPassing ?? false))
+    }
+
+    func notePlaced(_ id: Int64, _ trouble: String?, isPassing: Bool, _ pass: inout Pass) throws {
+        guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
+        if let trouble { return try failLocally(&transfer, trouble, isPassing: isPassing, &pass) }
+        try endWhole(&transfer, &pass)
+    }
+
+    private func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
+        if transfer.kind == .upload, let head = transfer.head { return try finishPlainUpload(&transfer, head, &pass) }
+        try end(&transfer, as: .completed, &pass)
     }
 
     /// Which of the ways the bytes came: the history says it.
@@ -91,11 +134,14 @@ extension Agent {
     }
 
     private func finishPlainUpload(_ transfer: inout TransferRecord, _ head: ResponseHead, _ pass: inout Pass) throws {
+        // The file that arrived is the answer; what counts is what was sent.
+        transfer.bytesTotal = transfer.upload?.byteCount
+        transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {
             transfer.sha256 = transfer.sourceSHA256
             return try end(&transfer, as: .completed, &pass)
         }
-        let trouble = TransferTrouble(head: head, now: pass.now, policy: .standard)
+        let trouble = TransferTrouble(head: head, now: pass.now, policy: Self.retryPolicy)
         try fail(&transfer, trouble, &pass)
     }
 
@@ -123,8 +169,7 @@ extension Agent {
                 transfer.upload?.furthest = machine.stage
                 noteFruit(&transfer, hasProgress: true, now: pass.now)
             }
-            try pass.transaction.update(transfer)
-            pass.effects.append(.startTransfer(id))
+            try prepareNextStep(&transfer, &pass)
         case .retry(let after, let trouble):
             // Its bytes will be sent again: that is no progress.
             noteFruit(&transfer, hasProgress: false, now: pass.now)
@@ -148,6 +193,16 @@ extension Agent {
     }
 
     // MARK: Waiting
+
+    /// `BACKGROUND_RETRY_BASE` (seconds, debug builds only) lets tests of many faults end within a day.
+    static let retryPolicy: RetryPolicy = {
+        #if DEBUG
+            if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {
+                return RetryPolicy(base: base, networkDelay: base * 10)
+            }
+        #endif
+        return .standard
+    }()
 
     /// Never quite nothing: full jitter alone may allow an attempt without any pause.
     private static func jitter() -> Double { Double.random(in: 0.2..<1) }
@@ -174,11 +229,11 @@ extension Agent {
         log.note("transfer \(transfer.id!) waits \(Int(after.rounded(.up))) s: \(trouble.message)")
     }
 
-    /// Our own disk is the trouble: full is a waiting state, anything else fails.
+    /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
     private func failLocally(_ transfer: inout TransferRecord, _ why: String, isPassing: Bool, _ pass: inout Pass) throws {
         let code = URLError.Code.cannotWriteToFile.rawValue
         guard isPassing else { return try fail(&transfer, TransferTrouble(code: code, message: why), &pass) }
-        let trouble = TransferTrouble(code: code, message: "Waiting for room on the disk: \(why)")
+        let trouble = TransferTrouble(code: code, message: "Waiting for the disk: \(why)")
         try wait(&transfer, after: 60, trouble, &pass)
     }
 }

@@ -14,132 +14,196 @@ struct RunningTransfer {
     var work: Work
     /// Bytes on the wire before this attempt.
     let wireBase: Int64
+    let session: String
+    let host: String
+    let needs: TransferNeeds
+
+    init(_ start: PreparedTransfer) {
+        attempt = start.attempt
+        work = start.work
+        wireBase = start.wireBase
+        session = start.session
+        host = start.host
+        needs = start.needs
+    }
+}
+
+/// What the transport is asked to do, once it is committed.
+struct PreparedTransfer {
+    let attempt: AttemptID
+    let request: WireRequest
+    let source: UploadFile?
+    let sink: any BodySink
+    let work: RunningTransfer.Work
+    let wireBase: Int64
+    let session: String
+    let host: String
+    let needs: TransferNeeds
+
+    init(
+        _ transfer: TransferRecord, request: WireRequest, source: UploadFile?, sink: any BodySink, work: RunningTransfer.Work
+    ) {
+        attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber)
+        self.request = request
+        self.source = source
+        self.sink = sink
+        self.work = work
+        wireBase = transfer.bytesOnWire
+        session = transfer.session
+        host = transfer.host
+        needs = transfer.needs
+    }
 }
 
 // Transfers: started when due, followed, finished, retried; collected when nobody wants them.
 extension Agent {
-    /// Attempts that run at once.
-    private static let concurrency = 6
-
     func planTransfers(_ pass: inout Pass) throws {
-        try stopUnwanted(&pass)
+        let met = TransferNeeds(metBy: ports.conditions.current)
+        try stopUnwanted(met: met, &pass)
+        try giveUp(&pass)
         try collect(&pass)
-        var slots = Self.concurrency - running.count
-        for var transfer in try pass.transaction.unfinishedTransfers() {
-            guard try !giveUp(&transfer, &pass) else { continue }
-            switch transfer.state {
-            case .queued: break
-            case .waiting:
-                guard let next = transfer.nextAttemptAt, next > pass.now else { break }
+        var room = TransferRoom(running: running.values.map(\.host) + prepared.values.map(\.host))
+        // One transfer may end in being prepared and make room for another.
+        while room.left > 0 {
+            let next = try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit)
+            let candidates = try pass.transaction.nextTransfers(met: met, room: room)
+            if candidates.isEmpty {
                 pass.wake(at: next)
-                continue
-            case .running, .paused, .completed, .failed, .cancelled:
-                continue
+                break
             }
-            guard slots > 0 else { continue }
-            slots -= 1
-            transfer.state = .running
-            transfer.nextAttemptAt = nil
-            try pass.transaction.update(transfer)
-            pass.effects.append(.startTransfer(transfer.id!))
+            for candidate in candidates {
+                guard var transfer = try pass.transaction.transfer(candidate.id) else { continue }
+                transfer.state = .running
+                transfer.nextAttemptAt = nil
+                transfer.attemptNumber += 1
+                guard let start = try prepare(&transfer, &pass) else { continue }
+                try pass.transaction.update(transfer)
+                room.take(transfer.host)
+                prepared[candidate.id] = start
+                pass.effects.append(.startTransfer(candidate.id))
+            }
         }
     }
 
-    /// Cancelled or paused by the app while its bytes moved.
-    private func stopUnwanted(_ pass: inout Pass) throws {
-        for id in running.keys where try pass.transaction.transfer(id)?.state != .running {
-            pass.effects.append(.stopAttempt(id))
+    /// Cancelled, paused or suspended while its bytes moved; or what it needs is no longer there.
+    private func stopUnwanted(met: TransferNeeds, _ pass: inout Pass) throws {
+        for (id, attempt) in running {
+            guard var transfer = try pass.transaction.transfer(id) else {
+                pass.effects.append(.stopAttempt(id))
+                continue
+            }
+            let isMet = met.isSuperset(of: attempt.needs)
+            guard transfer.state != .running || transfer.isSuspended || !isMet else { continue }
+            if transfer.state == .running { transfer.state = .queued }
+            try letGo(&transfer, attempt, &pass)
+            if let why = attempt.needs.missing(from: met) { log.note("transfer \(id): \(why)") }
         }
+    }
+
+    /// Its part is made durable before the attempt ends: whoever goes on with it begins there.
+    func letGo(_ transfer: inout TransferRecord, _ attempt: RunningTransfer, _ pass: inout Pass) throws {
+        pass.effects.append(.stopAttempt(transfer.id!))
+        if case .download(let file) = attempt.work,
+            transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal,
+            let partial = file.letGo()
+        {
+            transfer.partial = partial
+            transfer.bytesDone = partial.durableBytes
+        }
+        if transfer.state.isTerminal { transfer.isSuspended = false }
+        try pass.transaction.update(transfer)
     }
 
     /// Given up for lack of progress, never for a number of attempts.
-    private func giveUp(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Bool {
-        guard transfer.state != .paused else { return false }
-        let isOver = RetryPolicy.shouldGiveUp(
-            lastProgressAt: transfer.lastProgressAt, now: pass.now, resourceTimeout: transfer.resourceTimeout)
-        guard isOver else {
-            pass.wake(at: transfer.lastProgressAt.addingTimeInterval(transfer.resourceTimeout))
-            return false
+    private func giveUp(_ pass: inout Pass) throws {
+        let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
+        for var transfer in due {
+            let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
+            transfer.errorCode = URLError.Code.timedOut.rawValue
+            transfer.errorMessage = "No progress for \(Int(transfer.resourceTimeout)) s.\(why)"
+            if running[transfer.id!] != nil { pass.effects.append(.stopAttempt(transfer.id!)) }
+            try end(&transfer, as: .failed, &pass)
         }
-        let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
-        transfer.errorCode = URLError.Code.timedOut.rawValue
-        transfer.errorMessage = "No progress for \(Int(transfer.resourceTimeout)) s.\(why)"
-        try end(&transfer, as: .failed, &pass)
-        return true
+        pass.wake(at: next)
     }
 
-    /// Transfers that nobody awaits or adopted in time; files of answers that were delivered.
+    /// Transfers that nobody awaits or adopted in time; files of answers that were delivered; parts nobody came back for.
     private func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
-            // Also the copy of a photo that was cancelled: nobody can send it any more.
-            for file in [transfer.file, transfer.bodyFile] {
-                if let file { pass.effects.append(.removeFile(file)) }
+            let isKept = transfer.keptUntil.map { $0 > pass.now } ?? false
+            if !isKept {
+                removeFiles(of: transfer, &pass)
+                transfer.file = nil
+                transfer.keptUntil = nil
+                transfer.resumeToken = nil
             }
-            transfer.file = nil
-            transfer.bodyFile = nil
+            // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
+            if let body = transfer.bodyFile, transfer.state != .failed {
+                pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
+                transfer.bodyFile = nil
+            }
             if !transfer.state.isTerminal {
                 transfer.state = .cancelled
                 transfer.finishedAt = pass.now
                 transfer.note = "nobody waited for it any more"
+                if running[transfer.id!] != nil { pass.effects.append(.stopAttempt(transfer.id!)) }
             }
             transfer.adoptableUntil = nil
             transfer.nextAttemptAt = nil
             try pass.transaction.update(transfer)
+            try pass.transaction.settle(transfer.id!)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
-        for file in try pass.transaction.pruneTransfers() { pass.effects.append(.removeFile(file)) }
+        guard mustPrune else { return }
+        mustPrune = false
+        for transfer in try pass.transaction.pruneTransfers() {
+            removeFiles(of: transfer, &pass)
+            if let body = transfer.bodyFile {
+                pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
+            }
+        }
+    }
+
+    /// Part and whole in the spool; beside a destination the part alone: what stands there is the person's.
+    func removeFiles(of transfer: TransferRecord, _ pass: inout Pass) {
+        let spool = ledger.directories.spool
+        if let part = transfer.partFile(in: spool) { pass.effects.append(.removeFile(part)) }
+        if transfer.destination == nil, let whole = transfer.wholeFile(in: spool) { pass.effects.append(.removeFile(whole)) }
     }
 
     func retryWaitingForNetwork(_ pass: inout Pass) throws {
-        for var transfer in try pass.transaction.unfinishedTransfers() where transfer.state == .waiting {
-            guard let code = transfer.errorCode, Self.networkCodes.contains(code) else { continue }
-            transfer.nextAttemptAt = pass.now
-            try pass.transaction.update(transfer)
-        }
+        try pass.transaction.retryTransfers(waitingWith: Self.networkCodes, now: pass.now)
     }
 
-    private static let networkCodes: Set<Int> = [-1001, -1003, -1004, -1005, -1009]
+    private static let networkCodes = [-1001, -1003, -1004, -1005, -1009]
 
     // MARK: Starting
 
-    /// What the transport is asked to do, once it is committed.
-    private struct Start {
-        let request: WireRequest
-        let source: UploadFile?
-        let sink: any BodySink
-        let work: RunningTransfer.Work
+    /// The next request of an upload that goes on.
+    func prepareNextStep(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
+        transfer.attemptNumber += 1
+        guard let start = try prepare(&transfer, &pass) else { return }
+        try pass.transaction.update(transfer)
+        prepared[transfer.id!] = start
+        pass.effects.append(.startTransfer(transfer.id!))
     }
 
-    func startTransfer(_ id: Int64) throws(LedgerError) {
-        var start: Start?
-        var effects: [AgentEffect] = []
-        var row: TransferRecord?
-        // Read and written in one transaction: the app may adopt, pause or cancel it at any moment.
-        try ledger.write { transaction in
-            guard var transfer = try transaction.transfer(id), transfer.state == .running else { return }
-            var pass = Pass(transaction: transaction, settings: AgentSettings(), now: now())
-            transfer.attemptNumber += 1
-            start = try prepare(&transfer, &pass)
-            if start != nil { try transaction.update(transfer) }
-            row = transfer
-            effects = pass.effects
-        }
-        for case .removeFile(let name) in effects { removeSpoolFile(name) }
-        guard let start, let row else { return }
-        CrashPoint.reach("agent.transferStarting")
-        let attempt = AttemptID(transfer: id, number: row.attemptNumber)
-        running[id] = RunningTransfer(attempt: attempt, work: start.work, wireBase: row.bytesOnWire)
-        ports.transport.start(attempt, start.request, source: start.source, sink: start.sink)
+    /// It is committed: the transport may begin.
+    func startTransfer(_ id: Int64) {
+        guard let start = prepared.removeValue(forKey: id) else { return }
+        CrashPoint.reach("agent.transferStarting", id)
+        running[id] = RunningTransfer(start)
+        ports.transport.start(start.attempt, start.request, source: start.source, sink: start.sink)
     }
 
     /// The next attempt, written into the row; `nil`: the transfer ended instead.
-    private func prepare(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Start? {
+    private func prepare(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
         switch transfer.upload?.method {
         case nil:
-            return prepareExchange(&transfer, source: nil)
+            return try prepareDownload(&transfer, &pass)
         case .plain:
             guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
-            return prepareExchange(&transfer, source: source)
+            return try prepareExchange(&transfer, source: source, &pass)
         case .webdav:
             return try prepareUpload(&transfer, .webdav, &pass)
         case .put:
@@ -148,25 +212,57 @@ extension Agent {
     }
 
     /// One request whose answer is a file: a download, or a plain upload.
-    private func prepareExchange(_ transfer: inout TransferRecord, source: UploadFile?) -> Start {
-        let id = transfer.id!
-        let name = transfer.file ?? "transfer-\(id)"
-        let url = ledger.directories.spool.appendingPathComponent(name)
-        // Somebody tidied the spool: what is not there cannot be resumed.
-        if let partial = transfer.partial, !DownloadFile.holds(partial, at: url) { transfer.partial = nil }
+    private func prepareExchange(
+        _ transfer: inout TransferRecord, source: UploadFile?, _ pass: inout Pass
+    ) throws -> PreparedTransfer? {
+        transfer.nameFile()
+        let spool = ledger.directories.spool
+        guard let part = transfer.partFile(in: spool) else {
+            let why = "The row of this transfer is damaged."
+            try fail(&transfer, TransferTrouble(code: URLError.Code.cannotCreateFile.rawValue, message: why), &pass)
+            return nil
+        }
+        if transfer.isFinishing, try goOnFinishing(&transfer, part, &pass) { return nil }
+        // Somebody tidied up: what is not there cannot be resumed.
+        if let partial = transfer.partial, !DownloadFile.holds(partial.durableBytes, at: part) { transfer.partial = nil }
         let machine = DownloadMachine(
             request: TransferRequest(
                 method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
-                maximumBodyBytes: transfer.maximumBodyBytes),
-            partial: transfer.partial)
-        let attempt = AttemptID(transfer: id, number: transfer.attemptNumber)
-        let file = DownloadFile(attempt: attempt, file: name, machine: machine, ledger: ledger)
-        transfer.file = name
+                maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
+                expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil),
+            partial: transfer.partial, policy: Self.retryPolicy)
+        let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber)
+        let file = DownloadFile(
+            attempt: attempt, part: part, isPrivate: transfer.destination == nil, machine: machine, ledger: ledger)
         transfer.attempts += 1
-        return Start(request: file.begin(), source: source, sink: file, work: .download(file))
+        return PreparedTransfer(transfer, request: file.begin(), source: source, sink: file, work: .download(file))
     }
 
-    private func prepareUpload(_ transfer: inout TransferRecord, _ kind: UploadKind, _ pass: inout Pass) throws -> Start? {
+    /// An agent died between proving a file whole and giving it its name. `false`: what it proved is gone.
+    private func goOnFinishing(_ transfer: inout TransferRecord, _ part: URL, _ pass: inout Pass) throws -> Bool {
+        let size = transfer.bytesTotal ?? -1
+        if size >= 0, DownloadFile.holds(size, at: part) {
+            try pass.transaction.update(transfer)
+            pass.effects.append(.placeFile(transfer.id!))
+            return true
+        }
+        // It has its name already, if what stands there is the very file.
+        if let whole = transfer.wholeFile(in: ledger.directories.spool), let found = try? FileDigest.sha256(of: whole),
+            found.byteCount == size, found.digest == transfer.sha256
+        {
+            try pass.transaction.update(transfer)
+            hear(.transferPlaced(transfer.id!, trouble: nil, isPassing: false))
+            return true
+        }
+        transfer.isFinishing = false
+        transfer.partial = nil
+        transfer.bytesDone = 0
+        return false
+    }
+
+    private func prepareUpload(_ transfer: inout TransferRecord, _ kind: UploadKind, _ pass: inout Pass) throws
+        -> PreparedTransfer?
+    {
         guard let order = transfer.upload, let id = transfer.id else { return nil }
         var machine = uploads[id] ?? uploadMachine(transfer, order, kind)
         let command = machine.next()
@@ -181,8 +277,9 @@ extension Agent {
                 transfer.bytesDone = 0
             }
             transfer.uploadState = String(decoding: try JSONEncoder().encode(saved), as: UTF8.self)
-            CrashPoint.reach("agent.upload.\(saved.step.rawValue)")
-            return Start(request: request, source: source, sink: AnswerSink(), work: .upload(machine, source))
+            CrashPoint.reach("agent.upload.\(saved.step.rawValue)", id)
+            return PreparedTransfer(
+                transfer, request: request, source: source, sink: AnswerSink(), work: .upload(machine, source))
         case .finished(let remoteURL):
             transfer.note = "stored as \(remoteURL)"
             try end(&transfer, as: .completed, &pass)
@@ -204,12 +301,21 @@ extension Agent {
             resuming: saved)
     }
 
+    /// With a body of its own (a POST, say) or, mostly, without.
+    private func prepareDownload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
+        guard let body = transfer.bodyFile else { return try prepareExchange(&transfer, source: nil, &pass) }
+        let source = UploadFile(
+            ledger.directories.spool.appendingPathComponent(body), byteCount: transfer.expectedToSend ?? -1)
+        guard let source else { return try failMissingSnapshot(&transfer, &pass) }
+        return try prepareExchange(&transfer, source: source, &pass)
+    }
+
     private func snapshot(of transfer: TransferRecord) -> UploadFile? {
         guard let name = transfer.bodyFile, let order = transfer.upload else { return nil }
         return UploadFile(ledger.directories.spool.appendingPathComponent(name), byteCount: order.byteCount)
     }
 
-    private func failMissingSnapshot(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Start? {
+    private func failMissingSnapshot(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
         try fail(
             &transfer,
             TransferTrouble(
@@ -225,18 +331,17 @@ extension Agent {
     }
 
     func stopAttempt(_ id: Int64) {
+        prepared[id] = nil
         guard let stopped = running.removeValue(forKey: id) else { return }
         uploads[id] = nil
+        if case .download(let file) = stopped.work { file.stop() }
         ports.transport.cancel(stopped.attempt)
     }
 
-    func removeSpoolFile(_ name: String) {
-        // Names are our own; a damaged row must not reach outside the spool.
-        guard !name.contains("/"), !name.isEmpty, name != ".." else { return }
-        try? FileManager.default.removeItem(at: ledger.directories.spool.appendingPathComponent(name))
-    }
-
     // MARK: Ends
+
+    /// Seconds that the part of a failed download is kept for its resume data.
+    private static let partPatience: Double = 7 * 86_400
 
     /// A transfer ends for good: its row, its event, its files.
     func end(_ transfer: inout TransferRecord, as state: TransferRecord.State, _ pass: inout Pass) throws {
@@ -247,12 +352,22 @@ extension Agent {
             transfer.errorCode = nil
             transfer.errorMessage = nil
         }
-        if transfer.kind == .download, state != .completed, let file = transfer.file {
-            pass.effects.append(.removeFile(file))
-            transfer.file = nil
+        transfer.isFinishing = false
+        mustPrune = true
+        if state != .completed {
+            // What resume data can speak of is kept for whoever has some.
+            if state == .failed, transfer.kind == .download, transfer.partial?.isResumable == true, transfer.isAdopted {
+                transfer.resumeToken = transfer.resumeToken ?? UUID().uuidString.lowercased()
+                transfer.keptUntil = pass.now.addingTimeInterval(Self.partPatience)
+            } else if transfer.head == nil || transfer.kind == .download || state == .cancelled {
+                removeFiles(of: transfer, &pass)
+                transfer.file = nil
+                transfer.partial = nil
+            }
         }
-        if state == .completed, let body = transfer.bodyFile {
-            pass.effects.append(.removeFile(body))
+        // A failed upload can be tried again; a download's body belongs to its one request.
+        if let body = transfer.bodyFile, state == .completed || transfer.kind == .download {
+            pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
             transfer.bodyFile = nil
         }
         uploads[transfer.id!] = nil

@@ -33,6 +33,10 @@ final class Agent {
     var endedProcesses: Set<ProcessIdentity> = []
     var followed: Set<ProcessIdentity> = []
     var running: [Int64: RunningTransfer] = [:]
+    /// Attempts that are committed and not yet handed to the transport.
+    var prepared: [Int64: PreparedTransfer] = [:]
+    /// Some transfer ended: the oldest ended ones may be too many.
+    var mustPrune = true
     /// Upload machines between two requests of theirs.
     var uploads: [Int64: UploadMachine] = [:]
     /// Launches of an earlier agent whose process has not said who it is.
@@ -175,6 +179,7 @@ final class Agent {
         switch event {
         case .transport(let event): try note(event, &pass)
         case .presenter(let event): if try !noteProgressNotice(event, &pass) { try note(event, &pass) }
+        case .transferPlaced(let id, let trouble, let isPassing): try notePlaced(id, trouble, isPassing: isPassing, &pass)
         case .conditions(let conditions): try note(conditions, &pass)
         case .timeChanged:
             mustReplan = true
@@ -222,7 +227,15 @@ final class Agent {
         isQuitting = true
         log.note("stopping")
         for launch in try pass.transaction.liveLaunches() { try stop(launch, .quit, &pass) }
-        for id in running.keys { pass.effects.append(.stopAttempt(id)) }
+        try letGoOfTransfers(&pass)
+    }
+
+    /// Their parts are kept; the next agent goes on with them.
+    private func letGoOfTransfers(_ pass: inout Pass) throws {
+        for (id, attempt) in running {
+            guard var transfer = try pass.transaction.transfer(id) else { continue }
+            try letGo(&transfer, attempt, &pass)
+        }
     }
 
     /// Asked inside the transaction: the bell rings before a commit is visible, and this one may be the last for hours.
@@ -233,8 +246,7 @@ final class Agent {
         guard try pass.transaction.isSuperseded() else { return }
         isDraining = true
         log.note("a newer version has taken over the ledger: leaving when what runs has ended")
-        // Their parts are kept; the next agent goes on with them.
-        for id in running.keys { pass.effects.append(.stopAttempt(id)) }
+        try letGoOfTransfers(&pass)
     }
 
     private func considerLeaving(_ pass: inout Pass) throws {
@@ -272,9 +284,10 @@ final class Agent {
         case .warnLaunch(let id): launcher.warn(id)
         case .killLaunch(let id): launcher.kill(id)
         case .forgetLaunch(let id): launcher.forget(id)
-        case .startTransfer(let id): try startTransfer(id)
+        case .startTransfer(let id): startTransfer(id)
         case .stopAttempt(let id): stopAttempt(id)
-        case .removeFile(let name): removeSpoolFile(name)
+        case .placeFile(let id): try placeFile(id)
+        case .removeFile(let file): unlink(file.path)
         case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
         case .withdraw(let identifier, let serverID):
             ports.presenter.withdraw(identifier: identifier, serverID: serverID)

@@ -8,6 +8,8 @@ import TransferMachines
 public enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
+    /// A whole file has its name, or cannot have it.
+    case transferPlaced(Int64, trouble: String?, isPassing: Bool)
     case conditions(DesktopConditions)
     /// The clock was set: wall-clock rules are planned anew, and what lies behind may have been missed.
     case timeChanged
@@ -48,7 +50,9 @@ enum AgentEffect: Equatable {
     case forgetLaunch(Int64)
     case startTransfer(Int64)
     case stopAttempt(Int64)
-    case removeFile(String)
+    /// A whole file gets its name.
+    case placeFile(Int64)
+    case removeFile(URL)
     case present(Notice, replacing: UInt32?)
     case withdraw(identifier: String, serverID: UInt32)
     case watchProcess(ProcessIdentity)

@@ -147,7 +147,7 @@ extension AgentEvent {
     var isTimeChange: Bool {
         switch self {
         case .timeChanged, .zoneChanged, .resumed: true
-        case .transport, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested: false
+        case .transport, .transferPlaced, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested: false
         }
     }
 }

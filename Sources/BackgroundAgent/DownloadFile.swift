@@ -4,10 +4,10 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The file of one download attempt: takes bytes on the transport's thread as its machine decides.
+/// The part file of one download attempt: takes bytes on the transport's thread as its machine decides.
 ///
 /// Order of writing, so that no crash pairs one version's validator with another's bytes: the new `PartialFile`
-/// (0 bytes) is committed before the file is truncated, and its durable count grows only after a sync.
+/// (0 bytes) is committed before bytes of an earlier one are truncated, and its durable count grows only after a sync.
 final class DownloadFile: BodySink {
     private struct State {
         var machine: DownloadMachine
@@ -18,21 +18,30 @@ final class DownloadFile: BodySink {
         var digest = RunningDigest()
         var trouble: String?
         var isPassing = false
+        /// The attempt was stopped: what still arrives is not written, the file may be another attempt's by now.
+        var isStopped = false
+        /// The ledger speaks of bytes in the file: before they go it must know.
+        var hasCommittedPart: Bool
     }
 
     /// Bytes between syncs: a crash costs at most this much again.
-    private static let syncInterval: Int64 = 1 << 20
+    private static let syncInterval: Int64 = 8 << 20
 
     private let state: Mutex<State>
     private let ledger: Ledger
     private let attempt: AttemptID
+    private let permissions: mode_t
     let url: URL
 
-    init(attempt: AttemptID, file: String, machine: DownloadMachine, ledger: Ledger) {
+    /// - Parameters:
+    ///   - part: where the bytes collect.
+    ///   - isPrivate: nobody else may read it; otherwise as the person's other files.
+    init(attempt: AttemptID, part: URL, isPrivate: Bool, machine: DownloadMachine, ledger: Ledger) {
         self.attempt = attempt
         self.ledger = ledger
-        url = ledger.directories.spool.appendingPathComponent(file)
-        state = Mutex(State(machine: machine))
+        url = part
+        permissions = isPrivate ? 0o600 : 0o666
+        state = Mutex(State(machine: machine, hasCommittedPart: machine.partial != nil))
     }
 
     deinit { state.withLock { if $0.descriptor >= 0 { close($0.descriptor) } } }
@@ -42,16 +51,18 @@ final class DownloadFile: BodySink {
     // MARK: On the transport's thread
 
     func receive(head: ResponseHead) -> Bool {
-        CrashPoint.reach("agent.transferHead")
+        CrashPoint.reach("agent.transferHead", attempt.transfer)
         // The ledger is never entered under our own lock: the agent asks for `progress` inside a transaction of its own.
-        let (disposition, partial) = state.withLock { state in
+        let (disposition, partial, mustCommit) = state.withLock { state in
             let disposition = state.machine.received(head, now: Date())
             state.isDiscarding = true
-            return (disposition, state.machine.partial)
+            return (disposition, state.machine.partial, state.hasCommittedPart)
         }
         switch disposition {
         case .discard: return true
-        case .rewrite: return commit(partial, offset: 0) && state.withLock { prepare(&$0, offset: 0) }
+        case .rewrite:
+            // Without a word of earlier bytes in the ledger there is nothing to take back: a small answer costs no commit.
+            return (!mustCommit || commit(partial, offset: 0)) && state.withLock { prepare(&$0, offset: 0) }
         case .append(let offset): return commit(partial, offset: offset) && state.withLock { prepare(&$0, offset: offset) }
         }
     }
@@ -66,6 +77,7 @@ final class DownloadFile: BodySink {
                 row.partial = partial
                 row.bytesTotal = partial?.totalBytes
                 row.bytesDone = offset
+                row.resumedAt = offset > 0 ? offset : nil
                 try transaction.update(row)
                 return true
             }
@@ -79,14 +91,18 @@ final class DownloadFile: BodySink {
     }
 
     private func prepare(_ state: inout State, offset: Int64) -> Bool {
-        CrashPoint.reach("agent.transferPrepared")
+        CrashPoint.reach("agent.transferPrepared", attempt.transfer)
+        guard !state.isStopped else { return false }
         // A part that is to be added to must be there, and long enough: a hole is not what was received.
-        let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (offset == 0 ? O_CREAT : 0), 0o600)
+        let descriptor = clinux_open(
+            url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else { return fail(&state) }
         if state.descriptor >= 0 { close(state.descriptor) }
         state.descriptor = descriptor
         guard Self.size(of: descriptor) >= offset else {
+            // The next attempt sees that, too, and asks for the whole.
             state.trouble = "\(url.path): the part received earlier is gone"
+            state.isPassing = true
             return false
         }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
@@ -104,11 +120,11 @@ final class DownloadFile: BodySink {
     }
 
     /// Whether the part file still holds what the ledger says of it.
-    static func holds(_ partial: PartialFile, at url: URL) -> Bool {
+    static func holds(_ byteCount: Int64, at url: URL) -> Bool {
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        return size(of: descriptor) >= partial.durableBytes
+        return size(of: descriptor) >= byteCount
     }
 
     /// The digest of what is held already: read once, after a break, in pieces.
@@ -127,6 +143,7 @@ final class DownloadFile: BodySink {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         state.withLock { state in
+            guard !state.isStopped else { return false }
             guard !state.isDiscarding else { return true }
             var rest = bytes
             while !rest.isEmpty {
@@ -144,11 +161,12 @@ final class DownloadFile: BodySink {
     private func sync(_ state: inout State) -> Bool {
         guard state.descriptor >= 0, fdatasync(state.descriptor) == 0 else { return fail(&state) }
         state.synced = state.written
+        CrashPoint.reach("agent.transferSynced", attempt.transfer)
         return true
     }
 
     private func fail(_ state: inout State) -> Bool {
-        state.isPassing = errno == ENOSPC || errno == EDQUOT
+        state.isPassing = [ENOSPC, EDQUOT].contains(errno)
         state.trouble = "\(url.path): " + String(cString: strerror(errno))
         return false
     }
@@ -160,8 +178,19 @@ final class DownloadFile: BodySink {
         state.withLock { state in
             var partial = state.machine.partial
             if !state.isDiscarding { partial?.durableBytes = state.synced }
+            state.hasCommittedPart = state.hasCommittedPart || partial != nil
             return (partial, state.isDiscarding ? 0 : state.written)
         }
+    }
+
+    /// The attempt is over for its owner, though its transport may not have heard of it yet.
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    /// Makes durable what is here, for a transfer that is stopped.
+    func letGo() -> PartialFile? {
+        stop()
+        state.withLock { if $0.descriptor >= 0, !$0.isDiscarding, $0.trouble == nil { _ = sync(&$0) } }
+        return progress.partial
     }
 
     struct Outcome {
@@ -174,69 +203,41 @@ final class DownloadFile: BodySink {
         var isPassing: Bool
     }
 
-    /// The attempt ended: makes its bytes durable, then asks the machine what follows.
+    /// The attempt ended: makes its bytes durable, asks the machine what follows, and proves a whole file.
     func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
         state.withLock { state in
-            if state.descriptor >= 0 { _ = sync(&state) }
+            if state.descriptor >= 0, state.trouble == nil { _ = sync(&state) }
             let durable = state.isDiscarding ? state.machine.partial?.durableBytes ?? 0 : state.synced
-            let command = state.machine.ended(
+            var command = state.machine.ended(
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+            if case .finish(let head, let resumedFrom) = command, state.trouble == nil {
+                for digest in state.machine.requiredDigests(of: head) {
+                    let found = digest.algorithm == .sha256 ? state.digest.bytes : FileDigest.bytes(of: url, digest.algorithm)
+                    guard found != digest.bytes else { continue }
+                    command = state.machine.refute(
+                        digest, found: state.digest.hex, resumedFrom: resumedFrom,
+                        attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+                    break
+                }
+            }
             return Outcome(
                 command: command, partial: state.machine.partial, report: state.machine.report, sha256: state.digest.hex,
                 byteCount: state.written, trouble: state.trouble, isPassing: state.isPassing)
         }
     }
-}
 
-/// Reads an upload's snapshot and hashes what it hands out.
-final class UploadFile: BodySource {
-    private struct State {
-        var descriptor: Int32
-        var position: Int64 = 0
-        var digest = RunningDigest()
-    }
-
-    private let state: Mutex<State>
-    let byteCount: Int64
-
-    /// `nil` when the snapshot is not there in full.
-    init?(_ url: URL, byteCount: Int64) {
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
-        var information = stat()
-        guard descriptor >= 0, fstat(descriptor, &information) == 0, Int64(information.st_size) == byteCount else {
-            if descriptor >= 0 { close(descriptor) }
-            return nil
+    /// Gives a whole, synced file its name, for good: the name is durable when this returns `nil`. Otherwise: why not.
+    static func place(_ part: URL, as whole: URL) -> (trouble: String, isPassing: Bool)? {
+        guard rename(part.path, whole.path) == 0 else {
+            return ("\(whole.path): " + String(cString: strerror(errno)), [ENOSPC, EDQUOT].contains(errno))
         }
-        self.byteCount = byteCount
-        state = Mutex(State(descriptor: descriptor))
-    }
-
-    deinit { state.withLock { _ = close($0.descriptor) } }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        state.withLock { state in
-            let count = pread(state.descriptor, buffer.baseAddress, buffer.count, off_t(state.position))
-            guard count >= 0 else { return nil }
-            state.position += Int64(count)
-            state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
-            return count
+        let folder = clinux_open(whole.deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard folder >= 0 else { return nil }
+        defer { close(folder) }
+        // Some file systems cannot sync a folder (EINVAL): the name is then as durable as they make it.
+        guard fsync(folder) == 0 || errno == EINVAL else {
+            return ("\(whole.path): " + String(cString: strerror(errno)), false)
         }
+        return nil
     }
-
-    func rewind() -> Bool {
-        state.withLock { state in
-            state.position = 0
-            state.digest = RunningDigest()
-        }
-        return true
-    }
-
-    /// Digest of what was handed out, once all of it was.
-    var sha256: String? { state.withLock { $0.position == byteCount ? $0.digest.hex : nil } }
-}
-
-/// The short answer to an upload: kept up to a bound, the rest is read and dropped.
-final class AnswerSink: BodySink {
-    func receive(head: ResponseHead) -> Bool { true }
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
 }

@@ -14,6 +14,10 @@ enum LedgerSchema {
             try addRequestClasses(database)
             try addContinuedProcessing(database)
         }
+        migrator.registerMigration("3: queues of transfers by need and host, destinations, resume data") { database in
+            try addTransferQueues(database)
+            try addEventClaims(database)
+        }
         return migrator
     }
 
@@ -65,6 +69,57 @@ enum LedgerSchema {
             for number in ["hostStart", "progressDone", "progressTotal", "noticeID"] { table.add(column: number, .integer) }
             table.add(column: "progressAt", .double)
         }
+    }
+
+    /// Who is next, who gave up, what is to be tidied away: each an index, however many rows there are.
+    private static func addTransferQueues(_ database: Database) throws {
+        try database.alter(table: "transfer") { table in
+            table.add(column: "host", .text).notNull().defaults(to: "")
+            table.add(column: "hostLimit", .integer).notNull().defaults(to: 6)
+            table.add(column: "priority", .double).notNull().defaults(to: 0.5)
+            // TransferNeeds, bit for bit.
+            table.add(column: "needs", .integer).notNull().defaults(to: 0)
+            table.add(column: "isSuspended", .boolean).notNull().defaults(to: false)
+            table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
+            table.add(column: "isFinishing", .boolean).notNull().defaults(to: false)
+            for text in ["taskKind", "destination", "expectedSHA256", "resumeToken"] { table.add(column: text, .text) }
+            for number in ["rateLimit", "expectedToSend", "expectedToReceive", "resumedAt"] {
+                table.add(column: number, .integer)
+            }
+            for date in ["earliestBegin", "keptUntil"] { table.add(column: date, .double) }
+            table.add(column: "giveUpAt", .double).generatedAs(sql: "lastProgressAt + resourceTimeout", .virtual)
+        }
+        try database.execute(
+            sql: """
+                CREATE INDEX transferQueue ON transfer (needs, priority DESC, id, host, hostLimit)
+                    WHERE state = 'queued' AND isSuspended = 0;
+                CREATE INDEX transferHost ON transfer (host, needs, priority DESC, id, hostLimit)
+                    WHERE state = 'queued' AND isSuspended = 0;
+                CREATE INDEX transferWaiting ON transfer (nextAttemptAt) WHERE state = 'waiting' AND isSuspended = 0;
+                CREATE INDEX transferGiveUp ON transfer (giveUpAt)
+                    WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0;
+                CREATE INDEX transferUnwanted ON transfer (adoptableUntil) WHERE isAdopted = 0 AND adoptableUntil IS NOT NULL;
+                CREATE INDEX transferLeftBody ON transfer (id, bodyFile) WHERE state = 'cancelled' AND bodyFile IS NOT NULL;
+                CREATE INDEX transferKept ON transfer (keptUntil) WHERE keptUntil IS NOT NULL;
+                CREATE INDEX transferToken ON transfer (resumeToken) WHERE resumeToken IS NOT NULL;
+                CREATE INDEX transferFinished ON transfer (finishedAt) WHERE finishedAt IS NOT NULL;
+                CREATE INDEX transferSession ON transfer (session, state);
+                """)
+    }
+
+    /// Two processes with a delegate for one session: each event is one process's.
+    private static func addEventClaims(_ database: Database) throws {
+        try database.alter(table: "sessionEvent") { table in
+            for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
+            // Its file was tidied away.
+            table.add(column: "isSettled", .boolean).notNull().defaults(to: false)
+        }
+        try database.execute(
+            sql: """
+                CREATE INDEX sessionEventWaiting ON sessionEvent (session, id) WHERE deliveredAt IS NULL;
+                CREATE INDEX sessionEventUnsettled ON sessionEvent (transfer) WHERE deliveredAt IS NOT NULL AND isSettled = 0;
+                CREATE INDEX sessionEventTransfer ON sessionEvent (transfer);
+                """)
     }
 
     private static func createFacts(_ database: Database) throws {

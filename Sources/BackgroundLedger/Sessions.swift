@@ -24,6 +24,13 @@ public struct SessionEventRecord: Codable, Sendable, Equatable {
     public var transfer: Int64
     public var createdAt: Date
     public var deliveredAt: Date?
+    /// The process that tells its delegate.
+    public var claimPID: Int32?
+    public var claimStart: Int64?
+    /// Its file was tidied away.
+    public var isSettled = false
+
+    var claim: ProcessIdentity? { claimPID.flatMap { pid in claimStart.map { ProcessIdentity(pid: pid, start: $0) } } }
 }
 
 extension SessionEventRecord: LedgerRecord {
@@ -83,6 +90,32 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
+    /// Sessions whose events are worth a launch, and since when the oldest waits.
+    public func waitingSessions() throws -> [(session: String, oldest: Date)] {
+        try Row.fetchAll(
+            database,
+            sql: """
+                SELECT sessionEvent.session, MIN(sessionEvent.createdAt) FROM sessionEvent
+                JOIN transfer ON transfer.id = sessionEvent.transfer
+                WHERE deliveredAt IS NULL AND launchesApp = 1 GROUP BY sessionEvent.session
+                """
+        ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
+    }
+
+    /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
+    public func claimEvents(session: String, process: ProcessIdentity, limit: Int = 100) throws -> [SessionEventRecord] {
+        var claimed: [SessionEventRecord] = []
+        for var event in try undeliveredEvents(session: session) where claimed.count < limit {
+            if let owner = event.claim {
+                if owner == process || owner.isAlive { continue }
+            }
+            (event.claimPID, event.claimStart) = (process.pid, process.start)
+            try event.update(database)
+            claimed.append(event)
+        }
+        return claimed
+    }
+
     /// Transfers whose events were delivered since then.
     public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
@@ -98,7 +131,8 @@ extension LedgerTransaction {
         let known = try SessionEventRecord.filter(Column("transfer") == transfer.id!).fetchCount(database)
         guard known == 0 else { return }
         var record = SessionEventRecord(
-            id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil)
+            id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil, claimPID: nil,
+            claimStart: nil)
         try record.insert(database)
     }
 

@@ -1,6 +1,7 @@
 import CLinux
 import Crypto
 import Foundation
+import TransferMachines
 
 /// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing.
 public struct Snapshot: Sendable, Equatable {
@@ -69,6 +70,28 @@ public struct Snapshot: Sendable, Equatable {
         }
     }
 
+    /// Writes bytes into the spool, synced to disk.
+    public static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
+        let name = "upload-" + UUID().uuidString.lowercased()
+        let copy = directories.spool.appendingPathComponent(name).path
+        let output = clinux_open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
+        defer { close(output) }
+        var written = 0
+        while written < data.count {
+            let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
+            guard step > 0 else {
+                let reason = errno
+                unlink(copy)
+                throw reason == ENOSPC
+                    ? .noSpace(directories.spool.path) : .cannotWrite(copy, reason: String(cString: strerror(reason)))
+            }
+            written += step
+        }
+        guard fsync(output) == 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
+        return Snapshot(name: name, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
+    }
+
     private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else {
@@ -129,6 +152,29 @@ public enum FileDigest {
     }
 }
 
+extension FileDigest {
+    /// Another digest of a file, read in pieces. Empty if it cannot be read.
+    public static func bytes(of url: URL, _ algorithm: RequiredDigest.Algorithm) -> [UInt8] {
+        switch algorithm {
+        case .sha256: read(url, SHA256())
+        case .sha512: read(url, SHA512())
+        case .md5: read(url, Insecure.MD5())
+        }
+    }
+
+    private static func read<Hash: HashFunction>(_ url: URL, _ hash: Hash) -> [UInt8] {
+        var hash = hash
+        guard let file = FileHandle(forReadingAtPath: url.path) else { return [] }
+        defer { try? file.close() }
+        do {
+            while let piece = try file.read(upToCount: 1 << 18), !piece.isEmpty { hash.update(data: piece) }
+        } catch {
+            return []
+        }
+        return Array(hash.finalize())
+    }
+}
+
 /// A SHA-256 over bytes as they pass.
 public struct RunningDigest: Sendable {
     private var hash = SHA256()
@@ -138,8 +184,11 @@ public struct RunningDigest: Sendable {
     public mutating func update(_ bytes: UnsafeRawBufferPointer) { hash.update(bufferPointer: bytes) }
 
     /// Of the bytes so far.
+    public var bytes: [UInt8] { Array(hash.finalize()) }
+
+    /// Of the bytes so far.
     public var hex: String {
-        hash.finalize().map { byte in
+        bytes.map { byte in
             let text = String(byte, radix: 16)
             return text.count == 1 ? "0" + text : text
         }.joined()

@@ -3,8 +3,8 @@ extension LedgerTransaction {
     public func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
-        if try unfinishedTransfers().contains(where: { $0.state != .paused }) { return true }
-        if try !undeliveredEvents().isEmpty || !undeliveredResponses().isEmpty { return true }
+        if try hasActiveTransfers() { return true }
+        if try !waitingSessions().isEmpty || !undeliveredResponses().isEmpty { return true }
         // A notification on the screen dies with its sender on some desktops, and its buttons on all.
         return try notifications().contains { notice in
             switch notice.state {

@@ -6,6 +6,10 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
     public var isNetworkAvailable: Bool
     /// The connection costs money per byte, as far as the desktop knows; unknown counts as no.
     public var isNetworkMetered: Bool
+    /// The person marked the connection as metered: what Apple calls a constrained network (Low Data Mode).
+    public var isNetworkConstrained: Bool
+    /// What connects is a mobile-phone network.
+    public var isNetworkCellular: Bool
     /// What connects is Wi-Fi.
     public var isNetworkWiFi: Bool
     /// On mains, or on a machine without a battery.
@@ -14,9 +18,11 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
     public var isLowPowerMode: Bool
 
     public init(
-        isNetworkAvailable: Bool, isNetworkMetered: Bool, isNetworkWiFi: Bool = false, isOnExternalPower: Bool,
-        isLowPowerMode: Bool = false
+        isNetworkAvailable: Bool, isNetworkMetered: Bool, isNetworkConstrained: Bool = false,
+        isNetworkCellular: Bool = false, isNetworkWiFi: Bool = false, isOnExternalPower: Bool, isLowPowerMode: Bool = false
     ) {
+        self.isNetworkConstrained = isNetworkConstrained
+        self.isNetworkCellular = isNetworkCellular
         self.isNetworkAvailable = isNetworkAvailable
         self.isNetworkMetered = isNetworkMetered
         self.isNetworkWiFi = isNetworkWiFi
@@ -32,6 +38,8 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
         isNetworkMetered = try values.decode(Bool.self, forKey: .isNetworkMetered)
+        isNetworkConstrained = try values.decodeIfPresent(Bool.self, forKey: .isNetworkConstrained) ?? false
+        isNetworkCellular = try values.decodeIfPresent(Bool.self, forKey: .isNetworkCellular) ?? false
         isNetworkWiFi = try values.decodeIfPresent(Bool.self, forKey: .isNetworkWiFi) ?? false
         isOnExternalPower = try values.decode(Bool.self, forKey: .isOnExternalPower)
         isLowPowerMode = try values.decodeIfPresent(Bool.self, forKey: .isLowPowerMode) ?? false

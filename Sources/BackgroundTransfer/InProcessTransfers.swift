@@ -5,8 +5,7 @@ import Synchronization
 import TransferMachines
 
 /// Ordinary sessions: the same engine as the agent's, in this process, one attempt per request.
-final class InProcessTransfers: Sendable {
-    static let shared = InProcessTransfers()
+final class InProcessTransfers: SessionEngine {
 
     private struct Running {
         let sink: MemorySink
@@ -16,13 +15,17 @@ final class InProcessTransfers: Sendable {
     private let running = Mutex<[Int64: Running]>([:])
     private let last = Mutex<Int64>(0)
     private let transport = Mutex<CurlTransport?>(nil)
+    private let configuration: URLSessionConfiguration
 
     /// Bytes of an answer kept in memory when the configuration says nothing.
     private static let memoryLimit: Int64 = 64 << 20
 
-    private init() {}
+    init(configuration: URLSessionConfiguration) { self.configuration = configuration }
 
-    func data(for order: URLSession.Order, configuration: URLSessionConfiguration) async throws -> (Data, URLResponse) {
+    deinit { transport.withLock { $0 }?.stop() }
+
+    func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        let order = try Order(request, configuration)
         let number = last.withLock { last -> Int64 in
             last += 1
             return last
@@ -30,7 +33,7 @@ final class InProcessTransfers: Sendable {
         let attempt = AttemptID(transfer: number, number: 1)
         let request = WireRequest(
             method: order.method, url: order.url, headers: order.headers,
-            idleTimeout: configuration.timeoutIntervalForRequest,
+            idleTimeout: order.idleTimeout,
             connectTimeout: configuration.timeoutIntervalForRequest,
             maximumBodyBytes: configuration.maximumBodyBytes ?? Self.memoryLimit)
         let sink = MemorySink()
@@ -54,6 +57,40 @@ final class InProcessTransfers: Sendable {
         else { throw URLError(.badServerResponse) }
         return (sink.data, response)
     }
+
+    // MARK: Not there yet
+
+    private static let unsupported = URLError(
+        .unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "tasks exist for background sessions only, so far"])
+
+    func nextTaskIdentifier() -> Int {
+        last.withLock { last in
+            last += 1
+            return Int(last)
+        }
+    }
+
+    func add(_ task: URLSessionTask) { task.facts.withLock { $0.error = Self.unsupported } }
+
+    func resume(_ task: URLSessionTask) {
+        task.facts.withLock { $0.isCompleted = true }
+        guard let completion = task.facts.withLock({ $0.completion }) else { return }
+        task.session.delegateQueue.addOperation { completion(TransferEnd(error: Self.unsupported)) }
+    }
+
+    func suspend(_ task: URLSessionTask) {}
+    func cancel(_ task: URLSessionTask) {}
+    func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? { nil }
+    func update(_ task: URLSessionTask) {}
+
+    func status(of task: URLSessionTask) -> TaskStatus {
+        TaskStatus(state: task.facts.withLock { $0.isCompleted } ? .completed : .suspended, error: Self.unsupported)
+    }
+
+    func allTasks() -> [URLSessionTask] { [] }
+    func invalidate(cancelling: Bool) {}
+    func download(_ source: DownloadSource) async throws -> (URL, URLResponse) { throw Self.unsupported }
+    func upload(for request: URLRequest, from body: UploadBody) async throws -> (Data, URLResponse) { throw Self.unsupported }
 
     private func engine() -> CurlTransport {
         transport.withLock { transport in

@@ -1,210 +1,238 @@
-import BackgroundLedger
-import BackgroundRuntime
 import Foundation
 import FoundationNetworking
-import Synchronization
-import TransferMachines
 
 /// Transfers over HTTP, in this process or, for a background configuration, in the app's agent.
 ///
-/// **Differs from Apple.** `data(for:)` works on a background session: it submits the transfer and awaits it.
-/// Cancelling the await takes away the waiter, not the connection: for the grace time the transfer can be adopted
-/// by ``downloadTask(with:)`` with an equal request, which then delivers it through `.backgroundTask(.urlSession(…))`.
-/// Two equal requests on one background session share one transfer.
-/// Ordinary sessions have `data(for:)` and `data(from:)` only, so far.
-public final class URLSession: Sendable {
-    public static let shared = URLSession(configuration: .default)
+/// **Differs from Apple.** The async calls and those with completion handlers work on a background session: they submit the
+/// transfer and await it. Cancelling the await takes away the waiter, not the connection: for the grace time the transfer can
+/// be adopted by a task with an equal request (``downloadTask(with:)``, ``uploadTask(with:fromFile:)``), which then delivers it
+/// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
+/// Several processes may have a session of one identifier at once; each event is told by one of them.
+/// Ordinary sessions have `data(for:)` and `data(from:)` only, so far: their tasks fail with `URLError.unsupportedURL`.
+///
+/// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
+open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
+    /// What to do about an answer's head.
+    public enum ResponseDisposition: Int, Sendable {
+        case cancel = 0
+        case allow = 1
+        case becomeDownload = 2
+        case becomeStream = 3
+    }
 
-    public let configuration: URLSessionConfiguration
-    private let replay: EventReplay?
+    /// An ordinary session of the default configuration.
+    public class var shared: URLSession { sharedSession }
+    private static let sharedSession = URLSession(configuration: .default)
+
+    private let ownConfiguration: URLSessionConfiguration
+    let engine: any SessionEngine
+    /// Where the delegate is called. One operation at a time.
+    public let delegateQueue: OperationQueue
+    /// A label of the app's.
+    open var sessionDescription: String?
+
+    /// A copy: changes of it have no effect.
+    open var configuration: URLSessionConfiguration { ownConfiguration.copied() }
 
     /// For a background session `delegate` hears of every ended transfer that the app was not told of yet, those of
-    /// earlier processes first. The session holds its delegate until ``finishTasksAndInvalidate()``.
+    /// earlier processes first. The session holds its delegate until it is invalidated. A second session of an identifier
+    /// in one process is the first one again, with the first one's delegate.
+    ///
+    /// - Parameter delegateQueue: `nil`: a serial queue of the session's own.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
     ) {
-        self.configuration = configuration.copied()
-        if let identifier = configuration.identifier, let delegate {
-            replay = EventReplay(session: identifier, delegate: delegate, queue: delegateQueue)
-            replay?.start(for: self)
+        let configuration = configuration.copied()
+        ownConfiguration = configuration
+        if let delegateQueue {
+            self.delegateQueue = delegateQueue
         } else {
-            replay = nil
+            self.delegateQueue = OperationQueue()
+            self.delegateQueue.maxConcurrentOperationCount = 1
+        }
+        if let identifier = configuration.identifier {
+            let session = BackgroundSession.named(identifier, configuration)
+            engine = session
+            super.init()
+            session.attach(self, delegate: delegate)
+        } else {
+            engine = InProcessTransfers(configuration: configuration)
+            super.init()
         }
     }
 
-    /// Lets go of the delegate; transfers of a background session go on.
-    public func finishTasksAndInvalidate() { replay?.stop() }
+    /// Hears of the session and its tasks. `nil` once it is invalid.
+    open var delegate: (any URLSessionDelegate)? { (engine as? BackgroundSession)?.delegate }
 
-    public func invalidateAndCancel() {
-        replay?.stop()
-        guard let identifier = configuration.identifier else { return }
-        _ = try? AppRuntime.shared.commit { transaction in
-            for var transfer in try transaction.unfinishedTransfers(session: identifier) {
-                transfer.state = .cancelled
-                transfer.finishedAt = Date()
-                try transaction.update(transfer)
-            }
+    /// Lets go of the delegate when the tasks that this process resumed have ended; transfers that the agent was given by
+    /// earlier processes go on.
+    open func finishTasksAndInvalidate() { engine.invalidate(cancelling: false) }
+
+    /// Cancels every transfer of the session, those of earlier processes too, and lets go of the delegate.
+    open func invalidateAndCancel() { engine.invalidate(cancelling: true) }
+
+    // MARK: Tasks
+
+    /// Tasks that have not ended, those of earlier processes too.
+    open var allTasks: [URLSessionTask] { get async { engine.allTasks() } }
+
+    /// ``allTasks`` by their kinds.
+    open var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
+        get async {
+            let all = engine.allTasks()
+            let uploads = all.compactMap { $0 as? URLSessionUploadTask }
+            let datas = all.compactMap { $0 as? URLSessionDataTask }.filter { !($0 is URLSessionUploadTask) }
+            return (datas, uploads, all.compactMap { $0 as? URLSessionDownloadTask })
         }
     }
 
-    // MARK: Data
+    /// ``allTasks``, for a handler that is called on the delegate's queue.
+    open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+        delegateQueue.addOperation { completionHandler(self.engine.allTasks()) }
+    }
+
+    /// ``tasks``, for a handler.
+    open func getTasksWithCompletionHandler(
+        _ completionHandler: @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
+    ) {
+        Task {
+            let (datas, uploads, downloads) = await tasks
+            delegateQueue.addOperation { completionHandler(datas, uploads, downloads) }
+        }
+    }
+
+    private func made<Made: URLSessionTask>(_ task: Made) -> Made {
+        engine.add(task)
+        return task
+    }
+
+    /// A task whose answer the delegate gets as data, while this process lives; later, when the app is launched for it.
+    open func dataTask(with request: URLRequest) -> URLSessionDataTask {
+        made(URLSessionDataTask(session: self, request: request))
+    }
+
+    open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
+
+    /// A download into a file. In a background session it outlives this process; `resume()` starts it, or adopts an equal one
+    /// whose await was cancelled.
+    open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
+        made(URLSessionDownloadTask(session: self, source: .request(request)))
+    }
+
+    open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
+
+    /// A download that goes on where another was cancelled or failed. If the part is gone, or the server's file is another
+    /// one by now, it begins anew. What is no resume data ends in `URLError.unsupportedURL`.
+    open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
+        made(URLSessionDownloadTask(session: self, source: .resumeData(resumeData)))
+    }
+
+    /// An upload that outlives this process. `resume()` takes a snapshot of the file: later changes to it, even
+    /// its deletion, do not matter. A GET becomes a PUT.
+    open func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
+        made(URLSessionUploadTask(session: self, request: request, body: .file(file)))
+    }
+
+    /// An upload of bytes.
+    ///
+    /// Differs from Apple: it outlives this process in a background session, too.
+    open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
+        made(URLSessionUploadTask(session: self, request: request, body: .data(bodyData)))
+    }
+
+    /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
+    open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
+        made(URLSessionUploadTask(session: self, request: nil, body: nil))
+    }
+
+    // MARK: Tasks with completion handlers
+
+    /// The handler is called in place of the delegate, while this process lives.
+    open func dataTask(
+        with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDataTask {
+        let task = dataTask(with: request)
+        task.facts.withLock { $0.completion = Self.taking(completionHandler) }
+        return task
+    }
+
+    open func dataTask(
+        with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
+
+    /// The handler is called in place of the delegate, while this process lives. The file exists until it returns.
+    open func downloadTask(
+        with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        let task = downloadTask(with: request)
+        task.facts.withLock { $0.completion = { completionHandler($0.error == nil ? $0.file : nil, $0.response, $0.error) } }
+        return task
+    }
+
+    open func downloadTask(
+        with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
+
+    /// The same, going on where another download stopped.
+    open func downloadTask(
+        withResumeData resumeData: Data, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDownloadTask {
+        let task = downloadTask(withResumeData: resumeData)
+        task.facts.withLock { $0.completion = { completionHandler($0.error == nil ? $0.file : nil, $0.response, $0.error) } }
+        return task
+    }
+
+    /// The handler is called in place of the delegate, while this process lives.
+    open func uploadTask(
+        with request: URLRequest, fromFile file: URL,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        let task = uploadTask(with: request, fromFile: file)
+        task.facts.withLock { $0.completion = Self.taking(completionHandler) }
+        return task
+    }
+
+    private static func taking(
+        _ handler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> @Sendable (TransferEnd) -> Void {
+        { end in
+            guard end.error == nil else { return handler(nil, end.response, end.error) }
+            handler(end.file.flatMap { try? Data(contentsOf: $0) } ?? Data(), end.response, nil)
+        }
+    }
+
+    // MARK: Async
 
     public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(for: URLRequest(url: url)) }
 
     /// The whole answer, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
-        let order = try order(for: request)
-        guard let identifier = configuration.identifier else {
-            return try await InProcessTransfers.shared.data(for: order, configuration: configuration)
-        }
-        // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
-        guard !Task.isCancelled else { throw URLError(.cancelled) }
-        let grace = try AppRuntime.shared.ledger().read { try $0.fact(.settings) }?.grace ?? AgentSettings().grace
-        let now = Date()
-        let waiting = try AppRuntime.shared.commit { transaction -> WaitingTransfer in
-            var transfer = try self.joinOrInsert(order, session: identifier, transaction, now: now)
-            transfer.adoptableUntil = nil
-            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
-            // paused: the handler of a launch that is being ended calls that.)
-            if transfer.state == .paused { transfer.requeue(now: now) }
-            try transaction.update(transfer)
-            let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
-            return WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace)
-        }
-        CrashPoint.reach("app.transferSubmitted")
-        return try await withTaskCancellationHandler {
-            try await waiting.result()
-        } onCancel: {
-            waiting.giveUp()
-        }
+    public func data(for request: URLRequest) async throws -> (Data, URLResponse) { try await engine.data(for: request) }
+
+    public func download(from url: URL) async throws -> (URL, URLResponse) { try await download(for: URLRequest(url: url)) }
+
+    /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
+    ///
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
+        try await engine.download(.request(request))
     }
 
-    // MARK: Tasks
-
-    /// A download that outlives this process; `resume()` starts it, or adopts an equal one that runs.
-    public func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
-        URLSessionDownloadTask(session: self, request: request)
+    /// The rest of a download that was cancelled or failed.
+    public func download(resumeFrom resumeData: Data) async throws -> (URL, URLResponse) {
+        try await engine.download(.resumeData(resumeData))
     }
 
-    public func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
-
-    /// An upload that outlives this process. `resume()` takes a snapshot of the file: later changes to it, even
-    /// its deletion, do not matter.
-    public func uploadTask(with request: URLRequest, fromFile file: URL) -> URLSessionUploadTask {
-        URLSessionUploadTask(session: self, request: request, file: file)
+    /// Sends a file; gives the answer, whatever its status.
+    ///
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, URLResponse) {
+        try await engine.upload(for: request, from: .file(file))
     }
 
-    // MARK: Orders
-
-    /// A request as it goes to the wire: what the key is made of.
-    struct Order: Sendable {
-        var method: String
-        var url: String
-        var headers: [HeaderField]
-        var body: Data?
-    }
-
-    func order(for request: URLRequest) throws -> Order {
-        guard let url = request.url, let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            throw URLError(.unsupportedURL)
-        }
-        var fields = request.allHTTPHeaderFields ?? [:]
-        for (name, value) in configuration.httpAdditionalHeaders ?? [:] where fields["\(name)"] == nil {
-            fields["\(name)"] = "\(value)"
-        }
-        let headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
-        let method = request.httpMethod ?? "GET"
-        if configuration.identifier != nil, request.httpBody != nil || request.httpBodyStream != nil {
-            throw URLError(
-                .unsupportedURL,
-                userInfo: [
-                    NSLocalizedDescriptionKey: "a background session sends bodies from files only: use uploadTask(with:fromFile:)"
-                ])
-        }
-        return Order(method: method, url: url.absoluteString, headers: headers, body: request.httpBody)
-    }
-
-    /// The transfer of an equal request that can be joined, or a new row.
-    func joinOrInsert(
-        _ order: Order, session: String, _ transaction: LedgerTransaction, now: Date
-    ) throws -> TransferRecord {
-        let parts = [session, order.method, order.url] + order.headers.map { "\($0.name.lowercased()):\($0.value)" }
-        let key = FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
-        if let known = try transaction.adoptableTransfer(session: session, key: key, now: now) { return known }
-        return try transaction.insert(newRecord(order, session: session, key: key, kind: .download, now: now))
-    }
-
-    func newRecord(_ order: Order, session: String, key: String, kind: TransferRecord.Kind, now: Date) -> TransferRecord {
-        var record = TransferRecord(
-            session: session, key: key, kind: kind, method: order.method, url: order.url, headers: order.headers, now: now)
-        record.idleTimeout = configuration.timeoutIntervalForRequest
-        record.resourceTimeout = configuration.timeoutIntervalForResource
-        record.maximumBodyBytes = configuration.maximumBodyBytes
-        return record
-    }
-}
-
-/// One await on one transfer of the agent's.
-struct WaitingTransfer: Sendable {
-    let transfer: Int64
-    let waiter: Int64
-    let grace: Double
-
-    /// Waits for the end, reads the answer, and lets go of it.
-    func result() async throws -> (Data, URLResponse) {
-        let ended: TransferRecord
-        do {
-            let id = transfer
-            ended = try await AppRuntime.shared.wait { transaction in
-                // A row that is gone was cancelled and pruned.
-                guard let record = try transaction.transfer(id) else { throw URLError(.cancelled) }
-                return record.state.isTerminal ? record : nil
-            }
-        } catch is CancellationError {
-            throw URLError(.cancelled)
-        }
-        defer { letGo() }
-        switch ended.state {
-        case .completed:
-            guard let response = ended.response, let file = ended.file else { throw URLError(.badServerResponse) }
-            let url = AppRuntime.shared.directories.spool.appendingPathComponent(file)
-            return (try Data(contentsOf: url), response)
-        case .cancelled:
-            throw URLError(.cancelled)
-        case .failed, .queued, .running, .waiting, .paused:
-            throw ended.urlError
-        }
-    }
-
-    /// The waiter leaves; the connection stays for the grace time.
-    func giveUp() {
-        CrashPoint.reach("app.waiterLeaving")
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: Date()) }
-        CrashPoint.reach("app.waiterLeft")
-    }
-
-    /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
-    private func letGo() {
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: Date()) }
-    }
-}
-
-extension TransferRecord {
-    var response: HTTPURLResponse? {
-        guard let head, let url = URL(string: head.url) ?? URL(string: self.url) else { return nil }
-        var fields: [String: String] = [:]
-        for header in head.headers {
-            let earlier = fields[header.name].map { $0 + ", " } ?? ""
-            fields[header.name] = earlier + header.value
-        }
-        return HTTPURLResponse(url: url, statusCode: head.status, httpVersion: "HTTP/1.1", headerFields: fields)
-    }
-
-    var urlError: URLError {
-        URLError(
-            errorCode.flatMap(URLError.Code.init(rawValue:)) ?? .unknown,
-            userInfo: [NSLocalizedDescriptionKey: errorMessage ?? "the transfer failed"])
+    /// Sends bytes; gives the answer, whatever its status.
+    public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
+        try await engine.upload(for: request, from: .data(bodyData))
     }
 }

@@ -1,28 +1,99 @@
 import Foundation
 import FoundationNetworking
 
+// Apple's delegate protocols, with Apple's names. All methods but one are optional there; here they have empty defaults.
+
 /// Hears of a session.
 public protocol URLSessionDelegate: AnyObject, Sendable {
+    /// The session hears of nothing any more and let go of its delegate. `error` is always `nil`.
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
+
     /// Every event that was waiting when the session was made has been delivered. Background sessions only.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
 /// Hears of the tasks of a session.
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
+    /// A task was made; it is suspended.
+    func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
+
+    /// Nobody can be reached; the transfer begins as soon as the network allows. Once per task.
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+
+    /// Bytes of a body were sent: a few times a second, while this process is there to hear it.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64)
+
+    /// How a task went, before its last word.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
+
     /// The last word on a task; `error` is `nil` when an answer arrived, whatever its status.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 }
 
+/// Hears of data tasks, and of the answers to uploads.
+public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
+    /// The answer's head.
+    ///
+    /// Differs from Apple: in a background session the whole answer is here already; `.cancel` leaves its body out, and
+    /// `.becomeDownload` is taken as `.allow`.
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
+
+    /// Bytes of the answer. In a background session all of them at once.
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
+}
+
 /// Hears of downloads.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The file exists until this method returns: move it or read it inside.
+    /// The file exists until this method returns: move it or read it inside. A download with a
+    /// ``URLSessionDownloadTask/destination`` is there already, and stays.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
+
+    /// Bytes arrived: a few times a second, while this process is there to hear it. The total is -1 while nobody knows it.
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+
+    /// A download went on where an earlier attempt or task had stopped.
+    func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64)
 }
 
 extension URLSessionDelegate {
+    public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 }
 
 extension URLSessionTaskDelegate {
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {}
+    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {}
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {}
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {}
+}
+
+extension URLSessionDataDelegate {
+    public func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) { completionHandler(.allow) }
+    public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+}
+
+extension URLSessionDownloadDelegate {
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+        totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+    ) {}
+    public func urlSession(
+        _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+        expectedTotalBytes: Int64
+    ) {}
 }

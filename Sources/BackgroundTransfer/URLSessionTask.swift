@@ -5,141 +5,183 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// A transfer of a session. Created suspended: `resume()` makes it durable and starts it.
-open class URLSessionTask: @unchecked Sendable {  // because the mutex guards what changes
-    struct Known: Sendable {
-        var row: Int64?
-        var identifier = 0
+/// A transfer of a session. Made suspended: ``resume()`` starts it, in a background session durably.
+///
+/// Differs from Apple: a task of a background session that was never resumed goes with its process.
+open class URLSessionTask: NSObject, @unchecked Sendable {  // because the mutex guards what changes
+    /// Where a task is in its life.
+    public enum State: Int, Sendable {
+        case running = 0
+        case suspended = 1
+        case canceling = 2
+        case completed = 3
+    }
+
+    public static let defaultPriority: Float = 0.5
+    public static let lowPriority: Float = 0.25
+    public static let highPriority: Float = 0.75
+
+    /// What the app set, and what the engine keeps of the task.
+    struct Facts: Sendable {
         var description: String?
+        var priority = URLSessionTask.defaultPriority
+        var earliestBegin: Date?
+        var expectsToSend: Int64?
+        var expectsToReceive: Int64?
+        var destination: URL?
+        var expectedSHA256: String?
+        var delegate: (any URLSessionTaskDelegate)?
+        /// Number in the ledger, once resumed in a background session.
+        var row: Int64?
+        /// Why it could not be started, or how it ended.
         var error: URLError?
+        var isCanceling = false
+        var isCompleted = false
+        /// Of the call that made it; the delegate then does not hear of its end.
+        var completion: (@Sendable (TransferEnd) -> Void)?
     }
 
     let session: URLSession
-    public let originalRequest: URLRequest?
-    let known = Mutex(Known())
+    let facts = Mutex(Facts())
 
-    init(session: URLSession, request: URLRequest?) {
+    /// Unique in the session, also over relaunches.
+    public let taskIdentifier: Int
+    /// What was asked for.
+    public let originalRequest: URLRequest?
+    /// What is asked for now.
+    ///
+    /// Differs from Apple: the same; redirects show in the response's URL.
+    public var currentRequest: URLRequest? { originalRequest }
+
+    init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
         self.session = session
         originalRequest = request
+        taskIdentifier = identifier ?? session.engine.nextTaskIdentifier()
+        super.init()
     }
 
-    /// Unique in the session. 0 until `resume()`.
-    public var taskIdentifier: Int { known.withLock { $0.identifier } }
+    private func change<Value>(_ key: WritableKeyPath<Facts, Value>, _ value: Value) {
+        facts.withLock { $0[keyPath: key] = value }
+        session.engine.update(self)
+    }
 
     /// The app's own label; survives relaunch.
-    public var taskDescription: String? {
-        get { known.withLock { $0.description } }
-        set {
-            let row = known.withLock { known -> Int64? in
-                known.description = newValue
-                return known.row
-            }
-            guard let row else { return }
-            _ = try? AppRuntime.shared.ledger().write { transaction in
-                guard var transfer = try transaction.transfer(row) else { return }
-                transfer.taskDescription = newValue
-                try transaction.update(transfer)
-            }
-        }
+    open var taskDescription: String? {
+        get { facts.withLock { $0.description } }
+        set { change(\.description, newValue) }
     }
 
+    /// 0…1, the greater first. Among equals the older first.
+    open var priority: Float {
+        get { facts.withLock { $0.priority } }
+        set { change(\.priority, min(1, max(0, newValue.isNaN ? Self.defaultPriority : newValue))) }
+    }
+
+    /// Not before this moment. Background sessions only.
+    open var earliestBeginDate: Date? {
+        get { facts.withLock { $0.earliestBegin } }
+        set { change(\.earliestBegin, newValue) }
+    }
+
+    /// The app's guess. Kept; nothing is decided by it yet.
+    open var countOfBytesClientExpectsToSend: Int64 {
+        get { facts.withLock { $0.expectsToSend } ?? NSURLSessionTransferSizeUnknown }
+        set { change(\.expectsToSend, newValue) }
+    }
+
+    /// The app's guess. Kept; nothing is decided by it yet.
+    open var countOfBytesClientExpectsToReceive: Int64 {
+        get { facts.withLock { $0.expectsToReceive } ?? NSURLSessionTransferSizeUnknown }
+        set { change(\.expectsToReceive, newValue) }
+    }
+
+    /// Hears of this task in place of the session's delegate.
+    open var delegate: (any URLSessionTaskDelegate)? {
+        get { facts.withLock { $0.delegate } }
+        set { facts.withLock { $0.delegate = newValue } }
+    }
+
+    /// Each of these looks at the transfer as it is now. Cost: a read of the ledger, in a background session.
+    open var state: State { session.engine.status(of: self).state }
     /// Why it could not be started, or how it ended.
-    public var error: (any Error)? { known.withLock { $0.error } }
+    open var error: (any Error)? { session.engine.status(of: self).error }
+    /// The answer's head, once there is one.
+    open var response: URLResponse? { session.engine.status(of: self).response }
+    open var countOfBytesReceived: Int64 { session.engine.status(of: self).bytesReceived }
+    /// -1 while nobody knows it.
+    open var countOfBytesExpectedToReceive: Int64 { session.engine.status(of: self).bytesExpectedToReceive }
+    open var countOfBytesSent: Int64 { session.engine.status(of: self).bytesSent }
+    open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
-    /// The answer of an ended transfer.
-    public var response: URLResponse? { current?.response }
-    public var countOfBytesReceived: Int64 { current?.bytesDone ?? 0 }
-    public var countOfBytesExpectedToReceive: Int64 { current?.bytesTotal ?? -1 }
+    /// Counts the task's bytes: those of the body it sends, else those it receives. Follows while this process hears of the
+    /// session's tasks.
+    public let progress = Progress(totalUnitCount: -1)
 
-    var current: TransferRecord? {
-        guard let row = known.withLock({ $0.row }) else { return nil }
-        return try? AppRuntime.shared.ledger().read { try $0.transfer(row) }
-    }
+    /// Starts it, or lets it go on. In a background session durable when it returns; a failure to start is in ``error`` and
+    /// told to the delegate.
+    open func resume() { session.engine.resume(self) }
 
-    /// Durable when it returns. A failure to start is in ``error``.
-    open func resume() {
-        let (row, description) = known.withLock { ($0.row, $0.description) }
-        // It runs already; suspended tasks come with a later version.
-        guard row == nil else { return }
-        do {
-            let record = try start(description: description)
-            CrashPoint.reach("app.taskResumed")
-            known.withLock {
-                $0.row = record.id
-                $0.identifier = record.taskIdentifier
-            }
-        } catch {
-            let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
-            known.withLock { $0.error = failure }
-        }
-    }
+    /// Holds it; what has arrived is kept. It goes on with ``resume()``, in this process or a later one.
+    open func suspend() { session.engine.suspend(self) }
 
-    /// Ends the transfer for good; its delegate hears `.cancelled`.
-    open func cancel() {
-        guard let row = known.withLock({ $0.row }) else { return }
-        _ = try? AppRuntime.shared.commit { transaction in
-            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
-            transfer.state = .cancelled
-            transfer.errorCode = URLError.Code.cancelled.rawValue
-            transfer.finishedAt = Date()
-            try transaction.update(transfer)
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
-        }
-    }
-
-    /// Begins or joins the transfer in one transaction.
-    func start(description: String?) throws -> TransferRecord {
-        preconditionFailure("URLSessionTask is abstract")
-    }
-
-    func sessionIdentifier() throws -> String {
-        guard let identifier = session.configuration.identifier else {
-            throw URLError(
-                .unsupportedURL,
-                userInfo: [
-                    NSLocalizedDescriptionKey: "tasks exist for background sessions only, so far"
-                ])
-        }
-        return identifier
-    }
+    /// Ends it for good; its delegate hears `URLError.cancelled`.
+    open func cancel() { session.engine.cancel(self) }
 }
+
+/// Of a size that nobody knows.
+public let NSURLSessionTransferSizeUnknown: Int64 = -1
+
+/// How a transfer ended, for the call that made it.
+struct TransferEnd: Sendable {
+    var file: URL?
+    var response: URLResponse?
+    var error: URLError?
+}
+
+/// An answer taken as data.
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // because its base is
 
 /// A download into a file.
-public final class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base is
-    /// A task of an ended transfer, for delegates.
-    init(session: URLSession, record: TransferRecord) {
-        super.init(session: session, request: URL(string: record.url).map { URLRequest(url: $0) })
-        known.withLock {
-            $0.row = record.id
-            $0.identifier = record.taskIdentifier
-            $0.description = record.taskDescription
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base is
+    let source: DownloadSource
+
+    init(session: URLSession, source: DownloadSource, identifier: Int? = nil) {
+        self.source = source
+        switch source {
+        case .request(let request): super.init(session: session, request: request, identifier: identifier)
+        case .resumeData(let data):
+            let resume = ResumeData(data)
+            super.init(session: session, request: resume?.request, identifier: identifier)
+            facts.withLock { $0.description = resume?.taskDescription }
         }
     }
 
-    override init(session: URLSession, request: URLRequest?) { super.init(session: session, request: request) }
-
-    override func start(description: String?) throws -> TransferRecord {
-        guard let originalRequest else { throw URLError(.badURL) }
-        let identifier = try sessionIdentifier()
-        let order = try session.order(for: originalRequest)
-        let now = Date()
-        return try AppRuntime.shared.commit { transaction in
-            var transfer = try self.session.joinOrInsert(order, session: identifier, transaction, now: now)
-            transfer.isAdopted = true
-            transfer.adoptableUntil = nil
-            transfer.taskDescription = description ?? transfer.taskDescription
-            // A promoted transfer has its session's patience from here on.
-            transfer.resourceTimeout = max(transfer.resourceTimeout, self.session.configuration.timeoutIntervalForResource)
-            try transaction.update(transfer)
-            // It ended between the cancellation and now: the answer that is there is the one delivered.
-            if transfer.state.isTerminal { try transaction.addEvent(for: transfer, now: now) }
-            return transfer
-        }
+    /// Where the whole file goes. Until it is whole and proven it grows beside it under a hidden name; then it takes its place
+    /// in one step, and what stood there is replaced. An answer that is no file (404, say) is then an error. Set before
+    /// `resume()`; an absolute file URL. Background sessions only; beyond Apple. `nil`: the delegate gets a temporary file.
+    public var destination: URL? {
+        get { facts.withLock { $0.destination } }
+        set { facts.withLock { $0.destination = newValue } }
     }
+
+    /// 64 hex digits: a file with another SHA-256 is a failure. Set before `resume()`. Background sessions only; beyond Apple.
+    public var expectedSHA256: String? {
+        get { facts.withLock { $0.expectedSHA256 } }
+        set { facts.withLock { $0.expectedSHA256 = newValue } }
+    }
+
+    /// Ends the download and gives what ``URLSession/downloadTask(withResumeData:)`` goes on from. `nil` where nothing can be:
+    /// no byte is here yet, or the server gave no strong validator. What is kept is kept for a week.
+    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+        Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
+    }
+
+    /// Ends the download and gives what ``URLSession/downloadTask(withResumeData:)`` goes on from, or `nil`.
+    open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 }
 
-/// An upload from a file.
-public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  // because its base is
+/// An upload.
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base is
     /// How the file is put on the server. Beyond Apple.
     public enum Delivery: Sendable, Equatable {
         /// One request with the file as its body.
@@ -151,10 +193,15 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         case put(fileName: String)
     }
 
-    private let file: URL?
+    let body: UploadBody?
     private let chosenDelivery = Mutex(Delivery.plain)
     private let chosenKey = Mutex<String?>(nil)
     private let snapshot = Mutex<Snapshot?>(nil)
+
+    init(session: URLSession, request: URLRequest?, body: UploadBody?, identifier: Int? = nil) {
+        self.body = body
+        super.init(session: session, request: request, identifier: identifier)
+    }
 
     /// Set before `resume()`.
     public var delivery: Delivery {
@@ -170,41 +217,39 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         set { chosenKey.withLock { $0 = newValue } }
     }
 
-    init(session: URLSession, request: URLRequest, file: URL) {
-        self.file = file
-        super.init(session: session, request: request)
-    }
-
-    init(session: URLSession, record: TransferRecord) {
-        file = nil
-        super.init(session: session, request: URL(string: record.url).map { URLRequest(url: $0) })
-        known.withLock {
-            $0.row = record.id
-            $0.identifier = record.taskIdentifier
-            $0.description = record.taskDescription
-        }
-    }
-
     /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
-    public var transferNumber: Int64? { known.withLock { $0.row } }
+    public var transferNumber: Int64? { facts.withLock { $0.row } }
+
+    /// Always `nil`: no server that Stormy's plain uploads know can take an upload up again in its middle.
+    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+        Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
+    }
+
+    /// Always `nil`, see ``cancel(byProducingResumeData:)``.
+    open func cancelByProducingResumeData() async -> Data? { await session.engine.cancelProducingResumeData(self) }
 
     /// Makes the snapshot now instead of in `resume()`, to learn early whether the file can be read. Beyond Apple.
     ///
     /// - Returns: the copy, and digest and size of what will be sent.
-    /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, empty, changing.
+    /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
     @discardableResult
     public func takeSnapshot() throws -> (file: URL, sha256: String, byteCount: Int64) {
-        guard let file else { throw URLError(.fileDoesNotExist) }
+        let taken = try currentSnapshot()
+        return (AppRuntime.shared.directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
+    }
+
+    func currentSnapshot() throws -> Snapshot {
+        if let earlier = snapshot.withLock({ $0 }) { return earlier }
+        guard let body else { throw URLError(.fileDoesNotExist) }
+        _ = try AppRuntime.shared.ledger()
         let directories = AppRuntime.shared.directories
-        let taken: Snapshot
-        if let earlier = snapshot.withLock({ $0 }) {
-            taken = earlier
-        } else {
-            _ = try AppRuntime.shared.ledger()
-            taken = try Snapshot.take(of: file, in: directories)
-            snapshot.withLock { $0 = taken }
-        }
-        return (directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
+        let taken =
+            switch body {
+            case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain)
+            case .data(let data): try Snapshot.store(data, in: directories)
+            }
+        snapshot.withLock { $0 = taken }
+        return taken
     }
 
     /// Removes a snapshot that will not be sent after all. Beyond Apple.
@@ -215,43 +260,5 @@ public final class URLSessionUploadTask: URLSessionTask, @unchecked Sendable {  
         }
         guard let taken else { return }
         try? FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
-    }
-
-    override func start(description: String?) throws -> TransferRecord {
-        guard let originalRequest, let file else { throw URLError(.badURL) }
-        let identifier = try sessionIdentifier()
-        var request = originalRequest
-        if request.httpMethod == nil || request.httpMethod == "GET" { request.httpMethod = "PUT" }
-        let order = try session.order(for: request)
-        try takeSnapshot()
-        guard let taken = snapshot.withLock({ $0 }) else { throw URLError(.fileDoesNotExist) }
-        let key = submissionKey.map { "key:" + $0 }
-        var record = session.newRecord(order, session: identifier, key: key ?? taken.name, kind: .upload, now: Date())
-        record.isAdopted = true
-        record.taskDescription = description
-        record.bodyFile = taken.name
-        record.bytesTotal = taken.byteCount
-        record.sourceSHA256 = taken.sha256
-        record.sourceName = file.path
-        let (method, name): (UploadOrder.Method, String) =
-            switch delivery {
-            case .plain: (.plain, file.lastPathComponent)
-            case .webdav(let name): (.webdav, name)
-            case .put(let name): (.put, name)
-            }
-        record.upload = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
-        let new = record
-        let known = try AppRuntime.shared.commit { transaction in
-            if let key, var earlier = try transaction.repeatableUpload(session: identifier, key: key) {
-                if earlier.state == .paused {
-                    earlier.requeue(now: new.lastProgressAt)
-                    try transaction.update(earlier)
-                }
-                return earlier
-            }
-            return try transaction.insert(new)
-        }
-        if known.bodyFile != taken.name { discardSnapshot() }
-        return known
     }
 }

@@ -95,6 +95,8 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
         let conditions = DesktopConditions(
             isNetworkAvailable: isAvailable,
             isNetworkMetered: managed?.isMetered ?? network.map { g_network_monitor_get_network_metered($0) != 0 } ?? false,
+            isNetworkConstrained: managed?.isConstrained ?? false,
+            isNetworkCellular: isAvailable && (managed?.isCellular ?? NetworkInterface.isCellular(interfaces)),
             isNetworkWiFi: isAvailable && (managed?.isWiFi ?? NetworkInterface.isWiFi(interfaces)),
             isOnExternalPower: isOnBattery.map { !$0 }
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),

@@ -28,6 +28,13 @@ struct NetworkInterface: Sendable, Equatable {
         return !names.isEmpty && names.allSatisfy { access("\(classFolder)/\($0)/wireless", F_OK) == 0 }
     }
 
+    /// Whether all that connects is a mobile-phone network: `wwan0`, or `wwp…` where systemd
+    /// names them.
+    static func isCellular(_ interfaces: [NetworkInterface]) -> Bool {
+        let names = Set(interfaces.filter(\.canReachOthers).map(\.name))
+        return !names.isEmpty && names.allSatisfy { $0.hasPrefix("ww") }
+    }
+
     /// The addresses (IPv4 and IPv6) that the machine has now.
     static func current() -> [NetworkInterface] {
         var first: UnsafeMutablePointer<ifaddrs>?

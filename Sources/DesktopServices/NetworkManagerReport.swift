@@ -39,5 +39,13 @@ struct NetworkManagerReport: Sendable, Equatable {
         }
     }
 
+    /// Marked by the person, not guessed from what connects.
+    var isConstrained: Bool? { metered.map { $0 == 1 } }
+
+    /// GSM and its successors, CDMA, or a telephone over Bluetooth.
+    var isCellular: Bool? {
+        primaryConnectionType.flatMap { $0.isEmpty ? nil : ["gsm", "cdma", "bluetooth"].contains($0) }
+    }
+
     var isWiFi: Bool? { primaryConnectionType.flatMap { $0.isEmpty ? nil : $0 == "802-11-wireless" } }
 }

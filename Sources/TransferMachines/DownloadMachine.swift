@@ -20,6 +20,8 @@ public struct DownloadMachine: Equatable, Sendable {
         /// All bytes seem to be here; the next attempt proves it with the last one.
         case checkLastByte
         case tooLarge
+        /// An answer, but no file.
+        case noFile
     }
 
     private let request: TransferRequest
@@ -124,6 +126,30 @@ public struct DownloadMachine: Equatable, Sendable {
     }
 }
 
+// MARK: - Proving the whole
+
+extension DownloadMachine {
+    /// What must hold of the whole file before `.finish` is carried out. An answer that is no file needs no proof.
+    public func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
+        guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
+        return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), RequiredDigest.announced(in: head)]
+            .compactMap { $0 }
+    }
+
+    /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will
+    /// be the same again.
+    /// - Parameter found: hex, of what is there.
+    public mutating func refute(
+        _ digest: RequiredDigest, found: String, resumedFrom: Int64?, attemptsWithoutProgress: Int, jitter: Double
+    ) -> DownloadCommand {
+        let trouble = digest.mismatch(found: found)
+        guard resumedFrom != nil else { return .fail(trouble) }
+        partial = nil
+        report = .startedOver(.damaged)
+        return .restart(after: pause(attemptsWithoutProgress, jitter), trouble)
+    }
+}
+
 // MARK: - Judging a head
 
 extension DownloadMachine {
@@ -144,6 +170,7 @@ extension DownloadMachine {
     }
 
     private mutating func takeWhole(_ head: ResponseHead, now: Date?) -> BodyDisposition {
+        if request.wantsOnlyFile, !(200..<300).contains(head.status) { return refuse(head, .noFile) }
         let hasBody = request.method != "HEAD" && head.status != 204 && head.status != 304
         var total = hasBody ? head.announcedLength : 0
         if request.method == "HEAD" { total = nil }
@@ -220,6 +247,8 @@ extension DownloadMachine {
             return .retry(after: 0, trouble)
         case .tooLarge:
             return .fail(TransferTrouble(.bodyTooLarge))
+        case .noFile:
+            return .fail(TransferTrouble(head: head, now: now, policy: policy))
         }
     }
 

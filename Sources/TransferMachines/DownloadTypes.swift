@@ -9,11 +9,17 @@ public struct TransferRequest: Codable, Equatable, Sendable {
     public var maximumBodyBytes: Int64?
     /// Bytes per second.
     public var rateLimit: Int64?
+    /// Hex digest that the whole file must have.
+    public var expectedSHA256: String?
+    /// Only a file will do: an answer that says why there is none is a failure, not a result.
+    public var wantsOnlyFile: Bool
 
     public init(
         method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
-        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil
+        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, wantsOnlyFile: Bool = false
     ) {
+        self.expectedSHA256 = expectedSHA256
+        self.wantsOnlyFile = wantsOnlyFile
         self.method = method
         self.url = url
         self.headers = headers

@@ -19,6 +19,9 @@ public struct PartialFile: Codable, Equatable, Sendable {
         self.url = url
     }
 
+    /// Another attempt can go on from here.
+    public var isResumable: Bool { validator != nil && durableBytes > 0 }
+
     /// The offset to ask from; `nil`: from the start. When everything is here, the last byte is asked for again:
     /// its 206 proves length and validator, where a 416 proves neither.
     var resumeOffset: Int64? {

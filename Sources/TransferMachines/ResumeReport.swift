@@ -8,6 +8,7 @@ public enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible 
         case badPart = "the server's part does not fit"
         case notSatisfiable = "the server has no such part"
         case otherAddress = "another address answered"
+        case damaged = "the digest did not hold"
         case notResumable = "this request cannot be resumed"
     }
 

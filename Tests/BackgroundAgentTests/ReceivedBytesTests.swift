@@ -84,7 +84,7 @@ import TransferMachines
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
-        let part = bench.ledger.directories.spool.appendingPathComponent(try #require(try bench.transfer(id).file))
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         switch fate {
         case "removed": try FileManager.default.removeItem(at: part)
         case "shorter": try Data("sun".utf8).write(to: part)
@@ -106,7 +106,7 @@ import TransferMachines
         let id = try bench.download()
         try bench.turn()
         try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
-        let part = bench.ledger.directories.spool.appendingPathComponent(try #require(try bench.transfer(id).file))
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         try waitForNextAttempt(id)
         #expect(try header("range", id) == "bytes=5-")
         try FileManager.default.removeItem(at: part)

@@ -1,0 +1,334 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+// Orders become rows: durable before a byte moves.
+extension BackgroundSession {
+    /// Begins or joins the transfer of a task, in one transaction.
+    func start(_ task: URLSessionTask) throws -> TransferRecord {
+        switch task {
+        case let upload as URLSessionUploadTask: try start(upload)
+        case let download as URLSessionDownloadTask: try start(download)
+        default: try start(task, request: task.originalRequest, kind: "data")
+        }
+    }
+
+    private func start(_ task: URLSessionDownloadTask) throws -> TransferRecord {
+        switch task.source {
+        case .request(let request):
+            return try start(task, request: request, kind: nil)
+        case .resumeData(let data):
+            guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
+            let order = try Order(request, configuration)
+            let now = Date()
+            var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
+            Self.fill(&new, from: task, now: now)
+            let wanted = new
+            return try AppRuntime.shared.commit { transaction in
+                var new = wanted
+                try Self.takePart(resume.token, &new, transaction)
+                return try transaction.insert(new)
+            }
+        }
+    }
+
+    static var badResumeData: URLError {
+        URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "this is no resume data, or of another version"])
+    }
+
+    /// The part that a token names is the new transfer's from now on. If it is gone, or belongs beside another destination,
+    /// the download begins anew.
+    static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
+        guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
+        if new.destination == nil { new.destination = old.destination }
+        if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
+        guard new.destination == old.destination else { return }
+        (new.file, new.partial) = (old.file, old.partial)
+        new.bytesDone = old.partial?.durableBytes ?? 0
+        new.bytesTotal = old.partial?.totalBytes
+        (old.file, old.partial, old.keptUntil, old.resumeToken) = (nil, nil, nil, nil)
+        try transaction.update(old)
+    }
+
+    /// What the app set on the task before it was resumed.
+    private static func fill(_ record: inout TransferRecord, from task: URLSessionTask, now: Date) {
+        let facts = task.facts.withLock { $0 }
+        record.taskIdentifier = task.taskIdentifier
+        record.isAdopted = true
+        record.adoptableUntil = nil
+        record.taskDescription = facts.description ?? record.taskDescription
+        record.priority = Double(facts.priority)
+        record.expectedToReceive = facts.expectsToReceive
+        record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
+        record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
+        if facts.earliestBegin != nil { record.begin(at: facts.earliestBegin, now: now) }
+    }
+
+    private func start(_ task: URLSessionTask, request: URLRequest?, kind: String?) throws -> TransferRecord {
+        guard let request else { throw URLError(.badURL) }
+        let order = try Order(request, configuration)
+        let now = Date()
+        let facts = task.facts.withLock { $0 }
+        if let digest = facts.expectedSHA256, RequiredDigest(askedSHA256: digest) == nil {
+            throw URLError(.badURL, userInfo: [NSLocalizedDescriptionKey: "\(digest) is no SHA-256: 64 hex digits are"])
+        }
+        let body = try storeBody(of: order)
+        var new = order.record(configuration, session: identifier, key: order.key(session: identifier), kind: .download, now: now)
+        if let body { (new.bodyFile, new.expectedToSend) = (body.name, body.byteCount) }
+        new.taskKind = kind
+        Self.fill(&new, from: task, now: now)
+        let wanted = new
+        // A file with a place of its own is nobody else's.
+        let mayRevive = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
+        let handedOver = state.withLock { $0.handedOver }
+        let started = try AppRuntime.shared.commit { transaction -> TransferRecord in
+            guard mayRevive,
+                var known = try transaction.revivableTransfer(
+                    session: wanted.session, key: wanted.key, handedOver: handedOver, now: now),
+                known.kind == .download
+            else { return try transaction.insert(wanted) }
+            // A promoted transfer has its session's patience from here on.
+            let wasAdopted = known.isAdopted
+            let identifier = known.taskIdentifier
+            Self.fill(&known, from: task, now: now)
+            if wasAdopted { known.taskIdentifier = identifier }
+            known.resourceTimeout = max(known.resourceTimeout, wanted.resourceTimeout)
+            known.launchesApp = wanted.launchesApp
+            try transaction.update(known)
+            // It ended between the cancellation and now: the answer that is there is the one delivered.
+            if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+            return known
+        }
+        if let body, started.bodyFile != body.name { discard(body) }
+        return started
+    }
+
+    private func start(_ task: URLSessionUploadTask) throws -> TransferRecord {
+        // Without a body it was made from resume data, which no upload gives.
+        guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
+        let order = try Order(request, configuration, defaultMethod: "PUT")
+        let taken = try task.currentSnapshot()
+        let key = task.submissionKey.map { "key:" + $0 }
+        let now = Date()
+        let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
+        var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
+        if case .file(let file) = body { new.sourceName = file.path }
+        let (method, remoteName): (UploadOrder.Method, String) =
+            switch task.delivery {
+            case .plain: (.plain, name)
+            case .webdav(let name): (.webdav, name)
+            case .put(let name): (.put, name)
+            }
+        new.upload = UploadOrder(method: method, fileName: remoteName, byteCount: taken.byteCount, token: taken.name)
+        Self.fill(&new, from: task, now: now)
+        let wanted = new
+        let awaited = order.key(session: identifier, bodyDigest: taken.sha256)
+        let handedOver = state.withLock { $0.handedOver }
+        let started = try AppRuntime.shared.commit { transaction -> TransferRecord in
+            if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
+                if earlier.state == .paused {
+                    earlier.requeue(now: now)
+                    try transaction.update(earlier)
+                }
+                return earlier
+            }
+            // The upload whose await was cancelled a moment ago.
+            if key == nil, method == .plain,
+                var known = try transaction.revivableTransfer(
+                    session: wanted.session, key: awaited, handedOver: handedOver, now: now),
+                !known.isAdopted
+            {
+                Self.fill(&known, from: task, now: now)
+                known.resourceTimeout = max(known.resourceTimeout, wanted.resourceTimeout)
+                try transaction.update(known)
+                if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+                return known
+            }
+            return try transaction.insert(wanted)
+        }
+        if started.bodyFile != taken.name { task.discardSnapshot() }
+        return started
+    }
+
+    private func uploadRecord(_ order: Order, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {
+        var record = order.record(configuration, session: identifier, key: key, kind: .upload, now: now)
+        record.bodyFile = taken.name
+        record.bytesTotal = taken.byteCount
+        record.sourceSHA256 = taken.sha256
+        record.upload = UploadOrder(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
+        return record
+    }
+
+    /// A download's own body (a POST's, say), in the spool.
+    private func storeBody(of order: Order) throws -> Snapshot? {
+        guard let body = order.body, !body.isEmpty else { return nil }
+        _ = try AppRuntime.shared.ledger()
+        return try Snapshot.store(body, in: AppRuntime.shared.directories)
+    }
+
+    private func discard(_ body: Snapshot) {
+        try? FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(body.name))
+    }
+
+    // MARK: Awaited
+
+    func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        let ended = try await awaitDownload(.request(request))
+        defer { ended.letGo() }
+        return (try Data(contentsOf: ended.file), ended.response)
+    }
+
+    func download(_ source: DownloadSource) async throws -> (URL, URLResponse) {
+        let ended = try await awaitDownload(source)
+        defer { ended.letGo() }
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "download-\(UUID().uuidString.lowercased()).tmp")
+        do {
+            try FileManager.default.linkItem(at: ended.file, to: place)
+        } catch {
+            // Another file system.
+            try FileManager.default.copyItem(at: ended.file, to: place)
+        }
+        return (place, ended.response)
+    }
+
+    func upload(for request: URLRequest, from body: UploadBody) async throws -> (Data, URLResponse) {
+        let order = try Order(request, configuration, defaultMethod: "PUT")
+        guard !Task.isCancelled else { throw URLError(.cancelled) }
+        _ = try AppRuntime.shared.ledger()
+        let directories = AppRuntime.shared.directories
+        let taken: Snapshot
+        do {
+            taken =
+                switch body {
+                case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: true)
+                case .data(let data): try Snapshot.store(data, in: directories)
+                }
+        } catch {
+            throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+        }
+        let key = order.key(session: identifier, bodyDigest: taken.sha256)
+        let now = Date()
+        var new = uploadRecord(order, taken, key: key, now: now)
+        if case .file(let file) = body { new.sourceName = file.path }
+        let wanted = new
+        let ended = try await wait { transaction in
+            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            return try known ?? transaction.insert(wanted)
+        } onSubmit: { record in
+            if record.bodyFile != taken.name { self.discard(taken) }
+        }
+        defer { ended.letGo() }
+        return (try Data(contentsOf: ended.file), ended.response)
+    }
+
+    private func awaitDownload(_ source: DownloadSource) async throws -> EndedTransfer {
+        let resume: ResumeData?
+        let request: URLRequest
+        switch source {
+        case .request(let asked): (resume, request) = (nil, asked)
+        case .resumeData(let data):
+            resume = ResumeData(data)
+            guard let known = resume?.request else { throw Self.badResumeData }
+            request = known
+        }
+        let order = try Order(request, configuration)
+        // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
+        guard !Task.isCancelled else { throw URLError(.cancelled) }
+        let body = try storeBody(of: order)
+        let now = Date()
+        let key = order.key(session: identifier)
+        var new = order.record(configuration, session: identifier, key: key, kind: .download, now: now)
+        if let body { (new.bodyFile, new.expectedToSend) = (body.name, body.byteCount) }
+        let wanted = new
+        return try await wait { transaction in
+            var new = wanted
+            if let resume {
+                try Self.takePart(resume.token, &new, transaction)
+                return try transaction.insert(new)
+            }
+            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            // A file with a place of its own is nobody else's.
+            if let known, known.kind == .download, known.destination == nil { return known }
+            return try transaction.insert(new)
+        } onSubmit: { record in
+            if let body, record.bodyFile != body.name { self.discard(body) }
+        }
+    }
+
+    /// Submits and awaits.
+    private func wait(
+        _ submit: @escaping (LedgerTransaction) throws -> TransferRecord, onSubmit: (TransferRecord) -> Void
+    ) async throws -> EndedTransfer {
+        let grace = try AppRuntime.shared.ledger().read { try $0.fact(.settings) }?.grace ?? AgentSettings().grace
+        let now = Date()
+        let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
+            var transfer = try submit(transaction)
+            transfer.adoptableUntil = nil
+            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
+            // paused: the handler of a launch that is being ended calls that.)
+            if transfer.state == .paused { transfer.requeue(now: now) }
+            try transaction.update(transfer)
+            let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
+            return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)
+        }
+        onSubmit(record)
+        CrashPoint.reach("app.transferSubmitted")
+        return try await withTaskCancellationHandler {
+            try await waiting.result()
+        } onCancel: {
+            state.withLock { _ = $0.handedOver.insert(waiting.transfer) }
+            waiting.giveUp()
+        }
+    }
+}
+
+/// The answer of an awaited transfer, until it was taken.
+private struct EndedTransfer {
+    let file: URL
+    let response: URLResponse
+    let letGo: @Sendable () -> Void
+}
+
+/// One await on one transfer of the agent's.
+private struct WaitingTransfer: Sendable {
+    let transfer: Int64
+    let waiter: Int64
+    let grace: Double
+
+    /// Waits for the end. The caller takes the answer, then lets go of it.
+    func result() async throws -> EndedTransfer {
+        let ended: TransferRecord
+        do {
+            let id = transfer
+            ended = try await AppRuntime.shared.wait { transaction in
+                // A row that is gone was cancelled and pruned.
+                guard let record = try transaction.transfer(id) else { throw URLError(.cancelled) }
+                return record.state.isTerminal ? record : nil
+            }
+        } catch is CancellationError {
+            throw URLError(.cancelled)
+        }
+        guard ended.hasAnswer, let response = ended.response,
+            let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)
+        else {
+            letGo()
+            throw ended.hasAnswer ? URLError(.badServerResponse) : ended.urlError
+        }
+        return EndedTransfer(file: file, response: response) { letGo() }
+    }
+
+    /// The waiter leaves; the connection stays for the grace time.
+    func giveUp() {
+        CrashPoint.reach("app.waiterLeaving")
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: Date()) }
+        CrashPoint.reach("app.waiterLeft")
+    }
+
+    /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
+    private func letGo() {
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: Date()) }
+    }
+}

@@ -1,0 +1,185 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+
+// Tells the delegate of every ended transfer that the app was not told of: those of earlier processes first, then what ends
+// while this process lives, and of how they get on. One at a time, in the order they ended, on the delegate's queue.
+extension BackgroundSession {
+    /// Looks at the ledger on the delegate's queue; any number of rings before that are one look.
+    func lookSoon() {
+        let session = state.withLock { state -> URLSession? in
+            guard !state.isInvalid, !state.isLooking, let session = state.session else { return nil }
+            state.isLooking = true
+            return session
+        }
+        session?.delegateQueue.addOperation { [self] in
+            state.withLock { $0.isLooking = false }
+            look(session)
+        }
+    }
+
+    private func look(_ session: URLSession?) {
+        guard let session, state.withLock({ !$0.isInvalid }) else { return }
+        let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
+            (
+                hasEvents: try !transaction.undeliveredEvents(session: self.identifier).isEmpty,
+                moving: try transaction.movingTransfers(session: self.identifier)
+            )
+        }
+        for transfer in seen?.moving ?? [] where transfer.isAdopted { tellProgress(transfer, session) }
+        if seen?.hasEvents == true { tellEnds(session) }
+        let isFirst = state.withLock { state -> Bool in
+            defer { state.hasSaidFinished = true }
+            return !state.hasSaidFinished
+        }
+        if isFirst { state.withLock { $0.delegate }?.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
+        considerEnding()
+    }
+
+    private func tellEnds(_ session: URLSession) {
+        while true {
+            let claimed = try? AppRuntime.shared.ledger().write { transaction in
+                try transaction.claimEvents(session: self.identifier, process: .current).compactMap { event in
+                    try transaction.transfer(event.transfer).map { (event, $0) }
+                }
+            }
+            guard let claimed, !claimed.isEmpty else { return }
+            for (event, transfer) in claimed {
+                tellEnd(transfer, session)
+                acknowledge(event.id!)
+            }
+        }
+    }
+
+    /// In a launch for events the acknowledgement waits for the launch's result: a handler that dies is told again.
+    private func acknowledge(_ event: Int64) {
+        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { try $0.eventWasDelivered(event, now: Date()) }
+        if let context = LaunchContext.current {
+            context.acknowledgeAtEnd(acknowledge)
+        } else {
+            _ = try? AppRuntime.shared.commit(acknowledge)
+        }
+    }
+
+    // MARK: Ends
+
+    private func tellEnd(_ transfer: TransferRecord, _ session: URLSession) {
+        let task = task(of: transfer, session)
+        let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
+        let error = transfer.hasAnswer ? nil : transfer.urlError
+        task.facts.withLock { $0.error = error }
+        if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
+        task.progress.completedUnitCount = transfer.bytesDone
+        if let completion = task.facts.withLock({ $0.completion }) {
+            finished(task, transfer.id)
+            return completion(TransferEnd(file: file, response: transfer.response, error: error))
+        }
+        let delegate = delegate(of: task)
+        if let file, transfer.kind == .upload || transfer.taskKind == "data" {
+            hand(file, of: transfer, task, to: delegate, session)
+        } else if let file, let download = task as? URLSessionDownloadTask {
+            (delegate as? any URLSessionDownloadDelegate)?
+                .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
+        }
+        finished(task, transfer.id)
+        delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
+        delegate?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+
+    /// The task's own delegate, else the session's.
+    private func delegate(of task: URLSessionTask) -> (any URLSessionTaskDelegate)? {
+        task.facts.withLock { $0.delegate } ?? state.withLock { $0.delegate } as? any URLSessionTaskDelegate
+    }
+
+    private func finished(_ task: URLSessionTask, _ row: Int64?) {
+        task.facts.withLock { $0.isCompleted = true }
+        state.withLock { state in
+            state.tasks[task.taskIdentifier] = nil
+            if let row { state.told[row] = nil }
+        }
+    }
+
+    /// An answer as data: its head, then all of it.
+    private func hand(
+        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, to delegate: (any URLSessionTaskDelegate)?,
+        _ session: URLSession
+    ) {
+        guard let delegate = delegate as? any URLSessionDataDelegate, let task = task as? URLSessionDataTask,
+            let response = transfer.response
+        else { return }
+        delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+            guard disposition != .cancel, let data = try? Data(contentsOf: file, options: .mappedIfSafe), !data.isEmpty else {
+                return
+            }
+            delegate.urlSession(session, dataTask: task, didReceive: data)
+        }
+    }
+
+    private func metrics(of transfer: TransferRecord) -> URLSessionTaskMetrics {
+        let end = max(transfer.finishedAt ?? Date(), transfer.createdAt)
+        let transaction = transfer.request.map { request in
+            URLSessionTaskTransactionMetrics(
+                request: request, response: transfer.response, fetchStartDate: transfer.createdAt, responseEndDate: end,
+                received: transfer.kind == .download ? transfer.bytesOnWire : 0,
+                sent: transfer.kind == .upload ? transfer.bytesOnWire : 0)
+        }
+        return URLSessionTaskMetrics(
+            taskInterval: DateInterval(start: transfer.createdAt, end: end), attemptCount: transfer.attempts,
+            transaction: transaction)
+    }
+
+    /// A task that never became a transfer.
+    func end(_ task: URLSessionTask, _ error: URLError?) {
+        let isFirst = task.facts.withLock { facts -> Bool in
+            defer { facts.isCompleted = true }
+            return !facts.isCompleted
+        }
+        guard isFirst else { return }
+        state.withLock { $0.tasks[task.taskIdentifier] = nil }
+        let completion = task.facts.withLock { $0.completion }
+        let delegate = delegate(of: task)
+        task.session.delegateQueue.addOperation {
+            if let completion { return completion(TransferEnd(error: error)) }
+            delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
+        }
+    }
+
+    // MARK: Progress
+
+    private static let networkCodes: Set<Int> = [-1001, -1003, -1004, -1009]
+
+    private func tellProgress(_ transfer: TransferRecord, _ session: URLSession) {
+        guard let id = transfer.id else { return }
+        let before = state.withLock { $0.told[id] ?? Told() }
+        var told = before
+        told.bytes = transfer.bytesDone
+        told.resumedAt = transfer.resumedAt
+        told.isWaiting =
+            before.isWaiting || transfer.state == .waiting && transfer.errorCode.map(Self.networkCodes.contains) == true
+        let now = told
+        state.withLock { $0.told[id] = now }
+        let task = task(of: transfer, session)
+        let total = transfer.bytesTotal ?? -1
+        task.progress.totalUnitCount = total
+        task.progress.completedUnitCount = transfer.bytesDone
+        guard let delegate = delegate(of: task) else { return }
+        if now.isWaiting, !before.isWaiting { delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
+        if transfer.kind == .upload {
+            guard now.bytes > before.bytes else { return }
+            return delegate.urlSession(
+                session, task: task, didSendBodyData: now.bytes - before.bytes, totalBytesSent: now.bytes,
+                totalBytesExpectedToSend: total)
+        }
+        guard let delegate = delegate as? any URLSessionDownloadDelegate, let task = task as? URLSessionDownloadTask else {
+            return
+        }
+        if let offset = now.resumedAt, offset != before.resumedAt {
+            delegate.urlSession(session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: total)
+        }
+        guard now.bytes > before.bytes else { return }
+        delegate.urlSession(
+            session, downloadTask: task, didWriteData: now.bytes - before.bytes, totalBytesWritten: now.bytes,
+            totalBytesExpectedToWrite: total)
+    }
+}

@@ -1,0 +1,360 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+/// A background session in this process: what it asks of the ledger, and whom it tells of what became of it. The bytes are the
+/// agent's.
+final class BackgroundSession: SessionEngine {
+    struct State {
+        /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
+        var session: URLSession?
+        var delegate: (any URLSessionDelegate)?
+        /// Tasks of this process that have not ended, by their identifiers.
+        var tasks: [Int: URLSessionTask] = [:]
+        /// Transfers whose await was cancelled here: an equal task takes them up.
+        var handedOver: Set<Int64> = []
+        /// Reserved in the ledger, not given yet.
+        var identifiers = 0..<0
+        var watch: LedgerWatch.Token?
+        var isLooking = false
+        var hasSaidFinished = false
+        /// No more tasks; invalid when the last one ended.
+        var isEnding = false
+        var isInvalid = false
+        var told: [Int64: Told] = [:]
+    }
+
+    /// What the delegate heard of a transfer that runs.
+    struct Told {
+        var bytes: Int64 = 0
+        var resumedAt: Int64?
+        var isWaiting = false
+    }
+
+    let identifier: String
+    let configuration: URLSessionConfiguration
+    let state = Mutex(State())
+
+    /// Identifiers are taken from the ledger so many at a time.
+    private static let identifierBlock = 16
+
+    // MARK: One per identifier
+
+    private struct Weak { weak var session: BackgroundSession? }
+
+    private struct Known {
+        var all: [String: Weak] = [:]
+        /// Those with somebody to tell.
+        var kept: [String: BackgroundSession] = [:]
+    }
+
+    private static let known = Mutex(Known())
+
+    static func named(_ identifier: String, _ configuration: URLSessionConfiguration) -> BackgroundSession {
+        known.withLock { known in
+            if let session = known.all[identifier]?.session, session.state.withLock({ !$0.isInvalid && !$0.isEnding }) {
+                return session
+            }
+            let session = BackgroundSession(identifier, configuration)
+            known.all[identifier] = Weak(session: session)
+            return session
+        }
+    }
+
+    private init(_ identifier: String, _ configuration: URLSessionConfiguration) {
+        self.identifier = identifier
+        self.configuration = configuration
+    }
+
+    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+    /// A session object of the app's for this identifier.
+    func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
+        guard let delegate else { return }
+        let isFirst = state.withLock { state -> Bool in
+            guard state.delegate == nil else { return false }
+            (state.session, state.delegate) = (session, delegate)
+            return true
+        }
+        guard isFirst else { return complain("a second session of this identifier: its delegate is not called") }
+        listen(session)
+    }
+
+    /// Hears of the session's events from here on.
+    private func listen(_ session: URLSession) {
+        Self.known.withLock { $0.kept[identifier] = self }
+        let isListening = state.withLock { state -> Bool in
+            if state.session == nil { state.session = session }
+            return state.watch != nil
+        }
+        guard !isListening else { return }
+        do {
+            // While this process is attached the agent launches no other for the session's events.
+            try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: .current) }
+            let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
+            state.withLock { $0.watch = token }
+        } catch {
+            complain("\(error)")
+        }
+        lookSoon()
+    }
+
+    func complain(_ text: String) {
+        FileHandle.standardError.write(Data("background session \(identifier): \(text)\n".utf8))
+    }
+
+    // MARK: Tasks
+
+    func nextTaskIdentifier() -> Int {
+        state.withLock { state in
+            if state.identifiers.isEmpty {
+                let first = try? AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
+                // Without a ledger nothing can be resumed either, and says so.
+                guard let first else { return 0 }
+                state.identifiers = first..<first + Self.identifierBlock
+            }
+            return state.identifiers.removeFirst()
+        }
+    }
+
+    func add(_ task: URLSessionTask) {
+        let (session, delegate, isOver) = state.withLock { state in
+            if !state.isEnding, !state.isInvalid { state.tasks[task.taskIdentifier] = task }
+            return (state.session, state.delegate, state.isEnding || state.isInvalid)
+        }
+        guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        guard let session, let delegate = delegate as? any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
+    }
+
+    func resume(_ task: URLSessionTask) {
+        let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
+        guard refused == nil else { return end(task, refused) }
+        if let row { return letGoOn(row) }
+        // Somebody in this process waits for its end.
+        if task.facts.withLock({ $0.completion != nil }) { listen(task.session) }
+        do {
+            let record = try start(task)
+            CrashPoint.reach("app.taskResumed")
+            task.facts.withLock { $0.row = record.id }
+        } catch {
+            let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+            task.facts.withLock { $0.error = failure }
+            end(task, failure)
+        }
+    }
+
+    private func letGoOn(_ row: Int64) {
+        _ = try? AppRuntime.shared.commit { transaction in
+            guard var transfer = try transaction.transfer(row), transfer.isSuspended, !transfer.state.isTerminal else { return }
+            transfer.isSuspended = false
+            transfer.lastProgressAt = max(Date(), transfer.earliestBegin ?? .distantPast)
+            try transaction.update(transfer)
+        }
+    }
+
+    func suspend(_ task: URLSessionTask) {
+        change(task) { $0.isSuspended = true }
+    }
+
+    func update(_ task: URLSessionTask) {
+        let facts = task.facts.withLock { $0 }
+        change(task) { transfer in
+            transfer.taskDescription = facts.description
+            transfer.priority = Double(facts.priority)
+            transfer.expectedToSend = transfer.bodyFile == nil ? facts.expectsToSend : transfer.expectedToSend
+            transfer.expectedToReceive = facts.expectsToReceive
+            if transfer.earliestBegin != facts.earliestBegin { transfer.begin(at: facts.earliestBegin, now: Date()) }
+        }
+    }
+
+    private func change(_ task: URLSessionTask, _ change: (inout TransferRecord) -> Void) {
+        guard let row = task.facts.withLock({ $0.row }) else { return }
+        _ = try? AppRuntime.shared.commit { transaction in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
+            change(&transfer)
+            try transaction.update(transfer)
+        }
+    }
+
+    func cancel(_ task: URLSessionTask) {
+        guard let row = task.facts.withLock({ $0.row }) else {
+            let failure = URLError(.cancelled)
+            task.facts.withLock { $0.error = $0.error ?? failure }
+            return end(task, failure)
+        }
+        task.facts.withLock { $0.isCanceling = true }
+        _ = try? AppRuntime.shared.commit { transaction in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
+            transfer.cancel(now: Date())
+            try transaction.update(transfer)
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+        }
+    }
+
+    /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
+    private static let patience: Double = 5
+    /// Seconds that a part is kept for resume data.
+    private static let keeping: Double = 7 * 86_400
+
+    func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
+        guard task is URLSessionDownloadTask, let row = task.facts.withLock({ $0.row }) else {
+            cancel(task)
+            return nil
+        }
+        task.facts.withLock { $0.isCanceling = true }
+        let began = Date()
+        let wasCancelled = try? AppRuntime.shared.commit { transaction -> Bool in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return false }
+            let isMoving = transfer.state == .running
+            transfer.cancel(now: began)
+            transfer.resumeToken = UUID().uuidString.lowercased()
+            transfer.keptUntil = began.addingTimeInterval(Self.keeping)
+            transfer.isSuspended = isMoving
+            try transaction.update(transfer)
+            return true
+        }
+        guard wasCancelled == true else { return nil }
+        // The last word on how much is here is the agent's, which syncs it first.
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                _ = try? await AppRuntime.shared.waitForAgent { transaction in
+                    try transaction.transfer(row)?.isSuspended == true ? nil : true
+                }
+            }
+            group.addTask { try? await Task.sleep(for: .seconds(Self.patience)) }
+            await group.next()
+            group.cancelAll()
+        }
+        return try? AppRuntime.shared.commit { transaction -> Data? in
+            guard var transfer = try transaction.transfer(row) else { return nil }
+            let resume = ResumeData(transfer)
+            if resume == nil { (transfer.keptUntil, transfer.resumeToken) = (began, nil) }
+            transfer.isSuspended = false
+            try transaction.update(transfer)
+            // Told now that its part is known: the delegate's error carries the same data.
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+            return resume?.data
+        }
+    }
+
+    func status(of task: URLSessionTask) -> TaskStatus {
+        let facts = task.facts.withLock { $0 }
+        var status = TaskStatus(error: facts.error)
+        if facts.isCompleted { status.state = .completed } else if facts.isCanceling { status.state = .canceling }
+        guard let row = facts.row, let record = try? AppRuntime.shared.ledger().read({ try $0.transfer(row) }) else {
+            return status
+        }
+        status.response = record.response
+        if record.state.isTerminal, !record.hasAnswer { status.error = status.error ?? record.urlError }
+        if record.kind == .upload {
+            status.bytesSent = record.bytesDone
+            status.bytesExpectedToSend = record.bytesTotal ?? -1
+        } else {
+            status.bytesReceived = record.bytesDone
+            status.bytesExpectedToReceive = record.bytesTotal ?? -1
+        }
+        guard !facts.isCompleted, !facts.isCanceling else { return status }
+        switch record.state {
+        case .queued, .running, .waiting: status.state = record.isSuspended ? .suspended : .running
+        case .paused: status.state = .suspended
+        // Ended, and its delegate has not heard of it: still on its way out.
+        case .completed, .failed, .cancelled: status.state = .running
+        }
+        return status
+    }
+
+    func allTasks() -> [URLSessionTask] {
+        let rows = (try? AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: self.identifier) }) ?? []
+        var tasks = state.withLock { $0.tasks }
+        guard let session = state.withLock({ $0.session }) ?? tasks.values.first?.session ?? ownSession() else { return [] }
+        let ofRows = rows.filter(\.isAdopted).map { task(of: $0, session) }
+        for task in ofRows { tasks[task.taskIdentifier] = nil }
+        // Made here and not resumed yet.
+        let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
+        return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
+    }
+
+    /// A session object for tasks that nobody in this process made.
+    private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
+
+    /// The task of a transfer: the one that this process made, or one made for it.
+    func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
+        if let known = state.withLock({ $0.tasks[transfer.taskIdentifier] }) { return known }
+        let made: URLSessionTask
+        if transfer.kind == .upload {
+            made = URLSessionUploadTask(
+                session: session, request: transfer.request, body: nil, identifier: transfer.taskIdentifier)
+        } else if transfer.taskKind == "data" {
+            made = URLSessionDataTask(session: session, request: transfer.request, identifier: transfer.taskIdentifier)
+        } else {
+            let source = DownloadSource.request(transfer.request ?? URLRequest(url: URL(fileURLWithPath: "/")))
+            made = URLSessionDownloadTask(session: session, source: source, identifier: transfer.taskIdentifier)
+        }
+        made.facts.withLock { facts in
+            facts.row = transfer.id
+            facts.description = transfer.taskDescription
+            facts.priority = Float(transfer.priority)
+            facts.earliestBegin = transfer.earliestBegin
+            facts.expectsToReceive = transfer.expectedToReceive
+            facts.destination = transfer.destination.map { URL(fileURLWithPath: $0) }
+            facts.expectedSHA256 = transfer.expectedSHA256
+        }
+        return state.withLock { state in
+            if let known = state.tasks[transfer.taskIdentifier] { return known }
+            if !transfer.state.isTerminal { state.tasks[transfer.taskIdentifier] = made }
+            return made
+        }
+    }
+
+    // MARK: The end of the session
+
+    func invalidate(cancelling: Bool) {
+        state.withLock { $0.isEnding = true }
+        if cancelling {
+            _ = try? AppRuntime.shared.commit { transaction in
+                for var transfer in try transaction.unfinishedTransfers(session: identifier) {
+                    transfer.cancel(now: Date())
+                    try transaction.update(transfer)
+                    if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+                }
+            }
+            let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
+            for task in unresumed { cancel(task) }
+        }
+        lookSoon()
+        considerEnding()
+    }
+
+    /// Invalid when the tasks that this process resumed have ended.
+    func considerEnding() {
+        let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
+            let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+            guard state.isEnding, !state.isInvalid, state.watch == nil || !hasTasks else { return nil }
+            state.isInvalid = true
+            state.watch?.cancel()
+            state.watch = nil
+            defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }
+            return state.session.map { ($0, state.delegate) }
+        }
+        Self.known.withLock { $0.kept[identifier] = $0.kept[identifier] === self ? nil : $0.kept[identifier] }
+        guard let (session, delegate) = ended else { return }
+        try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: .current) }
+        session.delegateQueue.addOperation { delegate?.urlSession(session, didBecomeInvalidWithError: nil) }
+    }
+}
+
+extension TransferRecord {
+    /// By the app.
+    mutating func cancel(now: Date) {
+        state = .cancelled
+        errorCode = URLError.Code.cancelled.rawValue
+        errorMessage = nil
+        finishedAt = now
+        nextAttemptAt = nil
+    }
+}

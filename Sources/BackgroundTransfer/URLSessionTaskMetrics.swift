@@ -1,0 +1,47 @@
+import Foundation
+import FoundationNetworking
+
+/// How a task went.
+///
+/// Differs from Apple: of a background task only the times of the whole and the number of its attempts are known, not those
+/// of names, connections and handshakes: the agent made them, often several times.
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
+    /// From the task's making to its end.
+    public let taskInterval: DateInterval
+    /// Always 0: redirects are followed by the agent and not counted.
+    public let redirectCount: Int
+    /// One, of the request that brought the answer.
+    public let transactionMetrics: [URLSessionTaskTransactionMetrics]
+    /// Requests that were made; more than one after interruptions. Beyond Apple.
+    public let attemptCount: Int
+
+    init(taskInterval: DateInterval, attemptCount: Int, transaction: URLSessionTaskTransactionMetrics?) {
+        self.taskInterval = taskInterval
+        redirectCount = 0
+        self.attemptCount = attemptCount
+        transactionMetrics = transaction.map { [$0] } ?? []
+    }
+}
+
+/// One request and its answer.
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
+    public let request: URLRequest
+    public let response: URLResponse?
+    public let fetchStartDate: Date?
+    public let responseEndDate: Date?
+    /// Over all attempts.
+    public let countOfResponseBodyBytesReceived: Int64
+    /// Over all attempts.
+    public let countOfRequestBodyBytesSent: Int64
+
+    init(
+        request: URLRequest, response: URLResponse?, fetchStartDate: Date?, responseEndDate: Date?, received: Int64, sent: Int64
+    ) {
+        self.request = request
+        self.response = response
+        self.fetchStartDate = fetchStartDate
+        self.responseEndDate = responseEndDate
+        countOfResponseBodyBytesReceived = received
+        countOfRequestBodyBytesSent = sent
+    }
+}
