@@ -33,6 +33,7 @@ extension Agent {
             let (partial, written) = file.progress
             if Self.keptBytes(partial) > Self.keptBytes(transfer.partial) { transfer.lastProgressAt = pass.now }
             transfer.partial = partial
+            if transfer.kind == .download { transfer.bytesTotal = partial?.totalBytes }
             transfer.bytesDone = transfer.kind == .upload ? sent : written
         case .upload(_, let source):
             if source != nil { transfer.bytesDone = sent }

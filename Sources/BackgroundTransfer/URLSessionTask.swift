@@ -101,6 +101,9 @@ open class URLSessionTask: NSObject, @unchecked Sendable {  // because the mutex
         set { facts.withLock { $0.delegate = newValue } }
     }
 
+    /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
+    public var transferNumber: Int64? { facts.withLock { $0.row } }
+
     /// Each of these looks at the transfer as it is now. Cost: a read of the ledger, in a background session.
     open var state: State { session.engine.status(of: self).state }
     /// Why it could not be started, or how it ended.
@@ -216,9 +219,6 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         get { chosenKey.withLock { $0 } }
         set { chosenKey.withLock { $0 = newValue } }
     }
-
-    /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
-    public var transferNumber: Int64? { facts.withLock { $0.row } }
 
     /// Always `nil`: no server that Stormy's plain uploads know can take an upload up again in its middle.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {

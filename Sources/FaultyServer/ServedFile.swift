@@ -34,6 +34,8 @@ public struct ServedFile: Sendable, Equatable, Codable {
         case otherETag(String)
         /// 416 for every range, as some caches answer.
         case alwaysUnsatisfiable
+        /// Every range gets this status, without a body or a word why.
+        case status(Int)
     }
 
     /// The bytes of the current version.
@@ -84,6 +86,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
             return whole()
         }
         if rangeFault == .alwaysUnsatisfiable { return unsatisfiable() }
+        if case .status(let code) = rangeFault { return [.status(code), .headers(["Content-Length": "0"])] }
         switch ByteRange.parse(text, length: payload.count) {
         case .ignored: return whole()
         case .unsatisfiable: return unsatisfiable()

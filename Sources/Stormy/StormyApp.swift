@@ -24,6 +24,7 @@ public struct StormyApp: App {
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
                 await Self.withStore { await PhotoDelivery.finish($0) }
             }
+            .backgroundTask(.urlSession(Downloads.sessionIdentifier)) { await DownloadDelivery.finish() }
     }
 
     private static func withStore(_ body: (StormyStore) async -> Void) async {

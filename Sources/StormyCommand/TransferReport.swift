@@ -43,7 +43,7 @@ struct TransferReport: Encodable {
         attempts = transfer.attempts
         nextAttemptAt = OrNull(transfer.nextAttemptAt)
         error = OrNull(transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) })
-        file = OrNull(transfer.sourceName ?? transfer.file)
+        file = OrNull(transfer.sourceName ?? transfer.destination ?? transfer.file)
         sha256 = OrNull(transfer.sha256)
         sourceSha256 = OrNull(transfer.sourceSHA256)
         note = OrNull(transfer.note)

@@ -184,7 +184,7 @@ extension DownloadMachine {
         let isFile = request.isResumable && (head.status == 200 || head.status == 206)
         partial = PartialFile(
             durableBytes: 0, validator: isFile ? Validator.from(head, receivedAt: now) : nil, totalBytes: total,
-            url: head.url)
+            url: head.url, coding: head.contentCoding)
         state = .taking(head, from: 0, total: total)
         return .rewrite
     }
@@ -199,6 +199,8 @@ extension DownloadMachine {
         // The validator belongs to the URL that gave it; another one may use the same words for other bytes.
         guard held.belongs(to: head.url) else { return startOver(head, .otherAddress) }
         guard validator.matches(head) else { return startOver(head, .changed) }
+        // Servers that code on the fly without changing the validator exist: coded and plain bytes do not go together.
+        guard head.contentCoding == held.coding else { return startOver(head, .badPart) }
         if let total, let known = held.totalBytes, total != known { return startOver(head, .changed) }
         // Without any total the end of the file cannot be told from the end of a part.
         guard let whole = total ?? held.totalBytes, last < whole else { return startOver(head, .badPart) }

@@ -11,8 +11,11 @@ public struct PartialFile: Codable, Equatable, Sendable {
     public var totalBytes: Int64?
     /// The URL that answered (after redirects): the one the validator belongs to.
     public var url: String
+    /// The content coding of those bytes; `nil`: none.
+    public var coding: String?
 
-    public init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String) {
+    public init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
+        self.coding = coding
         self.durableBytes = durableBytes
         self.validator = validator
         self.totalBytes = totalBytes

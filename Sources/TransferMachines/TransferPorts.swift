@@ -79,6 +79,14 @@ public struct ResponseHead: Sendable, Equatable, Codable {
     }
 }
 
+extension ResponseHead {
+    /// What the body is coded with, in lower case; `nil`: nothing.
+    var contentCoding: String? {
+        guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
+        return coding
+    }
+}
+
 /// Why an attempt ended without a whole answer.
 public enum WireFailure: Error, Sendable, Equatable, Codable {
     case couldNotResolveHost

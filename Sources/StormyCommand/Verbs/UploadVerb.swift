@@ -77,28 +77,3 @@ struct UploadVerb: AsyncParsableCommand {
         if !json { Output.line("Uploaded \(ended.count), \(Output.bytes(ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) })).") }
     }
 }
-
-/// A line on the terminal's error side that redraws itself; nothing at all elsewhere.
-final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
-    private var lastWaiting: String?
-    private let isOn = isatty(2) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
-
-    func show(done: Int64, of total: Int64, waiting: String?) {
-        guard isOn else {
-            // Somewhere else than on a terminal only what changes: why it waits.
-            if let waiting, waiting != lastWaiting { Output.note("waiting: \(waiting)") }
-            lastWaiting = waiting ?? lastWaiting
-            return
-        }
-        guard total > 0 else { return }
-        let width = 30
-        let filled = Int(Double(width) * Double(min(done, total)) / Double(total))
-        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-        let text = "\r\u{1B}[K\(bar) \(Output.bytes(done)) of \(Output.bytes(total))" + (waiting.map { "  waiting: \($0)" } ?? "")
-        FileHandle.standardError.write(Data(text.utf8))
-    }
-
-    func end() {
-        if isOn { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
-    }
-}

@@ -1,0 +1,108 @@
+import Foundation
+import GRDB
+
+// The files of transfers: what they are called, who still needs them, and what can go.
+extension LedgerTransaction {
+    /// Rows that hold something nobody wants any more: not adopted, not awaited and past the grace time; delivered; cancelled
+    /// with their copy of a body; parts that nobody came back for.
+    public func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
+        let seconds = now.timeIntervalSince1970
+        let queries: [(String, StatementArguments)] = [
+            (
+                """
+                isAdopted = 0 AND adoptableUntil IS NOT NULL AND adoptableUntil <= ? AND id NOT IN (SELECT transfer FROM waiter)
+                """, [seconds]
+            ),
+            ("state = 'cancelled' AND bodyFile IS NOT NULL AND keptUntil IS NULL", []),
+            ("keptUntil IS NOT NULL AND keptUntil <= ?", [seconds]),
+            (
+                """
+                id IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NOT NULL AND isSettled = 0)
+                AND id NOT IN (SELECT transfer FROM waiter)
+                """, []
+            ),
+        ]
+        return try queries.flatMap { condition, arguments in
+            try TransferRecord.fetchAll(
+                database, sql: "SELECT * FROM transfer WHERE \(condition) LIMIT \(limit)", arguments: arguments)
+        }
+    }
+
+    /// Nothing of this transfer's is left to tidy away.
+    public func settle(_ transfer: Int64) throws {
+        try database.execute(
+            sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL", arguments: [transfer])
+    }
+
+    /// When the next transfer becomes collectable by time alone.
+    public func nextCollection(after now: Date) throws -> Date? {
+        let seconds = try Double.fetchOne(
+            database,
+            sql: """
+                SELECT MIN(adoptableUntil) FROM transfer WHERE isAdopted = 0 AND adoptableUntil IS NOT NULL
+                AND adoptableUntil > ? AND id NOT IN (SELECT transfer FROM waiter)
+                """, arguments: [now.timeIntervalSince1970])
+        return seconds.map { Date(timeIntervalSince1970: $0) }
+    }
+
+    /// Names in the spool that some row knows, finished or in part.
+    public func spoolFiles() throws -> Set<String> {
+        let names = try String.fetchAll(
+            database,
+            sql: """
+                SELECT file FROM transfer WHERE file IS NOT NULL AND destination IS NULL
+                UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL
+                """)
+        return Set(names + names.map { $0 + TransferRecord.partSuffix })
+    }
+
+    /// Drops the oldest ended transfers beyond the limit; returns them, for their files to be removed after the commit.
+    public func pruneTransfers() throws -> [TransferRecord] {
+        let old = try TransferRecord.fetchAll(
+            database,
+            sql: """
+                SELECT * FROM transfer WHERE finishedAt IS NOT NULL
+                AND id NOT IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NULL)
+                AND id NOT IN (SELECT transfer FROM waiter)
+                ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET ?
+                """, arguments: [Self.endedTransferLimit])
+        for transfer in old { try transfer.delete(database) }
+        return old
+    }
+}
+
+extension TransferRecord {
+    /// What a file is called until it is whole.
+    public static let partSuffix = ".part"
+
+    /// Where its bytes collect. `nil` before its first attempt.
+    public func partFile(in spool: URL) -> URL? {
+        guard let file, Self.isPlainName(file) else { return nil }
+        guard let destination else { return spool.appendingPathComponent(file + Self.partSuffix) }
+        return URL(fileURLWithPath: destination).deletingLastPathComponent().appendingPathComponent(file)
+    }
+
+    /// Where the whole file stands in the end.
+    public func wholeFile(in spool: URL) -> URL? {
+        if let destination { return URL(fileURLWithPath: destination) }
+        guard let file, Self.isPlainName(file) else { return nil }
+        return spool.appendingPathComponent(file)
+    }
+
+    /// Names are our own; a damaged row must not reach outside its folder.
+    public static func isPlainName(_ name: String) -> Bool { !name.isEmpty && !name.contains("/") && name != "." && name != ".." }
+
+    /// A name for the part, once: beside a destination a hidden one that says what it belongs to.
+    public mutating func nameFile() {
+        guard file == nil, let id else { return }
+        guard let destination else {
+            file = "transfer-\(id)"
+            return
+        }
+        // Random: a name of another store's transfer, or of somebody else, is not taken.
+        let mark = String(UInt32.random(in: .min ... .max), radix: 36)
+        let name = URL(fileURLWithPath: destination).lastPathComponent
+        let full = ".\(name).\(mark)\(Self.partSuffix)"
+        file = full.utf8.count <= 255 ? full : ".download.\(mark)\(Self.partSuffix)"
+    }
+}

@@ -1,0 +1,66 @@
+import BackgroundTransfer
+import Foundation
+import Synchronization
+import UserNotifications
+
+/// Files that a person asked for with `stormy download`.
+public enum Downloads {
+    public static let sessionIdentifier = "StormyDownloads"
+
+    public static func configuration() -> URLSessionConfiguration {
+        .background(withIdentifier: sessionIdentifier)
+    }
+
+    /// A task for a file, not yet resumed.
+    ///
+    /// - Parameter sha256: 64 hex digits that its digest must be.
+    public static func task(from url: URL, to file: URL, sha256: String?, in session: URLSession) -> URLSessionDownloadTask {
+        var request = URLRequest(url: url)
+        request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
+        let task = session.downloadTask(with: request)
+        task.destination = file
+        task.expectedSHA256 = sha256
+        return task
+    }
+}
+
+/// Tells the person of downloads that ended while nobody at a terminal followed them.
+final class DownloadDelivery: URLSessionDownloadDelegate {
+    private let finished = Mutex<CheckedContinuation<Void, Never>?>(nil)
+
+    private init() {}
+
+    /// Returns when every waiting event was delivered.
+    static func finish() async {
+        let delegate = DownloadDelivery()
+        let made = Mutex<URLSession?>(nil)
+        await withCheckedContinuation { continuation in
+            delegate.finished.withLock { $0 = continuation }
+            let session = URLSession(configuration: Downloads.configuration(), delegate: delegate)
+            made.withLock { $0 = session }
+        }
+        made.withLock { $0?.finishTasksAndInvalidate() }
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let name =
+            (task as? URLSessionDownloadTask)?.destination?.lastPathComponent
+            ?? task.originalRequest?.url?.lastPathComponent ?? "The file"
+        if let error = error as? URLError, error.code == .cancelled { return }
+        let content = UNMutableNotificationContent()
+        content.title = error == nil ? "Downloaded" : "Not downloaded"
+        content.body = error.map { "\(name): \($0.localizedDescription)" } ?? name
+        content.interruptionLevel = .passive
+        UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil))
+    }
+
+    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        finished.withLock { finished in
+            finished?.resume()
+            finished = nil
+        }
+    }
+}

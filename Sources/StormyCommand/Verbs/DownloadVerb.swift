@@ -1,0 +1,152 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTransfer
+import Foundation
+import Stormy
+import Synchronization
+
+struct DownloadVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "download", abstract: "Queues the download of a file and returns at once.",
+        discussion: """
+            The file grows under a hidden name beside its place and gets its name when it is whole and verified. It survives
+            the terminal, the network, the server and the agent; "stormy transfers" shows how it gets on.
+
+            Example:
+              stormy download https://example.org/disk.img -o disk.img --wait
+            """)
+
+    @Argument(help: "An http or https address.") var url: String
+    @Option(name: [.customShort("o"), .long], help: "The file, replaced if it exists. Default: the name in the address.")
+    var output: String?
+    @Flag(help: "Follow it to the end, with a progress bar.") var wait = false
+    @Option(help: "The file's SHA-256, 64 hex digits: any other file is a failure.") var sha256: String?
+    @Flag(help: "Print JSON.") var json = false
+
+    func validate() throws {
+        guard let sha256 else { return }
+        guard sha256.utf8.count == 64, sha256.allSatisfy(\.isHexDigit) else {
+            throw ValidationError("--sha256 takes 64 hex digits")
+        }
+    }
+
+    func run() async throws {
+        try StormyTool.configure()
+        guard let address = URL(string: url), let scheme = address.scheme?.lowercased(), ["http", "https"].contains(scheme),
+            address.host?.isEmpty == false
+        else { throw CommandFailure(.badData, "\(url): not an http or https address") }
+        let file = try place(for: address)
+        let follower = DownloadFollower()
+        // Followed here, its end is told here: without a delegate the agent launches the app for it.
+        let session = URLSession(configuration: Downloads.configuration(), delegate: wait ? follower : nil)
+        let task = Downloads.task(from: address, to: file, sha256: sha256, in: session)
+        task.taskDescription = file.path
+        task.resume()
+        guard let number = task.transferNumber else {
+            throw CommandFailure(.cannotCreate, "\(file.path): \(task.error?.localizedDescription ?? "not queued")")
+        }
+        if !wait {
+            let queued = try AppRuntime.shared.ledger().read { try $0.transfer(number) }
+            if json { return try Output.json(queued.map { [TransferReport($0)] } ?? []) }
+            return Output.line("Downloading to \(file.path): transfer \(number).")
+        }
+        let ended = try await follow(number)
+        if ended.state.isTerminal { await follower.told(task.taskIdentifier) }
+        if json { try Output.json([TransferReport(ended)]) }
+        try report(ended, file)
+    }
+
+    private func place(for address: URL) throws -> URL {
+        let name = address.lastPathComponent
+        let chosen = output ?? (name.isEmpty || name == "/" ? "download" : name)
+        let file = URL(fileURLWithPath: chosen).standardizedFileURL
+        let folder = file.deletingLastPathComponent().path
+        var isFolder: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
+            throw CommandFailure(.notFound, "\(folder): no such folder")
+        }
+        guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
+        if FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder) {
+            if isFolder.boolValue { throw CommandFailure(.cannotCreate, "\(file.path): is a folder") }
+            if output == nil { throw CommandFailure(.cannotCreate, "\(file.path): exists; -o replaces it, or names another") }
+        }
+        return file
+    }
+
+    private func follow(_ number: Int64) async throws -> TransferRecord {
+        let bar = ProgressBar()
+        defer { bar.end() }
+        return try await AppRuntime.shared.waitForAgent { transaction -> TransferRecord? in
+            guard let record = try transaction.transfer(number) else {
+                throw CommandFailure(.unavailable, "transfer \(number) was removed")
+            }
+            bar.show(
+                done: record.bytesDone, of: record.bytesTotal ?? 0,
+                waiting: record.state == .waiting ? record.errorMessage : nil)
+            return record.state.isTerminal || record.state == .paused ? record : nil
+        }
+    }
+
+    private func report(_ ended: TransferRecord, _ file: URL) throws {
+        switch ended.state {
+        case .completed:
+            guard !json else { return }
+            Output.line("\(file.path): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
+            if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
+                Output.note("The download \(note).")
+            }
+        case .paused:
+            Output.note("paused: stormy transfers resume \(ended.id ?? 0) lets it go on")
+            throw ExitCode(ExitStatus.tryAgain.rawValue)
+        case .cancelled:
+            Output.note("\(file.path): cancelled")
+            throw ExitCode(ExitStatus.unavailable.rawValue)
+        case .failed, .queued, .running, .waiting:
+            Output.note("stormy: \(file.path): \(ended.errorMessage ?? "the download failed")")
+            let code = ended.errorCode.flatMap(URLError.Code.init(rawValue:))
+            throw ExitCode(Self.status(code).rawValue)
+        }
+    }
+
+    private static func status(_ code: URLError.Code?) -> ExitStatus {
+        switch code {
+        case .cannotDecodeContentData: .badData
+        case .cannotWriteToFile: .inputOutput
+        default: .unavailable
+        }
+    }
+}
+
+/// Takes the end of the download in place of an app launched for it.
+private final class DownloadFollower: URLSessionDownloadDelegate {
+    private struct State {
+        var ended: Set<Int> = []
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns when the end of this task was told.
+    func told(_ task: Int) async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state -> Bool in
+                if !state.ended.contains(task) { state.waiting[task] = continuation }
+                return state.ended.contains(task)
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let waiting = state.withLock { state in
+            state.ended.insert(task.taskIdentifier)
+            return state.waiting.removeValue(forKey: task.taskIdentifier)
+        }
+        // The event is acknowledged when this has returned: leaving the process at once would have it told again.
+        session.delegateQueue.addOperation { waiting?.resume() }
+    }
+}

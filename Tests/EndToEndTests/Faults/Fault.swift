@@ -1,0 +1,240 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+
+/// What a server or a network does to a download, and what is promised of it.
+struct Fault: Sendable {
+    enum Promise: Sendable {
+        /// The file, byte for byte.
+        case whole(Payload)
+        /// A final failure with this code, and no file.
+        case failed(Int)
+        /// Tried again for as long as the resource timeout allows; the last trouble has this code.
+        case waiting(Int)
+    }
+
+    let name: String
+    let scripts: @Sendable (FaultyServer) -> [ResponseScript]
+    let promise: Promise
+    var url: (@Sendable (FaultyServer) -> String)?
+    var change: @Sendable (inout TransferRecord) -> Void = { _ in }
+
+    init(
+        _ name: String, _ promise: Promise, change: @escaping @Sendable (inout TransferRecord) -> Void = { _ in },
+        _ scripts: ResponseScript...
+    ) {
+        self.name = name
+        self.promise = promise
+        self.change = change
+        self.scripts = { _ in scripts }
+    }
+
+    init(_ name: String, _ promise: Promise, redirecting scripts: @escaping @Sendable (FaultyServer) -> [ResponseScript]) {
+        self.name = name
+        self.promise = promise
+        self.scripts = scripts
+    }
+
+    init(_ name: String, _ promise: Promise, at url: @escaping @Sendable (FaultyServer) -> String) {
+        self.name = name
+        self.promise = promise
+        self.scripts = { _ in [.hangUp] }
+        self.url = url
+    }
+}
+
+extension Fault {
+    static let file = Payload.pattern(300_000)
+    /// Another version, of the same length: only a validator tells.
+    static let later = Payload.bytes(Data(Payload.pattern(300_001).data.dropFirst()))
+    private static let page = Payload.text("<html><title>Log in to the hotel's network</title></html>")
+    private static let fileDigest = FileDigest.sha256(of: file.data)
+
+    private static let honest = ResponseScript.file(file, etag: "\"v1\"")
+    private static let cut = ResponseScript.cutAfter(100_000, of: file, etag: "\"v1\"")
+
+    private static func lying(_ fault: ServedFile.RangeFault, _ payload: Payload = file, etag: String = "\"v1\"")
+        -> ResponseScript
+    {
+        var served = ServedFile(payload, etag: etag)
+        served.rangeFault = fault
+        return .served(served)
+    }
+
+    private static func base64(_ hex: String) -> String {
+        var bytes = Data()
+        var rest = hex[...]
+        while let byte = UInt8(rest.prefix(2), radix: 16) {
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return bytes.base64EncodedString()
+    }
+
+    private static func whole(_ payload: Payload, _ headers: HeaderList) -> ResponseScript {
+        .status(200, headers: headers, body: payload)
+    }
+
+    /// 64 MiB of nothing in 65 kB.
+    private static let bomb: Payload = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", "head -c 67108864 /dev/zero | gzip -9n"]
+        let output = Pipe()
+        process.standardOutput = output
+        try? process.run()
+        defer { process.waitUntilExit() }
+        return .bytes(output.fileHandleForReading.readDataToEndOfFile())
+    }()
+
+    /// Chunked, so that nobody knows where it ends.
+    private static func chunked(_ count: Int, etag: String) -> ResponseScript {
+        ResponseScript([
+            .status(200), .headers(["ETag": etag, "Transfer-Encoding": "chunked"]), .chunked(file.slice(0..<count)), .cut,
+        ])
+    }
+
+    static let all: [Fault] = connection + ranges + versions + bodies + statuses + redirects + floods
+
+    private static let connection: [Fault] = [
+        Fault("nothing is wrong", .whole(file), honest),
+        Fault("the connection is cut in the body, once", .whole(file), cut, honest),
+        Fault("every connection is cut after 50 kB", .whole(file), .cutAfter(50_000, of: file, etag: "\"v1\"")),
+        Fault("reset before an answer", .whole(file), .resetConnection, honest),
+        Fault(
+            "reset between head and body", .whole(file),
+            ResponseScript([.status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .reset]), honest),
+        Fault("reset in the body", .whole(file), .cutAfter(100_000, of: file, etag: "\"v1\"", by: .reset), honest),
+        Fault("hung up without an answer", .whole(file), .hangUp, honest),
+        Fault("silence instead of an answer", .whole(file), change: { $0.idleTimeout = 0.5 }, .silence, honest),
+        Fault(
+            "silence in the body", .whole(file), change: { $0.idleTimeout = 0.5 },
+            .cutAfter(100_000, of: file, etag: "\"v1\"", by: .stall), honest),
+        Fault(
+            "a slow drip", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
+            ResponseScript([
+                .status(200), .headers(["Content-Length": "2000"]),
+                .drip(file.slice(0..<2_000), chunkSize: 200, interval: 0.1),
+            ])),
+        Fault("nobody listens", .waiting(-1004), at: { _ in "http://127.0.0.1:1/" }),
+        Fault("no such host", .waiting(-1003), at: { _ in "http://nowhere.invalid/" }),
+        Fault("an answer that is not HTTP", .waiting(-1011), ResponseScript([.raw("SSH-2.0-OpenSSH_9.2\r\n"), .cut])),
+    ]
+
+    private static let ranges: [Fault] = [
+        Fault("206 from another offset than asked", .whole(file), cut, lying(.shiftedStart(-10))),
+        Fault("206 of another version's ETag", .whole(file), cut, lying(.otherETag("\"v2\""))),
+        Fault("206 that claims another total", .whole(file), cut, lying(.wrongTotal(400_000))),
+        Fault("206 without Content-Range", .whole(file), cut, lying(.missingContentRange)),
+        Fault(
+            "206 of several parts", .whole(file), cut,
+            ResponseScript([
+                .status(206),
+                .headers(["ETag": "\"v1\"", "Content-Type": "multipart/byteranges; boundary=x", "Content-Length": "3"]),
+                .body("--x"),
+            ]), honest),
+        Fault("206 to a request without a range", .whole(file), lyingPart, honest),
+        Fault("200 to a range", .whole(file), cut, .file(file, etag: "\"v1\"", supportsRange: false)),
+        Fault("416 with the whole length, though bytes are missing", .whole(file), cut, lying(.alwaysUnsatisfiable)),
+        Fault("416 without Content-Range", .whole(file), cut, lying(.status(416))),
+        Fault("412 to a range", .whole(file), cut, lying(.status(412))),
+        Fault("304 to a range", .whole(file), cut, lying(.status(304))),
+        Fault("cut at the very end of an unknown length", .whole(file), chunked(300_000, etag: "\"v1\""), honest),
+        Fault("cut within an unknown length", .whole(file), chunked(100_000, etag: "\"v1\""), honest),
+    ]
+
+    private static let lyingPart = ResponseScript([
+        .status(206), .headers(["ETag": "\"v1\"", "Content-Range": "bytes 5-9/300000", "Content-Length": "5"]), .body("wrong"),
+    ])
+
+    private static let versions: [Fault] = [
+        Fault("changed while the connection was down", .whole(later), cut, .file(later, etag: "\"v2\"")),
+        Fault("changed, and If-Range is ignored", .whole(later), cut, lying(.ignoresIfRange, later, etag: "\"v2\"")),
+        Fault(
+            "only a weak ETag", .whole(file), .cutAfter(100_000, of: file, etag: "W/\"v1\""), .file(file, etag: "W/\"v1\"")),
+        Fault("no validator at all", .whole(file), .cutAfter(100_000, of: file), .file(file)),
+        Fault(
+            "a coded part of the same ETag", .whole(file), cut,
+            ResponseScript([
+                .status(206),
+                .headers([
+                    "ETag": "\"v1\"", "Content-Encoding": "gzip", "Content-Range": "bytes 100000-299999/300000",
+                    "Content-Length": "200000",
+                ]), .body(later.slice(100_000..<300_000)),
+            ]), honest),
+    ]
+
+    private static let bodies: [Fault] = [
+        Fault(
+            "fewer bytes than announced", .whole(file),
+            ResponseScript([
+                .status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .body(file.slice(0..<200_000)), .cut,
+            ]), honest),
+        Fault(
+            "a length that is too small, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
+            ResponseScript([.status(200), .headers(["Content-Length": "1000"]), .body(file)], ending: .close)),
+        Fault(
+            "a log-in page with 200, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
+            whole(page, ["Content-Type": "text/html"])),
+        Fault("a log-in page with 200, nothing known", .whole(page), whole(page, ["Content-Type": "text/html"])),
+        Fault(
+            "the right digest announced", .whole(file), whole(file, ["Repr-Digest": "sha-256=:\(base64(fileDigest)):"])),
+        Fault(
+            "another digest announced", .failed(-1016), whole(later, ["Content-Digest": "sha-256=:\(base64(fileDigest)):"])),
+        Fault(
+            "another digest announced, of a file in two parts", .whole(file), cut,
+            ResponseScript([
+                .status(206),
+                .headers([
+                    "ETag": "\"v1\"", "Content-Range": "bytes 100000-299999/300000", "Content-Length": "200000",
+                    "Repr-Digest": "sha-256=:\(base64(fileDigest)):",
+                ]), .body(later.slice(100_000..<300_000)),
+            ]), honest),
+        Fault(
+            "compressed though nobody asked", .whole(later), whole(later, ["Content-Encoding": "gzip", "ETag": "\"v1\""])),
+        Fault("a compressed bomb", .whole(bomb), whole(bomb, ["Content-Encoding": "gzip"])),
+        Fault("more than the caller takes", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 }, honest),
+        Fault(
+            "more than the caller takes, of unknown length", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 },
+            ResponseScript([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked(file), .chunkEnd()])),
+        Fault("an empty file", .whole(""), whole("", ["ETag": "\"v1\""])),
+    ]
+
+    private static let statuses: [Fault] = [
+        Fault("401", .failed(-1011), .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])),
+        Fault("403", .failed(-1011), .status(403)),
+        Fault("404 with a page", .failed(-1011), .status(404, body: page)),
+        Fault("407 from a server", .failed(-1011), .status(407)),
+        Fault("404 to a range", .failed(-1011), cut, .status(404, body: page)),
+        Fault("429, then the file", .whole(file), .status(429, headers: ["Retry-After": "1"]), honest),
+        Fault("429 with an absurd pause", .waiting(-1011), .status(429, headers: ["Retry-After": "99999999999999999999"])),
+        Fault(
+            "503 until a date that has passed", .whole(file),
+            .status(503, headers: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), honest),
+        Fault("503 to a range, then the rest", .whole(file), cut, .status(503, body: page), honest),
+        Fault("500 for ever", .waiting(-1011), .status(500, body: page)),
+    ]
+
+    private static let redirects: [Fault] = [
+        Fault("redirected to another address of the host", .whole(file)) { server in
+            server.route("GET", "/moved", honest)
+            return [.redirect(307, to: "/moved")]
+        },
+        Fault("redirected to itself for ever", .failed(-1007)) { _ in [.redirect(302, to: "?again")] },
+        Fault("redirected to a file of this machine", .failed(-1010), .redirect(302, to: "file:///etc/passwd")),
+        Fault("cut, and redirected elsewhere for the rest", .whole(later)) { server in
+            server.route("GET", "/elsewhere", .file(later, etag: "\"v1\""))
+            return [cut, .redirect(302, to: "/elsewhere")]
+        },
+    ]
+
+    private static let floods: [Fault] = [
+        Fault("300 kB of headers", .waiting(-1011), .headerFlood(count: 300)),
+        Fault(
+            "ten interim answers", .whole(file),
+            ResponseScript((0..<10).map { .interim(103, ["Link": "</\($0)>"]) } + [.resource(ServedFile(file, etag: "\"v1\""))])),
+        Fault(
+            "interim answers without end", .waiting(-1011),
+            ResponseScript((0..<5_000).map { _ in .interim(103, ["Link": .init(repeating: "x", count: 100)]) } + [.stall])),
+    ]
+}

@@ -1,0 +1,206 @@
+import BackgroundLedger
+import CLinux
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Each fault on the wire has the end that is promised: the file byte for byte, a clear failure, or a visible wait. Also when
+    /// the agent is killed on the way, wherever that is.
+    @Suite struct Faults {
+        let server: FaultyServer
+        let home: Home
+        let folder: URL
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            home = try Home()
+            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+            folder = home.folder.appendingPathComponent("downloads")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            _ = try home.stormy("place", "list")
+        }
+
+        // MARK: The table
+
+        @Test func everyFaultHasItsPromisedEnd() throws {
+            let runs = try Fault.all.map { ($0, try queue($0, path: "/\(UUID().uuidString)")) }
+            let agent = try startAgent()
+            defer { agent.end(SIGKILL) }
+            var rows: [String] = []
+            for (fault, run) in runs {
+                let record = try home.wait(fault.name, seconds: 60) { try settled(fault, run.id, $0) }
+                check(fault, record)
+                rows.append(row(fault, record, run))
+            }
+            try FaultPage.compare(rows)
+        }
+
+        // MARK: Killed on the way
+
+        static let points = [
+            "agent.transferStarting", "agent.transferHead", "agent.transferPrepared", "agent.transferSynced",
+            "agent.transferEnded", "agent.transferProven", "agent.transferPlacing", "agent.transferPlaced",
+            "agent.transferCommitting",
+        ]
+
+        @Test(arguments: points) func killedAtAPointEveryFaultStillEndsAsPromised(_ point: String) throws {
+            for fault in Fault.all {
+                let run = try queue(fault, path: "/\(UUID().uuidString)")
+                let cursed = try startAgent(["BACKGROUND_CRASH_AT": "\(point)#\(run.id)"])
+                let early = try waitForEnd(of: cursed, or: { try settled(fault, run.id, $0) })
+                cursed.end(SIGKILL)
+                if early == nil {
+                    let agent = try startAgent()
+                    let record = try home.wait("\(fault.name) after \(point)", seconds: 60) { try settled(fault, run.id, $0) }
+                    agent.end(SIGKILL)
+                    check(fault, record, after: point)
+                } else if let early {
+                    check(fault, early, after: point)
+                }
+                // What waits is not to be in the next one's way.
+                try Ledger(home.directories).write { transaction in
+                    guard var record = try transaction.transfer(run.id), !record.state.isTerminal else { return }
+                    record.state = .cancelled
+                    try transaction.update(record)
+                }
+            }
+        }
+
+        // MARK: Parts
+
+        private struct Run {
+            let id: Int64
+            let path: String
+            let file: URL
+        }
+
+        private func queue(_ fault: Fault, path: String) throws -> Run {
+            server.route("GET", path, fault.scripts(server))
+            let file = folder.appendingPathComponent(String(path.dropFirst()) + ".bin")
+            var record = TransferRecord(
+                session: "Faults", key: path, kind: .download, method: "GET", url: fault.url?(server) ?? server.url + path,
+                headers: [], now: Date())
+            record.isAdopted = true
+            record.launchesApp = false
+            record.destination = file.path
+            record.hostLimit = 16
+            fault.change(&record)
+            let wanted = record
+            let id = try Ledger(home.directories).write { try $0.insert(wanted).id }
+            return Run(id: try #require(id), path: path, file: file)
+        }
+
+        private func startAgent(_ variables: [String: String] = [:]) throws -> Child {
+            let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+            defer { close(log) }
+            return try Child(
+                Home.product("background-agent"), ["--app", "stormy"],
+                environment: home.environment.merging(variables) { $1 }, output: log)
+        }
+
+        /// The row, once nothing more is to be expected of it.
+        private func settled(_ fault: Fault, _ id: Int64, _ transaction: LedgerTransaction) throws -> TransferRecord? {
+            guard let record = try transaction.transfer(id) else { return nil }
+            if record.state.isTerminal { return record }
+            guard case .waiting(let code) = fault.promise, record.state == .waiting, record.errorCode == code else { return nil }
+            return record
+        }
+
+        private func waitForEnd(
+            of child: Child, or question: (LedgerTransaction) throws -> TransferRecord?
+        ) throws -> TransferRecord? {
+            let ledger = try Ledger(home.directories)
+            let bell = try Bell(home.directories)
+            let process = clinux_pidfd_open(child.pid)
+            defer { close(process) }
+            while true {
+                if let record = try ledger.readAfterRing(question) { return record }
+                var pollers = [
+                    pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: process, events: Int16(POLLIN), revents: 0),
+                ]
+                let count = poll(&pollers, 2, 60_000)
+                guard count > 0 else { throw Home.TimedOut(description: "neither an end nor a crash in 60 s\n\(home.log)") }
+                if pollers[1].revents != 0 { return nil }
+                bell.drain()
+            }
+        }
+
+        private func check(_ fault: Fault, _ record: TransferRecord, after point: String = "") {
+            let found = record.destination.flatMap { FileManager.default.contents(atPath: $0) }
+            let text =
+                "\(fault.name) \(point): \(record.state) \(record.errorCode ?? 0) \(record.errorMessage ?? record.note ?? "")"
+            switch fault.promise {
+            case .whole(let payload):
+                #expect(record.state == .completed, "\(text)")
+                #expect(found == payload.data, "\(text)")
+                #expect(record.sha256 == FileDigest.sha256(of: payload.data), "\(text)")
+            case .failed(let code):
+                #expect(record.state == .failed && record.errorCode == code, "\(text)")
+                #expect(found == nil, "\(text)")
+            case .waiting(let code):
+                #expect(record.state == .waiting && record.errorCode == code, "\(text)")
+                #expect(found == nil, "\(text)")
+                // However absurd a pause the server asks for.
+                #expect(record.nextAttemptAt.map { $0.timeIntervalSinceNow <= 6 * 3600 } == true, "\(text)")
+            }
+            // Nothing is left beside it but what can still be gone on from.
+            let isKept = record.keptUntil != nil || !record.state.isTerminal
+            let part = record.partFile(in: home.directories.spool)?.path
+            if let part, !isKept { #expect(!FileManager.default.fileExists(atPath: part), "\(text)") }
+        }
+
+        private func row(_ fault: Fault, _ record: TransferRecord, _ run: Run) -> String {
+            let count = server.requests(matching: run.path).count
+            let requests = count == 1 ? "1 request" : "\(count) requests"
+            switch fault.promise {
+            case .whole:
+                let how = record.note.map { $0 == "on its first connection" ? "from the start" : $0 } ?? ""
+                let what = fault.promisesFile ? "the file" : "what the server sent"
+                return "| \(fault.name) | \(what), in \(requests): \(how) |"
+            case .failed: return "| \(fault.name) | fails: \(record.errorMessage ?? "") |"
+            case .waiting: return "| \(fault.name) | waits and tries again: \(record.errorMessage ?? "") |"
+            }
+        }
+    }
+}
+
+extension Fault {
+    /// The file as the server has it; otherwise whatever it sent instead.
+    fileprivate var promisesFile: Bool { !name.hasPrefix("a log-in page") && !name.contains("compressed") }
+}
+
+/// The page of faults in the documentation is what was seen.
+private enum FaultPage {
+    static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("Sources/BackgroundTransfer/BackgroundTransfer.docc/Faults.md")
+
+    private static let head = """
+        # What can go wrong, and what then happens
+
+        Every row is a script of a faulty server, played against a real agent; this page is written by the test that plays them
+        (`WRITE_TABLES=1 swift test --filter everyFaultHasItsPromisedEnd`) and compared with what it sees in every other run. Another
+        test kills the agent with `kill -9` at each of nine points on the way of each of them: the ends stay the same.
+
+        A download with a destination is meant. A file is whole when its length and every known digest are right; then it is
+        synced, gets its name in one step, and the folder is synced. "Waits" ends after the resource timeout (7 days unless the
+        session says otherwise) without a new byte.
+
+        | What the server or the network does | What becomes of the download |
+        | --- | --- |
+
+        """
+
+    static func compare(_ rows: [String]) throws {
+        let text = head + rows.joined(separator: "\n") + "\n"
+        if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { try Data(text.utf8).write(to: file) }
+        let page = (try? String(contentsOf: file, encoding: .utf8)) ?? ""
+        for (written, seen) in zip(page.split(separator: "\n"), text.split(separator: "\n")) where written != seen {
+            Issue.record("the page says: \(written)\nseen: \(seen)")
+        }
+        #expect(page.split(separator: "\n").count == text.split(separator: "\n").count)
+    }
+}
