@@ -25,6 +25,7 @@ let package = Package(
         .executable(name: "tide-example", targets: ["tide-example"]),
         .executable(name: "zashi-example", targets: ["zashi-example"]),
         .executable(name: "realm-example", targets: ["realm-example"]),
+        .executable(name: "courier-example", targets: ["courier-example"]),
     ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -114,6 +115,9 @@ let package = Package(
         .executableTarget(
             name: "realm-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
             resources: [.copy("realm-example-Info.plist")], swiftSettings: strict),
+        .executableTarget(
+            name: "courier-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
             name: "proving-ground", dependencies: ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
             resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),

@@ -205,32 +205,6 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 }
 
-/// Calls whose answer is on its way: a process that a person started does not leave before they came.
-final class OutstandingCalls: Sendable {
-    static let shared = OutstandingCalls()
-
-    private let group = DispatchGroup()
-    private let count = Mutex(0)
-
-    private init() {}
-
-    var isEmpty: Bool { count.withLock { $0 == 0 } }
-
-    func run(_ body: @escaping @Sendable () -> Void) {
-        count.withLock { $0 += 1 }
-        DispatchQueue.global().async(group: group) {
-            body()
-            self.count.withLock { $0 -= 1 }
-        }
-    }
-
-    func finished() async {
-        await withCheckedContinuation { continuation in
-            group.notify(queue: .global()) { continuation.resume() }
-        }
-    }
-}
-
 /// How many requests of a kind may be pending: Apple's numbers.
 enum PendingLimit {
     /// `nil`: as many as there are.

@@ -38,6 +38,9 @@ extension BackgroundSession {
     }
 
     private func tellEnds(_ session: URLSession) {
+        // What is claimed is told to its end: a process that leaves in between would hear it again.
+        OutstandingCalls.shared.enter()
+        defer { OutstandingCalls.shared.leave() }
         while true {
             let claimed = try? AppRuntime.shared.ledger().write { transaction in
                 try transaction.claimEvents(session: self.identifier, process: .current).compactMap { event in

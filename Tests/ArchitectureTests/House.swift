@@ -19,6 +19,7 @@ struct House {
             "tide-example": ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
             "zashi-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
             "realm-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            "courier-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
             "proving-ground": ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
             // product
             "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],

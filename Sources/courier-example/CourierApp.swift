@@ -1,0 +1,37 @@
+// A download manager of the iOS kind: it begins transfers, leaves, and is launched when they have ended. Its delegate writes
+// what it hears to a log; the tests of background sessions are about what stands there.
+import BackgroundCommands
+import BackgroundTasks
+import BackgroundTransfer
+import Foundation
+
+struct CourierApp: App {
+    var body: some Scene {
+        Worker { await Errand().run(Array(CommandLine.arguments.dropFirst())) }
+            .backgroundTask(.urlSession(matching: { $0.hasPrefix("courier") })) { identifier in
+                log("launched for \(identifier)")
+                let delegate = CourierDelegate()
+                let session = URLSession(
+                    configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
+                await delegate.eventsDelivered()
+                session.finishTasksAndInvalidate()
+            }
+    }
+}
+
+/// A line of the log, written whole.
+func log(_ line: String) {
+    let path = ProcessInfo.processInfo.environment["COURIER_LOG"] ?? "/dev/stdout"
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    let bytes = Array((line + "\n").utf8)
+    write(descriptor, bytes, bytes.count)
+    close(descriptor)
+}
+
+@main
+enum CourierMain {
+    static func main() {
+        BackgroundCommands.runIfAsked()
+        CourierApp.main()
+    }
+}

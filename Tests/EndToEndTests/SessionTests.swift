@@ -1,0 +1,297 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Background sessions as an app of the iOS kind sees them: tasks, delegates, relaunches.
+    @Suite struct Sessions {
+        let server: FaultyServer
+        let home: Home
+        let log: URL
+
+        static let file = Payload.pattern(3_000_000)
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            home = try Home(app: "courier-example")
+            log = home.folder.appendingPathComponent("courier.log")
+            try Data().write(to: log)
+            home.environment["COURIER_LOG"] = log.path
+            home.environment["COURIER_FOLDER"] = home.folder.path
+            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+        }
+
+        @discardableResult
+        private func courier(_ words: String...) throws -> Child.Result { try home.run("courier-example", words) }
+
+        private func begin(_ words: String...) throws -> Child {
+            try Child(Home.product("courier-example"), words, environment: home.environment)
+        }
+
+        private var lines: [String] {
+            ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+        }
+
+        private func waitForLine(_ line: String) throws {
+            guard FileWatch.wait(log.path, until: { $0.contains(line + "\n") }) != nil else {
+                throw Desktop.Trouble("no \"\(line)\", but \(lines); \(home.log)")
+            }
+        }
+
+        private func serve(_ path: String = "/file") -> String {
+            server.route("GET", path, .file(Self.file, etag: "\"v1\""))
+            return server.url + path
+        }
+
+        /// Half of the file, and the rest when the gate opens; ranges are honoured.
+        private func serveHalf(_ path: String = "/half") -> String {
+            let half = Self.file.count / 2
+            server.route(
+                "GET", path,
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(Self.file.count)", "ETag": "\"v1\""]),
+                    .body(Self.file.slice(0..<half)), .hold(until: path), .body(Self.file.slice(half..<Self.file.count)),
+                ]),
+                .file(Self.file, etag: "\"v1\""))
+            return server.url + path
+        }
+
+        private func waitForBytes(_ count: Int64 = 1) throws {
+            try home.wait("\(count) bytes") { try $0.transfers().first.flatMap { $0.bytesDone >= count ? true : nil } }
+        }
+
+        // MARK: Delegates
+
+        @Test func aDelegateHearsOfItsTasks() throws {
+            try courier("get", serve())
+            #expect(lines == ["events delivered", "finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
+        }
+
+        /// On iOS equal tasks are two transfers.
+        @Test func equalTasksAreTwo() throws {
+            let url = serve()
+            try courier("get", url, url)
+            #expect(lines.filter { $0.hasPrefix("finish") }.sorted() == ["finish get0 3000000", "finish get1 3000000"])
+            #expect(server.requests(matching: "/file").count == 2)
+        }
+
+        @Test func aStatusIsNoError() throws {
+            try courier("get", server.url + "/nothing")
+            #expect(lines.contains("complete get0 ok"))
+        }
+
+        @Test func whatEndsWithoutTheAppLaunchesIt() throws {
+            try courier("leave", serve(), "3")
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            #expect(lines.filter { $0.hasPrefix("finish") }.sorted() == (0..<3).map { "finish left\($0) 3000000" })
+            #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
+        }
+
+        /// A stalled transfer holds back none, and many make few launches.
+        @Test func aThousandTransfersAreFewLaunches() throws {
+            server.route("GET", "/small", .file("small", etag: "\"s\""))
+            server.route("GET", "/never", .silence)
+            try courier("leave", server.url + "/never")
+            try courier("leave", server.url + "/small", "1000")
+            try home.wait("a thousand told", seconds: 120) { transaction in
+                try transaction.deliveredTransfers(session: "courier", since: .distantPast).count == 1_000 ? true : nil
+            }
+            try home.wait("the last launch") { try $0.liveLaunches().isEmpty ? true : nil }
+            let launches = lines.filter { $0 == "launched for courier" }.count
+            #expect(launches <= 12, "\(launches) launches")
+            #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 1_000)
+        }
+
+        @Test func withoutLaunchEventsTheyWaitForTheApp() throws {
+            home.environment["COURIER_QUIET"] = "1"
+            try courier("leave", serve())
+            try home.wait("the end") { try $0.transfers().first?.state == .completed ? true : nil }
+            #expect(lines.isEmpty)
+            try courier("list")
+            try waitForLine("complete left0 ok")
+            #expect(!lines.contains("launched for courier"))
+        }
+
+        @Test func aHandlerThatDiesHearsAgain() throws {
+            home.environment["BACKGROUND_APP_CRASH_AT"] = "app.beforeResult"
+            home.environment["STORMY_NO_AGENT"] = nil
+            let url = serve()
+            try courier("leave", url)
+            try home.waitForEnded("urlSession")
+            try home.killAgent()
+            home.environment["BACKGROUND_APP_CRASH_AT"] = nil
+            // Any verb starts the next agent.
+            try courier("leave", url)
+            try home.waitForQuiet(seconds: 60)
+            #expect(lines.filter { $0 == "complete left0 ok" }.count >= 3, "\(lines)")
+        }
+
+        // MARK: Breaking off and going on
+
+        @Test func resumeDataGoesOnWhereItStopped() throws {
+            let url = serveHalf()
+            try courier("break", url)
+            #expect(lines.contains("resume data there"))
+            #expect(lines.filter { $0.hasPrefix("complete") } == ["complete broken -999 with resume data"])
+            let held = try #require(try Ledger(home.directories).read { try $0.transfers().first?.partial?.durableBytes })
+            #expect(held > 0)
+            try courier("mend")
+            #expect(lines.contains("finish broken 3000000"))
+            let requests = server.requests(matching: "/half")
+            #expect(requests.count == 2)
+            let range = try #require(requests.last?.headers["Range"])
+            #expect(range == "bytes=\(held)-", "nothing that was here is asked for again: \(range)")
+            // No path in it.
+            let data = try Data(contentsOf: home.folder.appendingPathComponent("resume"))
+            #expect(!String(decoding: data, as: UTF8.self).contains(home.folder.path))
+        }
+
+        /// Used twice, the part can only go with the first: the second begins anew, and both are right.
+        @Test func resumeDataUsedTwice() throws {
+            try courier("break", serveHalf())
+            try courier("mend")
+            try courier("mend")
+            #expect(lines.filter { $0 == "finish broken 3000000" }.count == 2)
+        }
+
+        @Test(arguments: ["nothing", "cut short", "changed", "of another version"])
+        func whatIsNoResumeDataIsRefused(_ fault: String) throws {
+            let place = home.folder.appendingPathComponent("resume")
+            try courier("break", serveHalf())
+            var data = try Data(contentsOf: place)
+            switch fault {
+            case "nothing": data = Data()
+            case "cut short": data.removeLast(3)
+            case "changed": data[data.count - 20] ^= 1
+            default: data[4] = 9
+            }
+            try data.write(to: place)
+            try courier("mend")
+            #expect(lines.last == "complete task -1002")
+        }
+
+        @Test func aHeldTaskGoesOnInALaterProcess() throws {
+            try courier("hold", serveHalf())
+            #expect(lines.filter { $0.hasPrefix("state") } == ["state suspended", "state running", "state suspended"])
+            let held = try home.wait("held") { transaction in
+                try transaction.transfers().first.flatMap { $0.state == .queued ? $0.bytesDone : nil }
+            }
+            try courier("list")
+            #expect(lines.contains("task held URLSessionDownloadTask suspended"))
+            #expect(server.requests(matching: "/half").count == 1)
+            try courier("go")
+            #expect(lines.contains("finish held 3000000"))
+            #expect(server.requests(matching: "/half").last?.headers["Range"] == "bytes=\(held)-")
+        }
+
+        @Test func anInvalidatedSessionCancelsWhatEarlierProcessesBegan() throws {
+            server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
+            try courier("leave", server.url + "/stuck", "2")
+            try waitForBytes()
+            try courier("end")
+            #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == ["complete left0 -999", "complete left1 -999"])
+            try home.waitForQuiet()
+            let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
+            #expect(spool.isEmpty, "\(spool)")
+        }
+
+        @Test func anEarliestBeginDateIsKept() throws {
+            let url = serve()
+            let before = Date()
+            try courier("later", url)
+            #expect(try Ledger(home.directories).read { try $0.transfers() }.first?.state == .waiting)
+            try waitForLine("complete later ok")
+            #expect(Date().timeIntervalSince(before) >= 2)
+        }
+
+        // MARK: Bodies and answers
+
+        @Test func uploadsAndTheirAnswers() throws {
+            server.route("PUT", "/up", .status(201, body: "thank you"))
+            server.route("PUT", "/no", .status(403, body: "no"))
+            let photo = home.folder.appendingPathComponent("photo")
+            try Self.file.data.write(to: photo)
+            try courier("send", server.url + "/up", photo.path)
+            #expect(
+                lines.filter { $0.contains(" sent ") }
+                    == ["response sent 201", "data sent thank you", "metrics sent 1", "complete sent ok"])
+            // An answer is an answer for the app, whatever a person is told of it.
+            try courier("send", server.url + "/no", photo.path)
+            #expect(lines.suffix(3).contains("complete sent ok"))
+            #expect(lines.contains("response sent 403"))
+            #expect(server.requests(matching: "/up").first?.bodyByteCount == 3_000_000)
+        }
+
+        @Test func aDataTaskWithABody() throws {
+            server.route("POST", "/form", .status(200, body: "received"))
+            try courier("post", server.url + "/form", "name=stormy")
+            #expect(lines.contains("data posted received"))
+            #expect(server.requests(matching: "/form").first?.bodyByteCount == 11)
+        }
+
+        @Test func asyncCallsWorkOnABackgroundSession() throws {
+            let url = serve()
+            server.route("PUT", "/file", .status(200, body: "stored"))
+            try courier("await", url)
+            #expect(lines == ["awaited 3000000 200", "awaited file 3000000", "awaited upload stored"])
+            try courier("handler", url)
+            #expect(lines.last == "handler 3000000 200 true")
+            try home.waitForQuiet()
+            let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
+            #expect(spool.isEmpty, "\(spool)")
+        }
+
+        /// A download whose await was cancelled is taken up by a task, on its first connection, and told in a launch.
+        @Test func aDroppedAwaitIsTakenUp() throws {
+            let url = serveHalf()
+            let pipe = try StepPipe(in: home.folder)
+            let child = try Child(
+                "/bin/sh", ["-c", "exec '\(Home.product("courier-example"))' drop '\(url)' < '\(pipe.path)'"],
+                environment: home.environment)
+            try waitForBytes()
+            pipe.step()
+            #expect(child.waitForEnd() == 0)
+            #expect(lines == ["dropped -999"])
+            server.openGate("/half")
+            try waitForLine("complete dropped ok")
+            #expect(lines.contains("finish dropped 3000000"))
+            #expect(server.requests(matching: "/half").count == 1)
+        }
+
+        // MARK: Conditions
+
+        @Test func aDiscretionaryTransferWaitsForAMoment() throws {
+            let system = try SystemServices()
+            home.environment.merge(system.environment) { $1 }
+            try system.set(.power, "OnBattery", "true")
+            home.environment["COURIER_DISCRETIONARY"] = "1"
+            let child = try begin("get", serve())
+            try home.wait("an agent that knows") { try $0.fact(.conditions)?.conditions.isOnExternalPower == false ? true : nil }
+            #expect(try Ledger(home.directories).read { try $0.transfers() }.first?.state == .queued)
+            #expect(server.requests(matching: "/file").isEmpty)
+            try system.set(.power, "OnBattery", "false")
+            #expect(child.waitForEnd() == 0)
+            #expect(lines.contains("complete get0 ok"))
+        }
+
+        /// Lost on the way, a condition stops the bytes; what is here is kept.
+        @Test func aNetworkThatBecomesMeteredStopsACheapTransfer() throws {
+            let system = try SystemServices()
+            home.environment.merge(system.environment) { $1 }
+            try system.set(.network, "State", "uint32 70")
+            home.environment["COURIER_CHEAP"] = "1"
+            let child = try begin("get", serveHalf())
+            try waitForBytes()
+            try system.set(.network, "Metered", "uint32 3")
+            let held = try home.wait("stopped") { transaction in
+                try transaction.transfers().first.flatMap { $0.state == .queued ? $0.bytesDone : nil }
+            }
+            try system.set(.network, "Metered", "uint32 4")
+            #expect(child.waitForEnd() == 0)
+            #expect(lines.contains("finish get0 3000000"))
+            #expect(server.requests(matching: "/half").last?.headers["Range"] == "bytes=\(held)-")
+        }
+    }
+}
