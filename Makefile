@@ -3,14 +3,15 @@
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux
+INTEROP_PACKAGES = nginx-light apache2-bin lighttpd python3-venv
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test torture format lint run-packages test-packages benchmark-packages screenshot benchmark
+.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Show the whole main job in a throw-away home
 	.build/debug/stormy demo
@@ -28,6 +29,9 @@ screenshot: run-packages test-packages ## Take the README's picture of the notif
 
 torture: build ## 300 kills of agent and app while fifty requests go round
 	python3 Tests/Torture/torture.py $(KILLS)
+
+test-interop: build interop-packages ## Downloads from nginx, Apache, lighttpd, Caddy and http.server, interrupted
+	python3 Tests/Interop/downloads.py
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py
@@ -56,6 +60,9 @@ run-packages:
 
 test-packages:
 	$(call install,$(TEST_PACKAGES))
+
+interop-packages:
+	$(call install,$(INTEROP_PACKAGES))
 
 benchmark-packages:
 	$(call install,$(BENCHMARK_PACKAGES))

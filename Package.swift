@@ -143,6 +143,8 @@ let package = Package(
             name: "BackgroundLedgerTests", dependencies: ["BackgroundLedger", "CLinux", grdb], swiftSettings: strict),
         .testTarget(
             name: "BackgroundAgentTests", dependencies: ["BackgroundAgent", "BackgroundLedger", grdb], swiftSettings: strict),
+        .testTarget(
+            name: "BackgroundTransferTests", dependencies: ["BackgroundTransfer", "BackgroundLedger"], swiftSettings: strict),
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",

@@ -15,6 +15,7 @@ final class DownloadFile: BodySink {
         var isDiscarding = true
         var written: Int64 = 0
         var synced: Int64 = 0
+        var syncedAt = ContinuousClock.now
         var digest = RunningDigest()
         var trouble: String?
         var isPassing = false
@@ -24,8 +25,9 @@ final class DownloadFile: BodySink {
         var hasCommittedPart: Bool
     }
 
-    /// Bytes between syncs: a crash costs at most this much again.
+    /// Bytes, and seconds, between syncs: a crash costs at most this much again.
     private static let syncInterval: Int64 = 8 << 20
+    private static let syncSeconds = 1.0
 
     private let state: Mutex<State>
     private let ledger: Ledger
@@ -109,6 +111,7 @@ final class DownloadFile: BodySink {
         state.isDiscarding = false
         state.written = offset
         state.synced = offset
+        state.syncedAt = .now
         state.digest = RunningDigest()
         return offset == 0 || rehash(&state, upTo: offset)
     }
@@ -153,14 +156,17 @@ final class DownloadFile: BodySink {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
             state.digest.update(bytes)
-            if state.written - state.synced >= Self.syncInterval { return sync(&state) }
-            return true
+            let isDue =
+                state.written - state.synced >= Self.syncInterval
+                || ContinuousClock.now - state.syncedAt >= .seconds(Self.syncSeconds)
+            return isDue ? sync(&state) : true
         }
     }
 
     private func sync(_ state: inout State) -> Bool {
         guard state.descriptor >= 0, fdatasync(state.descriptor) == 0 else { return fail(&state) }
         state.synced = state.written
+        state.syncedAt = .now
         CrashPoint.reach("agent.transferSynced", attempt.transfer)
         return true
     }

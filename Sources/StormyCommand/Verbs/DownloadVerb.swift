@@ -23,13 +23,30 @@ struct DownloadVerb: AsyncParsableCommand {
     var output: String?
     @Flag(help: "Follow it to the end, with a progress bar.") var wait = false
     @Option(help: "The file's SHA-256, 64 hex digits: any other file is a failure.") var sha256: String?
+    @Option(help: "Bytes per second at most; k and m count thousands and millions.") var limitRate: String?
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        guard let sha256 else { return }
-        guard sha256.utf8.count == 64, sha256.allSatisfy(\.isHexDigit) else {
+        if let sha256, sha256.utf8.count != 64 || !sha256.allSatisfy(\.isHexDigit) {
             throw ValidationError("--sha256 takes 64 hex digits")
         }
+        if let limitRate, Self.bytes(limitRate) == nil {
+            throw ValidationError("--limit-rate takes a number of bytes, such as 500k or 2m")
+        }
+    }
+
+    static func bytes(_ text: String) -> Int64? {
+        let factor: Int64
+        switch text.lowercased().last {
+        case "k": factor = 1_000
+        case "m": factor = 1_000_000
+        default: factor = 1
+        }
+        let digits = factor == 1 ? text[...] : text.dropLast()
+        guard digits.allSatisfy(\.isASCII), let number = Int64(digits), number > 0,
+            !number.multipliedReportingOverflow(by: factor).overflow
+        else { return nil }
+        return number * factor
     }
 
     func run() async throws {
@@ -40,7 +57,9 @@ struct DownloadVerb: AsyncParsableCommand {
         let file = try place(for: address)
         let follower = DownloadFollower()
         // Followed here, its end is told here: without a delegate the agent launches the app for it.
-        let session = URLSession(configuration: Downloads.configuration(), delegate: wait ? follower : nil)
+        let configuration = Downloads.configuration()
+        configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
+        let session = URLSession(configuration: configuration, delegate: wait ? follower : nil)
         let task = Downloads.task(from: address, to: file, sha256: sha256, in: session)
         task.taskDescription = file.path
         task.resume()

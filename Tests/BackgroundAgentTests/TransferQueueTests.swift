@@ -1,0 +1,247 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// Who goes first, who is held, and how a whole file gets its name.
+@Suite struct TransferQueueTests {
+    private let bench: Bench
+    private let tag = HeaderField("ETag", "\"v1\"")
+
+    init() throws { bench = try Bench() }
+
+    private func started() -> [Int64] { bench.transport.started.map(\.id.transfer) }
+
+    /// Bytes arrive and the attempt goes on.
+    private func receive(_ id: Int64, _ text: String, of total: Int) throws {
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(
+            status: 200, headers: [tag, HeaderField("Content-Length", "\(total)")], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        #expect(Array(text.utf8).withUnsafeBytes { attempt.sink.write($0) })
+        try bench.hear(.transport(.progress(attempt.id, sent: 0, received: Int64(text.utf8.count))))
+    }
+
+    // MARK: Order
+
+    @Test func thePriorThenTheOlder() throws {
+        let ids = try (0..<4).map { number in
+            try bench.download("k\(number)") {
+                $0.hostLimit = 1
+                $0.priority = number == 2 ? 0.75 : 0.5
+            }
+        }
+        try bench.turn()
+        #expect(started() == [ids[2]])
+        for _ in 0..<3 { try bench.answer(started().last!) }
+        #expect(started() == [ids[2], ids[0], ids[1], ids[3]])
+    }
+
+    @Test func hostsHaveLimitsOfTheirOwn() throws {
+        for number in 0..<10 { try bench.download("k\(number)") { $0.hostLimit = 3 } }
+        for number in 0..<2 { try bench.download("o\(number)") { $0.host = "http://other" } }
+        try bench.turn()
+        #expect(started().count == 5)
+    }
+
+    @Test func noMoreAtOnceThanThereIsRoomFor() throws {
+        for number in 0..<40 { try bench.download("k\(number)") { $0.host = "http://h\(number)" } }
+        try bench.turn()
+        #expect(started().count == TransferRoom.limit)
+        try bench.answer(started()[0])
+        #expect(started().count == TransferRoom.limit + 1)
+    }
+
+    // MARK: Held
+
+    @Test func whatItNeedsIsWaitedForAndLost() throws {
+        bench.conditions.set { $0.isNetworkMetered = true }
+        let id = try bench.download { $0.needs = .unmetered }
+        let other = try bench.download("other")
+        try bench.turn()
+        #expect(started() == [other])
+        bench.conditions.set { $0.isNetworkMetered = false }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(started() == [other, id])
+        try receive(id, "sunny", of: 10)
+        bench.conditions.set { $0.isNetworkMetered = true }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(bench.transport.cancelled.map(\.transfer) == [id])
+        #expect(try bench.transfer(id).state == .queued)
+        #expect(try bench.transfer(id).partial?.durableBytes == 5, "what arrived is kept")
+        #expect(try bench.transfer(id).fruitlessAttempts == 0)
+        bench.conditions.set { $0.isNetworkMetered = false }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
+    }
+
+    @Test func aSuspendedTransferIsHeldWithWhatArrived() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try receive(id, "sunny", of: 10)
+        try bench.change(id) { $0.isSuspended = true }
+        try bench.turn()
+        #expect(bench.transport.cancelled.map(\.transfer) == [id])
+        #expect(try bench.transfer(id).partial?.durableBytes == 5)
+        // However long: it is not given up meanwhile.
+        try bench.pass(8 * 86_400)
+        #expect(try bench.transfer(id).state == .queued)
+        try bench.startAgent()
+        try bench.change(id) {
+            $0.isSuspended = false
+            $0.lastProgressAt = bench.now
+        }
+        try bench.turn()
+        #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
+    }
+
+    @Test func itBeginsWhenTheAppWants() throws {
+        let id = try bench.download { $0.begin(at: bench.now + 3_600, now: bench.now) }
+        try bench.turn()
+        // A network that comes back is no reason to begin earlier, nor is a clock that was set.
+        try bench.hear(.conditions(bench.conditions.current), .timeChanged)
+        try bench.pass(3_599)
+        #expect(started().isEmpty)
+        try bench.pass(1)
+        #expect(started() == [id])
+    }
+
+    // MARK: A whole file gets its name
+
+    private func place(_ name: String = "file.bin") -> URL { bench.folder.appendingPathComponent(name) }
+
+    private func finish(_ id: Int64, _ text: String = "sunny") throws {
+        let attempt = try bench.attempt(id)
+        let bytes = Array(text.utf8)
+        let head = ResponseHead(
+            status: 200, headers: [tag, HeaderField("Content-Length", "\(bytes.count)")], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        #expect(bytes.withUnsafeBytes { attempt.sink.write($0) })
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
+    }
+
+    @Test func itGrowsUnderAHiddenNameBesideItsPlace() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try Data("earlier".utf8).write(to: place())
+        try bench.turn()
+        try receive(id, "sun", of: 5)
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+        #expect(part.deletingLastPathComponent().path == bench.folder.path && part.lastPathComponent.hasPrefix(".file.bin."))
+        #expect(
+            try String(contentsOf: place(), encoding: .utf8) == "earlier", "what stood there stands until the new one is whole")
+        let attempt = try bench.attempt(id)
+        #expect(Array("ny".utf8).withUnsafeBytes { attempt.sink.write($0) })
+        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
+        try bench.hear(.transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 5))))
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
+        #expect(!FileManager.default.fileExists(atPath: part.path))
+    }
+
+    @Test func aLongNameFindsAPart() throws {
+        let name = String(repeating: "n", count: 255)
+        let id = try bench.download { $0.destination = place(name).path }
+        try bench.turn()
+        try finish(id)
+        #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
+    }
+
+    @Test func aFolderThatIsGoneIsAFailure() throws {
+        let id = try bench.download { $0.destination = place("nowhere/file").path }
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [], url: attempt.request.url)
+        #expect(!attempt.sink.receive(head: head))
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: .stoppedByOwner, bytesSent: 0, bytesReceived: 0))))
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try bench.transfer(id).errorMessage?.contains("nowhere") == true)
+    }
+
+    /// The agent died when the file was proven and had no name yet, or had it already.
+    @Test(arguments: [false, true]) func anotherAgentGivesTheName(_ hasName: Bool) throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try finish(id)
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.finishedAt = nil
+        }
+        if !hasName { try FileManager.default.moveItem(at: place(), to: part) }
+        try bench.startAgent()
+        #expect(bench.transport.started.isEmpty, "no byte is asked for again")
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
+    }
+
+    /// It proved something that somebody took away since.
+    @Test func whatWasProvenAndIsGoneIsFetchedAnew() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try finish(id)
+        try Data("other".utf8).write(to: place())
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.finishedAt = nil
+        }
+        try bench.startAgent()
+        #expect(started() == [id])
+        try finish(id)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
+    }
+
+    @Test func cancelledWhileItGetsItsNameItDoesNotAppear() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.nameFile()
+            $0.bytesTotal = 5
+        }
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+        try Data("sunny".utf8).write(to: part)
+        try bench.change(id) { $0.state = .cancelled }
+        try bench.agent.placeFile(id)
+        try bench.turn()
+        #expect(!FileManager.default.fileExists(atPath: place().path))
+    }
+
+    // MARK: Kept parts
+
+    @Test func aFailedDownloadKeepsWhatItsResumeDataSpeaksOf() throws {
+        let id = try bench.download { $0.resourceTimeout = 100 }
+        try bench.turn()
+        try receive(id, "sunny", of: 10)
+        try bench.fail(id, .connectionLost)
+        while try bench.transfer(id).state != .failed {
+            try bench.pass(30)
+            if try bench.transfer(id).state == .running { try bench.fail(id, .couldNotConnect) }
+        }
+        let failed = try bench.transfer(id)
+        let part = try #require(failed.partFile(in: bench.ledger.directories.spool))
+        #expect(failed.resumeToken != nil && failed.keptUntil != nil)
+        try bench.deliver()
+        try bench.turn()
+        #expect(FileManager.default.fileExists(atPath: part.path), "told, and still there")
+        try bench.change(id) { $0.keptUntil = bench.now }
+        try bench.turn()
+        #expect(!FileManager.default.fileExists(atPath: part.path))
+        #expect(try bench.transfer(id).resumeToken == nil)
+    }
+
+    @Test func aBadRowReachesNoFileElsewhere() throws {
+        let outside = bench.folder.appendingPathComponent("outside")
+        try Data("mine".utf8).write(to: outside)
+        let id = try bench.download { $0.file = "../../../outside" }
+        try bench.turn()
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try String(contentsOf: outside, encoding: .utf8) == "mine")
+    }
+}

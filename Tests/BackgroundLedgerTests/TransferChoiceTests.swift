@@ -1,0 +1,109 @@
+import BackgroundScheduling
+import Foundation
+import GRDB
+import Testing
+
+@testable import BackgroundLedger
+
+/// The index chooses as a person with the whole list would.
+@Suite struct TransferChoiceTests {
+    private let test: TestLedger
+    private let ledger: Ledger
+    private let now = TestLedger.now
+
+    init() throws {
+        test = try TestLedger()
+        ledger = try test.open()
+    }
+
+    private func record(_ host: String, _ change: (inout TransferRecord) -> Void = { _ in }) -> TransferRecord {
+        var record = TransferRecord(
+            session: "s", key: UUID().uuidString, kind: .download, method: "GET", url: "http://\(host)/x", headers: [], now: now)
+        change(&record)
+        return record
+    }
+
+    @Test(arguments: 1...60) func itIsTheListsChoice(_ seed: UInt64) throws {
+        var random = Seeded(state: seed)
+        var rows: [TransferRecord] = []
+        for _ in 0..<Int.random(in: 0...60, using: &random) {
+            let host = ["a", "b", "c", "d"].randomElement(using: &random)!
+            rows.append(
+                record(host) {
+                    $0.hostLimit = Int.random(in: 1...4, using: &random)
+                    $0.priority = [0.25, 0.5, 0.75].randomElement(using: &random)!
+                    $0.needs = TransferNeeds(rawValue: Int.random(in: 0..<16, using: &random))
+                    $0.isSuspended = Int.random(in: 0..<6, using: &random) == 0
+                    $0.state = [.queued, .queued, .queued, .waiting, .paused, .completed].randomElement(using: &random)!
+                })
+        }
+        let stored = try ledger.write { transaction in try rows.map { try transaction.insert($0) } }
+        let met = TransferNeeds(rawValue: Int.random(in: 0..<16, using: &random))
+        let running = (0..<Int.random(in: 0...14, using: &random)).map { _ in
+            "http://" + ["a", "b", "x"].randomElement(using: &random)!
+        }
+        var room = TransferRoom(running: running)
+        var wanted: [Int64] = []
+        let eligible = stored.filter { $0.state == .queued && !$0.isSuspended && met.isSuperset(of: $0.needs) }
+        for row in eligible.sorted(by: { ($1.priority, $0.id!) < ($0.priority, $1.id!) })
+        where room.has(row.host, limit: row.hostLimit) {
+            room.take(row.host)
+            wanted.append(row.id!)
+        }
+        let chosen = try ledger.read { try $0.nextTransfers(met: met, room: TransferRoom(running: running)).map(\.id) }
+        #expect(chosen == wanted)
+    }
+
+    /// One busy host with thousands at the front of the queue keeps nobody else waiting.
+    @Test func aBusyHostIsSteppedOver() throws {
+        let lone = try ledger.write { transaction -> Int64? in
+            for _ in 0..<2_000 { _ = try transaction.insert(record("busy") { $0.priority = 0.9 }) }
+            return try transaction.insert(record("lone")).id
+        }
+        let running = Array(repeating: "http://busy", count: 6)
+        let chosen = try ledger.read { try $0.nextTransfers(met: [], room: TransferRoom(running: running)) }
+        #expect(chosen.map(\.id) == [lone])
+    }
+
+    /// None of the agent's questions walks over the table.
+    @Test func everyQuestionIsAnIndexSeek() throws {
+        var plans: [String] = []
+        try ledger.write { transaction in
+            _ = try transaction.insert(record("a"))
+            transaction.database.trace { event in
+                if case .statement(let statement) = event { plans.append(statement.expandedSQL) }
+            }
+            _ = try transaction.nextTransfers(met: [.unmetered], room: TransferRoom(running: []))
+            _ = try transaction.queueDueTransfers(now: now, limit: 16)
+            _ = try transaction.transfersToGiveUp(now: now)
+            _ = try transaction.collectableTransfers(now: now)
+            _ = try transaction.nextCollection(after: now)
+            _ = try transaction.hasActiveTransfers()
+            _ = try transaction.waitingSessions()
+            _ = try transaction.movingTransfers(session: "s")
+            _ = try transaction.runningTransfers()
+            transaction.database.trace(nil)
+        }
+        #expect(plans.count > 10)
+        try ledger.write { transaction in
+            for sql in Set(plans) {
+                let rows = try Row.fetchAll(transaction.database, sql: "EXPLAIN QUERY PLAN \(sql)")
+                for row in rows {
+                    let detail: String = row["detail"]
+                    #expect(!detail.hasPrefix("SCAN transfer") || detail.contains("INDEX"), "\(detail): \(sql)")
+                    #expect(!detail.hasPrefix("SCAN sessionEvent") || detail.contains("INDEX"), "\(detail): \(sql)")
+                }
+            }
+        }
+    }
+}
+
+/// The same numbers for the same seed.
+struct Seeded: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state ^ (state >> 29)
+    }
+}

@@ -1,0 +1,46 @@
+import BackgroundScheduling
+import Testing
+
+/// Which transfers the desktop allows now.
+@Suite struct TransferNeedsTests {
+    private func met(_ change: (inout DesktopConditions) -> Void) -> TransferNeeds {
+        var conditions = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
+        change(&conditions)
+        return TransferNeeds(metBy: conditions)
+    }
+
+    @Test func aFineDesktopMeetsThemAll() {
+        #expect(met { _ in } == [.unmetered, .unconstrained, .notCellular, .externalPower])
+        #expect(met { _ in }.openClasses.count == 16)
+    }
+
+    @Test func eachIsLostByItsOwnCondition() {
+        #expect(!met { $0.isNetworkMetered = true }.contains(.unmetered))
+        #expect(!met { $0.isNetworkConstrained = true }.contains(.unconstrained))
+        #expect(!met { $0.isNetworkCellular = true }.contains(.notCellular))
+        #expect(!met { $0.isOnExternalPower = false }.contains(.externalPower))
+        #expect(met { $0.isNetworkMetered = true }.openClasses.allSatisfy { !$0.contains(.unmetered) })
+        #expect(met { $0.isNetworkMetered = true }.openClasses.count == 8)
+    }
+
+    /// A host of the local network can be reached without what GIO calls a network.
+    @Test func theNetworkItselfIsNoNeed() {
+        #expect(met { $0.isNetworkAvailable = false }.openClasses.count == 16)
+    }
+
+    @Test func itSaysWhatIsMissing() {
+        let all: TransferNeeds = [.unmetered, .externalPower]
+        #expect(all.missing(from: all) == nil)
+        #expect(all.missing(from: [.unmetered]) == "Waiting for external power.")
+        #expect(all.missing(from: []) == "Waiting for an unmetered network.")
+        #expect(TransferNeeds.notCellular.missing(from: []) == "Waiting for a network that is not cellular.")
+    }
+
+    @Test func roomPerHostAndOverAll() {
+        var room = TransferRoom(running: ["a", "a"])
+        #expect(room.has("a", limit: 3) && !room.has("a", limit: 2) && room.has("b", limit: 1))
+        #expect(room.left == TransferRoom.limit - 2)
+        for number in 0..<room.left { room.take("h\(number)") }
+        #expect(room.left == 0 && !room.has("new", limit: 6))
+    }
+}

@@ -1,0 +1,129 @@
+import BackgroundLedger
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundTransfer
+
+/// Resume data is versioned, says no path, and knows when it was changed.
+@Suite struct ResumeDataTests {
+    private func resume(_ change: (inout TransferRecord) -> Void = { _ in }) -> ResumeData? {
+        var record = TransferRecord(
+            session: "s", key: "k", kind: .download, method: "GET", url: "https://example.org/file?a=b",
+            headers: [HeaderField("Accept", "image/*")], now: Date(timeIntervalSince1970: 0))
+        record.partial = PartialFile(
+            durableBytes: 1_000, validator: .entityTag("\"v1\""), totalBytes: 5_000, url: "https://example.org/file?a=b")
+        record.file = "transfer-7"
+        record.destination = "/home/someone/secret place/file"
+        record.resumeToken = "token"
+        record.taskDescription = "label"
+        change(&record)
+        return ResumeData(record)
+    }
+
+    @Test func itComesBackAsItWas() throws {
+        let made = try #require(resume())
+        #expect(ResumeData(made.data) == made)
+        #expect(made.byteCount == 1_000 && made.totalBytes == 5_000)
+        #expect(made.request?.url?.absoluteString == "https://example.org/file?a=b")
+        #expect(made.request?.value(forHTTPHeaderField: "Accept") == "image/*")
+        let text = String(decoding: made.data, as: UTF8.self)
+        #expect(!text.contains("secret place") && !text.contains("transfer-7"))
+    }
+
+    /// A slice of other data has indices of its own.
+    @Test func aSliceIsAsGood() throws {
+        let made = try #require(resume())
+        let slice = (Data([1, 2, 3]) + made.data)[3...]
+        #expect(ResumeData(slice) == made)
+    }
+
+    @Test func whereNothingCanBeGoneOnFromThereIsNone() {
+        #expect(resume { $0.partial = nil } == nil)
+        #expect(resume { $0.partial?.durableBytes = 0 } == nil)
+        #expect(resume { $0.partial?.validator = nil } == nil)
+        #expect(resume { $0.resumeToken = nil } == nil)
+        #expect(resume { $0.kind = .upload } == nil)
+    }
+
+    @Test func everyChangedBitIsSeen() throws {
+        let data = try #require(resume()).data
+        for index in data.indices {
+            for bit in 0..<8 {
+                var changed = data
+                changed[index] ^= 1 << bit
+                #expect(ResumeData(changed) == nil, "byte \(index), bit \(bit)")
+            }
+        }
+    }
+
+    @Test func everyShorterOrLongerOneIsRefused() throws {
+        let data = try #require(resume()).data
+        for count in 0..<data.count { #expect(ResumeData(data.prefix(count)) == nil, "\(count) bytes") }
+        #expect(ResumeData(data + [0]) == nil)
+        #expect(ResumeData(Data(repeating: 0x42, count: 2_000_000)) == nil)
+    }
+}
+
+/// Equal requests have equal keys, others do not.
+@Suite struct OrderTests {
+    private func key(_ change: (inout URLRequest) -> Void = { _ in }, session: String = "s") throws -> String {
+        var request = URLRequest(url: URL(string: "https://example.org/file")!)
+        change(&request)
+        return try Order(request, .background(withIdentifier: session)).key(session: session)
+    }
+
+    @Test func equalRequestsHaveEqualKeys() throws {
+        #expect(try key() == key())
+        #expect(
+            try key {
+                $0.setValue("1", forHTTPHeaderField: "A")
+                $0.setValue("2", forHTTPHeaderField: "B")
+            }
+                == key {
+                    $0.setValue("2", forHTTPHeaderField: "B")
+                    $0.setValue("1", forHTTPHeaderField: "A")
+                })
+    }
+
+    @Test func whatDiffersMakesAnotherKey() throws {
+        let plain = try key()
+        #expect(try key { $0.httpMethod = "HEAD" } != plain)
+        #expect(try key { $0.url = URL(string: "https://example.org/file?") } != plain)
+        #expect(try key { $0.setValue("x", forHTTPHeaderField: "Authorization") } != plain)
+        #expect(try key { $0.httpBody = Data("x".utf8) } != plain)
+        #expect(try key({ _ in }, session: "t") != plain)
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "ftp://example.org/", "http:///nohost", "data:,x"])
+    func otherAddressesAreRefused(_ text: String) throws {
+        let url = try #require(URL(string: text))
+        #expect(throws: URLError.self) { try Order(URLRequest(url: url), .background(withIdentifier: "s")) }
+    }
+
+    @Test func theConfigurationsHeadersComeWhereTheRequestHasNone() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "s")
+        configuration.httpAdditionalHeaders = ["accept": "b", "X-App": "1"]
+        var request = URLRequest(url: URL(string: "https://example.org/")!)
+        request.setValue("a", forHTTPHeaderField: "Accept")
+        let order = try Order(request, configuration)
+        #expect(order.headers.contains(HeaderField("Accept", "a")) && order.headers.contains(HeaderField("X-App", "1")))
+        #expect(order.headers.count == 2)
+    }
+
+    @Test func whatASessionAllowsIsWhatItsTransfersNeed() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "s")
+        let request = URLRequest(url: URL(string: "https://example.org:8443/x")!)
+        func record() throws -> TransferRecord {
+            try Order(request, configuration).record(configuration, session: "s", key: "k", kind: .download, now: Date())
+        }
+        #expect(try record().needs == [])
+        #expect(try record().host == "https://example.org:8443")
+        configuration.allowsExpensiveNetworkAccess = false
+        configuration.allowsCellularAccess = false
+        #expect(try record().needs == [.unmetered, .notCellular])
+        configuration.isDiscretionary = true
+        configuration.allowsConstrainedNetworkAccess = false
+        #expect(try record().needs == [.unmetered, .notCellular, .externalPower, .unconstrained])
+    }
+}
