@@ -91,6 +91,8 @@ extension Agent {
                 return try failLocally(&transfer, trouble, isPassing: isPassing, &pass)
             }
             CrashPoint.reach("agent.transferPlaced", transfer.id!)
+            // Synced before this pass commits, once for all that ended in it.
+            pass.placesFiles = true
             return try endWhole(&transfer, &pass)
         }
         transfer.isFinishing = true
@@ -106,7 +108,8 @@ extension Agent {
             let whole = transfer.wholeFile(in: spool)
         else { return }
         CrashPoint.reach("agent.transferPlacing", id)
-        let trouble = DownloadFile.place(part, as: whole)
+        var trouble = DownloadFile.place(part, as: whole)
+        if trouble == nil, let why = DownloadFile.syncFolder(whole.deletingLastPathComponent().path) { trouble = (why, false) }
         CrashPoint.reach("agent.transferPlaced", id)
         hear(.transferPlaced(id, trouble: trouble?.trouble, isPassing: trouble?.isPassing ?? false))
     }

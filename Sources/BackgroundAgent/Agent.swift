@@ -114,6 +114,7 @@ final class Agent {
                 var pass = Pass(
                     transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
                 try decide(heard, &pass)
+                if pass.placesFiles, let trouble = DownloadFile.syncFolder(ledger.directories.spool.path) { log.note(trouble) }
                 return (pass.effects, pass.wake)
             }
             wake = next
@@ -135,6 +136,8 @@ final class Agent {
         let now: Date
         var effects: [AgentEffect] = []
         var wake: Date?
+        /// Small files of the spool got their names.
+        var placesFiles = false
 
         init(transaction: LedgerTransaction, settings: AgentSettings, now: Date) {
             self.transaction = transaction

@@ -8,14 +8,19 @@ import TransferMachines
 ///
 /// Order of writing, so that no crash pairs one version's validator with another's bytes: the new `PartialFile`
 /// (0 bytes) is committed before bytes of an earlier one are truncated, and its durable count grows only after a sync.
+/// Hashing and syncing are the disk worker's, which follows behind what is written.
 final class DownloadFile: BodySink {
     private struct State {
         var machine: DownloadMachine
         var descriptor: Int32 = -1
         var isDiscarding = true
         var written: Int64 = 0
+        /// The worker's: how far it came.
+        var hashed: Int64 = 0
         var synced: Int64 = 0
         var syncedAt = ContinuousClock.now
+        /// Somebody waits for the whole digest.
+        var isSettling = false
         var digest = RunningDigest()
         var trouble: String?
         var isPassing = false
@@ -28,6 +33,10 @@ final class DownloadFile: BodySink {
     /// Bytes, and seconds, between syncs: a crash costs at most this much again.
     private static let syncInterval: Int64 = 8 << 20
     private static let syncSeconds = 1.0
+    /// Bytes hashed in one turn of the worker.
+    private static let turn: Int64 = 4 << 20
+    /// Bytes that may be written and not yet hashed: beyond that the transport waits for the disk.
+    private static let lag: Int64 = 64 << 20
 
     private let state: Mutex<State>
     private let ledger: Ledger
@@ -110,10 +119,12 @@ final class DownloadFile: BodySink {
         guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
         state.isDiscarding = false
         state.written = offset
+        // What is held already is read once, after a break.
+        state.hashed = 0
         state.synced = offset
         state.syncedAt = .now
         state.digest = RunningDigest()
-        return offset == 0 || rehash(&state, upTo: offset)
+        return true
     }
 
     private static func size(of descriptor: Int32) -> Int64 {
@@ -130,45 +141,91 @@ final class DownloadFile: BodySink {
         return size(of: descriptor) >= byteCount
     }
 
-    /// The digest of what is held already: read once, after a break, in pieces.
-    private func rehash(_ state: inout State, upTo offset: Int64) -> Bool {
-        var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        var position: Int64 = 0
-        while position < offset {
-            let wanted = min(buffer.count, Int(offset - position))
-            let count = pread(state.descriptor, &buffer, wanted, off_t(position))
-            guard count > 0 else { return fail(&state) }
-            buffer.withUnsafeBytes { state.digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            position += Int64(count)
-        }
-        return true
-    }
-
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        state.withLock { state in
-            guard !state.isStopped else { return false }
-            guard !state.isDiscarding else { return true }
+        let (isTaken, isDue, isBehind) = state.withLock { state -> (Bool, Bool, Bool) in
+            guard !state.isStopped, state.trouble == nil else { return (false, false, false) }
+            guard !state.isDiscarding else { return (true, false, false) }
             var rest = bytes
             while !rest.isEmpty {
                 let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
-                guard count > 0 else { return fail(&state) }
+                guard count > 0 else { return (fail(&state), false, false) }
                 state.written += Int64(count)
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
-            state.digest.update(bytes)
-            let isDue =
-                state.written - state.synced >= Self.syncInterval
-                || ContinuousClock.now - state.syncedAt >= .seconds(Self.syncSeconds)
-            return isDue ? sync(&state) : true
+            let isDue = state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state)
+            return (true, isDue, state.written - state.hashed > Self.lag)
+        }
+        if isDue { DiskWorker.shared.need(self) }
+        if isBehind {
+            DiskWorker.shared.wait { state.withLock { $0.written - $0.hashed <= Self.lag / 2 || $0.trouble != nil } }
+        }
+        return isTaken
+    }
+
+    private static func isSyncDue(_ state: State) -> Bool {
+        state.written > state.synced
+            && (state.written - state.synced >= syncInterval || ContinuousClock.now - state.syncedAt >= .seconds(syncSeconds))
+    }
+
+    // MARK: On the disk worker's thread
+
+    /// One turn. `true`: there is more.
+    func work() -> Bool {
+        let (descriptor, from, to, digest) = state.withLock { state in
+            (state.descriptor, state.hashed, min(state.written, state.hashed + Self.turn), state.digest)
+        }
+        guard descriptor >= 0, state.withLock({ $0.trouble == nil }) else { return false }
+        // On a copy, without the lock: the transport goes on writing behind.
+        var hashing = digest
+        guard from == to || Self.hash(descriptor, from..<to, into: &hashing) else {
+            return state.withLock { fail(&$0) }
+        }
+        let hashed = hashing
+        let syncTo = state.withLock { state -> Int64? in
+            (state.hashed, state.digest) = (to, hashed)
+            return Self.isSyncDue(state) ? state.written : nil
+        }
+        if let syncTo {
+            guard fdatasync(descriptor) == 0 else { return state.withLock { fail(&$0) } }
+            state.withLock { ($0.synced, $0.syncedAt) = (syncTo, .now) }
+            CrashPoint.reach("agent.transferSynced", attempt.transfer)
+        }
+        return state.withLock { $0.hashed < $0.written && ($0.isSettling || $0.written - $0.hashed >= Self.turn / 4) }
+    }
+
+    private static func hash(_ descriptor: Int32, _ range: Range<Int64>, into digest: inout RunningDigest) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
+            var position = range.lowerBound
+            while position < range.upperBound {
+                let wanted = min(buffer.count, Int(range.upperBound - position))
+                let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+                guard count > 0 else { return false }
+                digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+                position += Int64(count)
+            }
+            return true
         }
     }
 
-    private func sync(_ state: inout State) -> Bool {
-        guard state.descriptor >= 0, fdatasync(state.descriptor) == 0 else { return fail(&state) }
-        state.synced = state.written
-        state.syncedAt = .now
-        CrashPoint.reach("agent.transferSynced", attempt.transfer)
-        return true
+    /// Everything written is on the disk for good when this returns, or there is trouble.
+    private func sync() {
+        state.withLock { state in
+            guard state.descriptor >= 0, state.trouble == nil, state.synced < state.written else { return }
+            guard fdatasync(state.descriptor) == 0 else { return _ = fail(&state) }
+            state.synced = state.written
+            CrashPoint.reach("agent.transferSynced", attempt.transfer)
+        }
+    }
+
+    /// Everything written is hashed when this returns, or there is trouble.
+    private func hashAll() {
+        let isNeeded = state.withLock { state in
+            state.isSettling = true
+            return state.descriptor >= 0 && state.trouble == nil && state.hashed < state.written
+        }
+        guard isNeeded else { return }
+        DiskWorker.shared.need(self)
+        DiskWorker.shared.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
     }
 
     private func fail(_ state: inout State) -> Bool {
@@ -195,7 +252,7 @@ final class DownloadFile: BodySink {
     /// Makes durable what is here, for a transfer that is stopped.
     func letGo() -> PartialFile? {
         stop()
-        state.withLock { if $0.descriptor >= 0, !$0.isDiscarding, $0.trouble == nil { _ = sync(&$0) } }
+        sync()
         return progress.partial
     }
 
@@ -211,39 +268,48 @@ final class DownloadFile: BodySink {
 
     /// The attempt ended: makes its bytes durable, asks the machine what follows, and proves a whole file.
     func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
-        state.withLock { state in
-            if state.descriptor >= 0, state.trouble == nil { _ = sync(&state) }
+        sync()
+        var command = state.withLock { state in
             let durable = state.isDiscarding ? state.machine.partial?.durableBytes ?? 0 : state.synced
-            var command = state.machine.ended(
+            return state.machine.ended(
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
-            if case .finish(let head, let resumedFrom) = command, state.trouble == nil {
+        }
+        if case .finish(let head, let resumedFrom) = command {
+            hashAll()
+            command = state.withLock { state in
+                guard state.trouble == nil else { return command }
                 for digest in state.machine.requiredDigests(of: head) {
                     let found = digest.algorithm == .sha256 ? state.digest.bytes : FileDigest.bytes(of: url, digest.algorithm)
                     guard found != digest.bytes else { continue }
-                    command = state.machine.refute(
+                    return state.machine.refute(
                         digest, found: state.digest.hex, resumedFrom: resumedFrom,
                         attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
-                    break
                 }
+                return command
             }
-            return Outcome(
+        }
+        return state.withLock { state in
+            Outcome(
                 command: command, partial: state.machine.partial, report: state.machine.report, sha256: state.digest.hex,
                 byteCount: state.written, trouble: state.trouble, isPassing: state.isPassing)
         }
     }
 
-    /// Gives a whole, synced file its name, for good: the name is durable when this returns `nil`. Otherwise: why not.
+    /// Gives a whole, synced file its name; durable once its folder is synced. Otherwise: why not.
     static func place(_ part: URL, as whole: URL) -> (trouble: String, isPassing: Bool)? {
         guard rename(part.path, whole.path) == 0 else {
             return ("\(whole.path): " + String(cString: strerror(errno)), [ENOSPC, EDQUOT].contains(errno))
         }
-        let folder = clinux_open(whole.deletingLastPathComponent().path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard folder >= 0 else { return nil }
+        return nil
+    }
+
+    /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.
+    static func syncFolder(_ path: String) -> String? {
+        let folder = clinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard folder >= 0 else { return "\(path): " + String(cString: strerror(errno)) }
         defer { close(folder) }
-        // Some file systems cannot sync a folder (EINVAL): the name is then as durable as they make it.
-        guard fsync(folder) == 0 || errno == EINVAL else {
-            return ("\(whole.path): " + String(cString: strerror(errno)), false)
-        }
+        // Some file systems cannot sync a folder (EINVAL): a name is then as durable as they make it.
+        guard fsync(folder) == 0 || errno == EINVAL else { return "\(path): " + String(cString: strerror(errno)) }
         return nil
     }
 }

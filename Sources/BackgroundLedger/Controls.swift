@@ -47,7 +47,7 @@ extension LedgerTransaction {
     }
 
     public func openQuestions() throws -> [ControlRecord] {
-        try ControlRecord.fetchAll(database, sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id")
+        try ControlRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id"))
     }
 
     public func answer(_ id: Int64, _ text: String) throws {
@@ -60,6 +60,6 @@ extension LedgerTransaction {
     }
 
     public func answer(to id: Int64) throws -> String? {
-        try String.fetchOne(database, sql: "SELECT answer FROM control WHERE id = ?", arguments: [id])
+        try String.fetchOne(database.cachedStatement(sql: "SELECT answer FROM control WHERE id = ?"), arguments: [id])
     }
 }

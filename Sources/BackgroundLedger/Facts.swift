@@ -148,7 +148,9 @@ extension FactName where Value == String {
 extension LedgerTransaction {
     /// What cannot be read counts as absent: every fact is said again by whoever knows it.
     public func fact<Value>(_ name: FactName<Value>) throws -> Value? {
-        guard let text = try String.fetchOne(database, sql: "SELECT value FROM fact WHERE name = ?", arguments: [name.name])
+        guard
+            let text = try String.fetchOne(
+                database.cachedStatement(sql: "SELECT value FROM fact WHERE name = ?"), arguments: [name.name])
         else { return nil }
         return try? JSONDecoder().decode(Value.self, from: Data(text.utf8))
     }

@@ -94,12 +94,13 @@ extension LedgerTransaction {
     public func launch(_ id: Int64) throws -> LaunchRecord? { try LaunchRecord.fetchOne(database, key: id) }
 
     public func liveLaunches() throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(database, sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id")
+        try LaunchRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id"))
     }
 
     /// Continued processing that ended, whose progress may still stand on the screen.
     public func endedLaunchesStillShown() throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(database, sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
+        try LaunchRecord.fetchAll(
+            database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL"))
     }
 
     public func forgetEndedProgressNotices() throws {
@@ -113,37 +114,37 @@ extension LedgerTransaction {
     /// Newest last.
     public func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchAll(
-            database, sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?", arguments: [limit]
+            database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
         ).reversed()
     }
 
     /// Ended launches of one identifier, newest first.
     public func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchAll(
-            database,
-            sql: "SELECT * FROM launch WHERE kind = ? AND identifier = ? AND endedAt IS NOT NULL ORDER BY id DESC LIMIT ?",
+            database.cachedStatement(
+                sql: "SELECT * FROM launch WHERE kind = ? AND identifier = ? AND endedAt IS NOT NULL ORDER BY id DESC LIMIT ?"),
             arguments: [kind.rawValue, identifier, limit])
     }
 
     /// The latest wall-clock moment that was served for an identifier. A launch that died without a result served none.
     public func lastServedOccurrence(_ identifier: String) throws -> Date? {
         let seconds = try Double.fetchOne(
-            database,
-            sql: """
-                SELECT MAX(servedOccurrence) FROM launch
-                WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped')
-                """, arguments: [identifier])
+            database.cachedStatement(
+                sql: """
+                    SELECT MAX(servedOccurrence) FROM launch
+                    WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped')
+                    """), arguments: [identifier])
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
     /// When the last launch of a request began; one whose process never did does not count.
     public func lastRequestStart() throws -> Date? {
         let seconds = try Double.fetchOne(
-            database,
-            sql: """
-                SELECT startedAt FROM launch
-                WHERE requestToken IS NOT NULL AND pid IS NOT NULL AND kind <> 'continuedProcessing' ORDER BY id DESC LIMIT 1
-                """)
+            database.cachedStatement(
+                sql: """
+                    SELECT startedAt FROM launch
+                    WHERE requestToken IS NOT NULL AND pid IS NOT NULL AND kind <> 'continuedProcessing' ORDER BY id DESC LIMIT 1
+                    """))
         return seconds.map(Date.init(timeIntervalSince1970:))
     }
 

@@ -163,6 +163,6 @@ public struct LedgerTransaction {
 
     /// How many migrations it has seen: cheap to ask, and it grows with each.
     public func migrationCount() throws -> Int {
-        try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM grdb_migrations") ?? 0
+        try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0
     }
 }

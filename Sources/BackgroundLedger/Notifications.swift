@@ -93,7 +93,8 @@ extension LedgerTransaction {
     }
 
     public func notifications() throws -> [NotificationRecord] {
-        try NotificationRecord.fetchAll(database, sql: "SELECT * FROM notification ORDER BY createdAt, identifier")
+        try NotificationRecord.fetchAll(
+            database.cachedStatement(sql: "SELECT * FROM notification ORDER BY createdAt, identifier"))
     }
 
     public func save(_ notification: NotificationRecord) throws {
@@ -154,7 +155,7 @@ extension LedgerTransaction {
 
     public func undeliveredResponses() throws -> [NotificationResponseRecord] {
         try NotificationResponseRecord.fetchAll(
-            database, sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id")
+            database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
     public func responseWasDelivered(_ id: Int64, now: Date) throws {

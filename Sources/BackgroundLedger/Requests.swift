@@ -95,7 +95,7 @@ extension RequestRecord: LedgerRecord {
 
 extension LedgerTransaction {
     public func requests() throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(database, sql: "SELECT * FROM request ORDER BY identifier")
+        try RequestRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM request ORDER BY identifier"))
     }
 
     public func request(_ identifier: String) throws -> RequestRecord? {
@@ -106,13 +106,15 @@ extension LedgerTransaction {
     /// than `limit`.
     public func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
-            database, sql: "SELECT COUNT(*) FROM (SELECT 1 FROM request WHERE kind = ? AND identifier <> ? LIMIT ?)",
+            database.cachedStatement(
+                sql: "SELECT COUNT(*) FROM (SELECT 1 FROM request WHERE kind = ? AND identifier <> ? LIMIT ?)"),
             arguments: [kind.rawValue, identifier, limit]) ?? 0
     }
 
     public func requests(of kind: LaunchKind) throws -> [RequestRecord] {
         try RequestRecord.fetchAll(
-            database, sql: "SELECT * FROM request WHERE kind = ? ORDER BY submittedAt, identifier", arguments: [kind.rawValue])
+            database.cachedStatement(sql: "SELECT * FROM request WHERE kind = ? ORDER BY submittedAt, identifier"),
+            arguments: [kind.rawValue])
     }
 
     // MARK: Who is due
@@ -157,22 +159,25 @@ extension LedgerTransaction {
     /// Requests to be left out when missed, whose moment lies before `moment`.
     public func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchAll(
-            database, sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0 AND \(Self.isIdle)",
+            database.cachedStatement(
+                sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0 AND \(Self.isIdle)"),
             arguments: [moment.timeIntervalSince1970])
     }
 
     /// Requests with a rule on the person's clock.
     public func recurringRequests() throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(database, sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier")
+        try RequestRecord.fetchAll(
+            database.cachedStatement(sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier"))
     }
 
     public func requestsDelayed(beyond moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchAll(
-            database, sql: "SELECT * FROM request WHERE backoffUntil > ?", arguments: [moment.timeIntervalSince1970])
+            database.cachedStatement(sql: "SELECT * FROM request WHERE backoffUntil > ?"),
+            arguments: [moment.timeIntervalSince1970])
     }
 
     public func hasRequests() throws -> Bool {
-        try Bool.fetchOne(database, sql: "SELECT EXISTS (SELECT 1 FROM request)") ?? false
+        try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
     /// Adds a request, replacing one of the same identifier.

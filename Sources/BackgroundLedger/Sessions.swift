@@ -85,20 +85,20 @@ extension LedgerTransaction {
     /// Events the app has not taken yet, oldest first.
     public func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchAll(
-            database,
-            sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id",
+            database.cachedStatement(
+                sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
             arguments: [session])
     }
 
     /// Sessions whose events are worth a launch, and since when the oldest waits.
     public func waitingSessions() throws -> [(session: String, oldest: Date)] {
         try Row.fetchAll(
-            database,
-            sql: """
-                SELECT sessionEvent.session, MIN(sessionEvent.createdAt) FROM sessionEvent
-                JOIN transfer ON transfer.id = sessionEvent.transfer
-                WHERE deliveredAt IS NULL AND launchesApp = 1 GROUP BY sessionEvent.session
-                """
+            database.cachedStatement(
+                sql: """
+                    SELECT sessionEvent.session, MIN(sessionEvent.createdAt) FROM sessionEvent
+                    JOIN transfer ON transfer.id = sessionEvent.transfer
+                    WHERE deliveredAt IS NULL AND launchesApp = 1 GROUP BY sessionEvent.session
+                    """)
         ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
     }
 
@@ -119,11 +119,11 @@ extension LedgerTransaction {
     /// Transfers whose events were delivered since then.
     public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
-            database,
-            sql: """
-                SELECT transfer.* FROM transfer JOIN sessionEvent ON sessionEvent.transfer = transfer.id
-                WHERE sessionEvent.session = ? AND deliveredAt >= ? ORDER BY sessionEvent.id
-                """, arguments: [session, since.timeIntervalSince1970])
+            database.cachedStatement(
+                sql: """
+                    SELECT transfer.* FROM transfer JOIN sessionEvent ON sessionEvent.transfer = transfer.id
+                    WHERE sessionEvent.session = ? AND deliveredAt >= ? ORDER BY sessionEvent.id
+                    """), arguments: [session, since.timeIntervalSince1970])
     }
 
     /// One event for an ended transfer; a second call changes nothing.

@@ -24,7 +24,7 @@ extension LedgerTransaction {
         ]
         return try queries.flatMap { condition, arguments in
             try TransferRecord.fetchAll(
-                database, sql: "SELECT * FROM transfer WHERE \(condition) LIMIT \(limit)", arguments: arguments)
+                database.cachedStatement(sql: "SELECT * FROM transfer WHERE \(condition) LIMIT \(limit)"), arguments: arguments)
         }
     }
 
@@ -37,35 +37,35 @@ extension LedgerTransaction {
     /// When the next transfer becomes collectable by time alone.
     public func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
-            database,
-            sql: """
-                SELECT MIN(adoptableUntil) FROM transfer WHERE isAdopted = 0 AND adoptableUntil IS NOT NULL
-                AND adoptableUntil > ? AND id NOT IN (SELECT transfer FROM waiter)
-                """, arguments: [now.timeIntervalSince1970])
+            database.cachedStatement(
+                sql: """
+                    SELECT MIN(adoptableUntil) FROM transfer WHERE isAdopted = 0 AND adoptableUntil IS NOT NULL
+                    AND adoptableUntil > ? AND id NOT IN (SELECT transfer FROM waiter)
+                    """), arguments: [now.timeIntervalSince1970])
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 
     /// Names in the spool that some row knows, finished or in part.
     public func spoolFiles() throws -> Set<String> {
         let names = try String.fetchAll(
-            database,
-            sql: """
-                SELECT file FROM transfer WHERE file IS NOT NULL AND destination IS NULL
-                UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL
-                """)
+            database.cachedStatement(
+                sql: """
+                    SELECT file FROM transfer WHERE file IS NOT NULL AND destination IS NULL
+                    UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL
+                    """))
         return Set(names + names.map { $0 + TransferRecord.partSuffix })
     }
 
     /// Drops the oldest ended transfers beyond the limit; returns them, for their files to be removed after the commit.
     public func pruneTransfers() throws -> [TransferRecord] {
         let old = try TransferRecord.fetchAll(
-            database,
-            sql: """
-                SELECT * FROM transfer WHERE finishedAt IS NOT NULL
-                AND id NOT IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NULL)
-                AND id NOT IN (SELECT transfer FROM waiter)
-                ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET ?
-                """, arguments: [Self.endedTransferLimit])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE finishedAt IS NOT NULL
+                    AND id NOT IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NULL)
+                    AND id NOT IN (SELECT transfer FROM waiter)
+                    ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET ?
+                    """), arguments: [Self.endedTransferLimit])
         for transfer in old { try transfer.delete(database) }
         return old
     }

@@ -47,10 +47,10 @@ extension LedgerTransaction {
         for _ in 0..<Self.hostBreadth {
             guard
                 let host = try String.fetchOne(
-                    database,
-                    sql: """
-                        SELECT host FROM transfer WHERE state = 'queued' AND isSuspended = 0 AND host > ? ORDER BY host LIMIT 1
-                        """, arguments: [last])
+                    database.cachedStatement(
+                        sql: """
+                            SELECT host FROM transfer WHERE state = 'queued' AND isSuspended = 0 AND host > ? ORDER BY host LIMIT 1
+                            """), arguments: [last])
             else { break }
             last = host
             for needs in met.openClasses {
@@ -81,11 +81,11 @@ extension LedgerTransaction {
                     ORDER BY nextAttemptAt LIMIT ?)
                 """, arguments: [seconds, limit])
         let next = try Double.fetchOne(
-            database,
-            sql: """
-                SELECT nextAttemptAt FROM transfer WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt > ?
-                ORDER BY nextAttemptAt LIMIT 1
-                """, arguments: [seconds])
+            database.cachedStatement(
+                sql: """
+                    SELECT nextAttemptAt FROM transfer WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt > ?
+                    ORDER BY nextAttemptAt LIMIT 1
+                    """), arguments: [seconds])
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
@@ -93,10 +93,12 @@ extension LedgerTransaction {
     public func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
         let condition = "state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
         let due = try TransferRecord.fetchAll(
-            database, sql: "SELECT * FROM transfer WHERE \(condition) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?",
+            database.cachedStatement(
+                sql: "SELECT * FROM transfer WHERE \(condition) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),
             arguments: [now.timeIntervalSince1970, limit])
         let next = try Double.fetchOne(
-            database, sql: "SELECT giveUpAt FROM transfer WHERE \(condition) AND giveUpAt > ? ORDER BY giveUpAt LIMIT 1",
+            database.cachedStatement(
+                sql: "SELECT giveUpAt FROM transfer WHERE \(condition) AND giveUpAt > ? ORDER BY giveUpAt LIMIT 1"),
             arguments: [now.timeIntervalSince1970])
         return (due, next.map { Date(timeIntervalSince1970: $0) })
     }
@@ -121,27 +123,28 @@ extension LedgerTransaction {
     /// Bytes are to move, now or later, without anybody's doing.
     public func hasActiveTransfers() throws -> Bool {
         try Bool.fetchOne(
-            database,
-            sql: """
-                SELECT EXISTS (SELECT 1 FROM transfer WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0)
-                """) ?? false
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM transfer WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0)
+                    """)) ?? false
     }
 
     /// Attempts that an agent which died had under way.
     public func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
-            database, sql: "SELECT * FROM transfer WHERE state = 'running' AND (session = ?1 OR ?1 IS NULL) ORDER BY id",
+            database.cachedStatement(
+                sql: "SELECT * FROM transfer WHERE state = 'running' AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
             arguments: [session])
     }
 
     /// Those of a session that an app may want to hear of: bytes move, or nobody can be reached.
     public func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
-            database,
-            sql: """
-                SELECT * FROM transfer WHERE session = ?1 AND state = 'running'
-                UNION ALL SELECT * FROM (SELECT * FROM transfer WHERE session = ?1 AND state = 'waiting' LIMIT 64)
-                """, arguments: [session])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE session = ?1 AND state = 'running'
+                    UNION ALL SELECT * FROM (SELECT * FROM transfer WHERE session = ?1 AND state = 'waiting' LIMIT 64)
+                    """), arguments: [session])
     }
 
     // MARK: Resume data
@@ -149,6 +152,7 @@ extension LedgerTransaction {
     /// The ended transfer that keeps a part under this name.
     public func transfer(keepingPart token: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
-            database, sql: "SELECT * FROM transfer WHERE resumeToken = ? AND keptUntil IS NOT NULL", arguments: [token])
+            database.cachedStatement(sql: "SELECT * FROM transfer WHERE resumeToken = ? AND keptUntil IS NOT NULL"),
+            arguments: [token])
     }
 }

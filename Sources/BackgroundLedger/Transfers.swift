@@ -236,28 +236,28 @@ extension LedgerTransaction {
 
     /// Oldest first.
     public func transfers() throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(database, sql: "SELECT * FROM transfer ORDER BY id")
+        try TransferRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM transfer ORDER BY id"))
     }
 
     public func unfinishedTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
-            database,
-            sql: """
-                SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused')
-                AND (session = ?1 OR ?1 IS NULL) ORDER BY id
-                """, arguments: [session])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused')
+                    AND (session = ?1 OR ?1 IS NULL) ORDER BY id
+                    """), arguments: [session])
     }
 
     /// The transfer that a request with this key would join: unfinished, or ended and still wanted by somebody.
     public func adoptableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
-            database,
-            sql: """
-                SELECT * FROM transfer WHERE session = ? AND key = ?
-                AND (state IN ('queued', 'running', 'waiting', 'paused')
-                     OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?))
-                ORDER BY id DESC LIMIT 1
-                """, arguments: [session, key, now.timeIntervalSince1970])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE session = ? AND key = ?
+                    AND (state IN ('queued', 'running', 'waiting', 'paused')
+                         OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?))
+                    ORDER BY id DESC LIMIT 1
+                    """), arguments: [session, key, now.timeIntervalSince1970])
     }
 
     /// The same for a task: only what nobody adopted yet, or what this task's own process handed over.
@@ -271,10 +271,10 @@ extension LedgerTransaction {
     /// The upload that was submitted under this key and runs or succeeded.
     public func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
-            database,
-            sql: """
-                SELECT * FROM transfer WHERE session = ? AND key = ? AND kind = 'upload' AND state NOT IN ('failed', 'cancelled')
-                ORDER BY id DESC LIMIT 1
-                """, arguments: [session, key])
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE session = ? AND key = ? AND kind = 'upload' AND state NOT IN ('failed', 'cancelled')
+                    ORDER BY id DESC LIMIT 1
+                    """), arguments: [session, key])
     }
 }

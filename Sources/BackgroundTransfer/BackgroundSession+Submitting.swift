@@ -174,13 +174,13 @@ extension BackgroundSession {
 
     // MARK: Awaited
 
-    func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+    func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse) {
         let ended = try await awaitDownload(.request(request))
         defer { ended.letGo() }
         return (try Data(contentsOf: ended.file), ended.response)
     }
 
-    func download(_ source: DownloadSource) async throws -> (URL, URLResponse) {
+    func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let ended = try await awaitDownload(source)
         defer { ended.letGo() }
         let place = FileManager.default.temporaryDirectory.appendingPathComponent(
@@ -194,7 +194,9 @@ extension BackgroundSession {
         return (place, ended.response)
     }
 
-    func upload(for request: URLRequest, from body: UploadBody) async throws -> (Data, URLResponse) {
+    func upload(
+        for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (Data, URLResponse) {
         let order = try Order(request, configuration, defaultMethod: "PUT")
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         _ = try AppRuntime.shared.ledger()

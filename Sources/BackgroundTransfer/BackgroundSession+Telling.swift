@@ -13,8 +13,19 @@ extension BackgroundSession {
             state.isLooking = true
             return session
         }
-        session?.delegateQueue.addOperation { [self] in
-            state.withLock { $0.isLooking = false }
+        guard let session else { return }
+        // Each look takes the ledger for itself for a moment: many in a row would only keep the agent waiting.
+        let pause = state.withLock { $0.lastLook.map { Self.lookInterval - ($0.duration(to: .now) / .seconds(1)) } ?? 0 }
+        guard pause > 0 else { return lookNow(session) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in lookNow(session) }
+    }
+
+    /// Seconds between two looks.
+    private static let lookInterval = 0.03
+
+    private func lookNow(_ session: URLSession) {
+        session.delegateQueue.addOperation { [self] in
+            state.withLock { ($0.isLooking, $0.lastLook) = (false, .now) }
             look(session)
         }
     }
@@ -48,16 +59,16 @@ extension BackgroundSession {
                 }
             }
             guard let claimed, !claimed.isEmpty else { return }
-            for (event, transfer) in claimed {
-                tellEnd(transfer, session)
-                acknowledge(event.id!)
-            }
+            for (_, transfer) in claimed { tellEnd(transfer, session) }
+            acknowledge(claimed.compactMap(\.0.id))
         }
     }
 
     /// In a launch for events the acknowledgement waits for the launch's result: a handler that dies is told again.
-    private func acknowledge(_ event: Int64) {
-        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { try $0.eventWasDelivered(event, now: Date()) }
+    private func acknowledge(_ events: [Int64]) {
+        let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
+            for event in events { try transaction.eventWasDelivered(event, now: Date()) }
+        }
         if let context = LaunchContext.current {
             context.acknowledgeAtEnd(acknowledge)
         } else {

@@ -21,6 +21,7 @@ final class BackgroundSession: SessionEngine {
         var identifiers = 0..<0
         var watch: LedgerWatch.Token?
         var isLooking = false
+        var lastLook: ContinuousClock.Instant?
         var hasSaidFinished = false
         /// No more tasks; invalid when the last one ended.
         var isEnding = false

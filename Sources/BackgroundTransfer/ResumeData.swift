@@ -24,6 +24,8 @@ struct ResumeData: Codable, Equatable {
     var byteCount: Int64
     var totalBytes: Int64?
     var taskDescription: String?
+    /// Of an ordinary session's download, of which no ledger knows: what is in its part.
+    var partial: PartialFile?
 
     /// `nil`: nothing is here that could be gone on from.
     init?(_ transfer: TransferRecord) {
@@ -36,6 +38,14 @@ struct ResumeData: Codable, Equatable {
         byteCount = partial.durableBytes
         totalBytes = partial.totalBytes
         taskDescription = transfer.taskDescription
+    }
+
+    init(token: String, order: Order, partial: PartialFile, taskDescription: String?) {
+        self.token = token
+        (method, url, headers) = (order.method, order.url, order.headers)
+        (byteCount, totalBytes) = (partial.durableBytes, partial.totalBytes)
+        self.taskDescription = taskDescription
+        self.partial = partial
     }
 
     /// `nil`: not resume data, of another version, cut short or changed.

@@ -16,9 +16,15 @@ protocol SessionEngine: AnyObject, Sendable {
     func allTasks() -> [URLSessionTask]
     func invalidate(cancelling: Bool)
 
-    func data(for request: URLRequest) async throws -> (Data, URLResponse)
-    func download(_ source: DownloadSource) async throws -> (URL, URLResponse)
-    func upload(for request: URLRequest, from body: UploadBody) async throws -> (Data, URLResponse)
+    var delegate: (any URLSessionDelegate)? { get }
+    func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?)
+
+    /// - Parameter delegate: of this one task; in a background session nobody asks it anything.
+    func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
+    func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
+    func upload(
+        for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (Data, URLResponse)
 }
 
 /// How a task gets on, now.

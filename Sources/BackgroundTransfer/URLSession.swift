@@ -8,10 +8,21 @@ import FoundationNetworking
 /// be adopted by a task with an equal request (``downloadTask(with:)``, ``uploadTask(with:fromFile:)``), which then delivers it
 /// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
 /// Several processes may have a session of one identifier at once; each event is told by one of them.
-/// Ordinary sessions have `data(for:)` and `data(from:)` only, so far: their tasks fail with `URLError.unsupportedURL`.
+///
+/// Left out, on both kinds of session: WebSocket and stream tasks, `bytes(for:)`, upload streams, tasks that become others,
+/// cookies, caches, stored credentials and custom protocols. Left out on background sessions: authentication challenges (a 401
+/// is an answer; a request carries its own `Authorization`), `willBeginDelayedRequest`, informational responses.
 ///
 /// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
+    /// What to do about a question for a credential.
+    public enum AuthChallengeDisposition: Int, Sendable {
+        case useCredential = 0
+        case performDefaultHandling = 1
+        case cancelAuthenticationChallenge = 2
+        case rejectProtectionSpace = 3
+    }
+
     /// What to do about an answer's head.
     public enum ResponseDisposition: Int, Sendable {
         case cancel = 0
@@ -51,18 +62,16 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
             self.delegateQueue.maxConcurrentOperationCount = 1
         }
         if let identifier = configuration.identifier {
-            let session = BackgroundSession.named(identifier, configuration)
-            engine = session
-            super.init()
-            session.attach(self, delegate: delegate)
+            engine = BackgroundSession.named(identifier, configuration)
         } else {
-            engine = InProcessTransfers(configuration: configuration)
-            super.init()
+            engine = OrdinarySession(configuration: configuration)
         }
+        super.init()
+        engine.attach(self, delegate: delegate)
     }
 
     /// Hears of the session and its tasks. `nil` once it is invalid.
-    open var delegate: (any URLSessionDelegate)? { (engine as? BackgroundSession)?.delegate }
+    open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
     /// Lets go of the delegate when the tasks that this process resumed have ended; transfers that the agent was given by
     /// earlier processes go on.
@@ -197,42 +206,51 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) -> @Sendable (TransferEnd) -> Void {
         { end in
             guard end.error == nil else { return handler(nil, end.response, end.error) }
-            handler(end.file.flatMap { try? Data(contentsOf: $0) } ?? Data(), end.response, nil)
+            handler(end.data ?? end.file.flatMap { try? Data(contentsOf: $0) } ?? Data(), end.response, nil)
         }
     }
 
     // MARK: Async
 
-    public func data(from url: URL) async throws -> (Data, URLResponse) { try await data(for: URLRequest(url: url)) }
+    /// See ``data(for:delegate:)``.
+    public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
+        try await data(for: URLRequest(url: url), delegate: delegate)
+    }
 
     /// The whole answer, whatever its status.
     ///
+    /// - Parameter delegate: asked about redirects and credentials. Ordinary sessions only.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func data(for request: URLRequest) async throws -> (Data, URLResponse) { try await engine.data(for: request) }
+    public func data(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) { try await engine.data(for: request, delegate: delegate) }
 
-    public func download(from url: URL) async throws -> (URL, URLResponse) { try await download(for: URLRequest(url: url)) }
+    /// See ``download(for:delegate:)``.
+    public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse) {
+        try await download(for: URLRequest(url: url), delegate: delegate)
+    }
 
     /// The whole answer in a file, whatever its status. The file is the caller's, in the temporary folder.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func download(for request: URLRequest) async throws -> (URL, URLResponse) {
-        try await engine.download(.request(request))
-    }
+    public func download(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) { try await engine.download(.request(request), delegate: delegate) }
 
     /// The rest of a download that was cancelled or failed.
-    public func download(resumeFrom resumeData: Data) async throws -> (URL, URLResponse) {
-        try await engine.download(.resumeData(resumeData))
-    }
+    public func download(
+        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) { try await engine.download(.resumeData(resumeData), delegate: delegate) }
 
     /// Sends a file; gives the answer, whatever its status.
     ///
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
-    public func upload(for request: URLRequest, fromFile file: URL) async throws -> (Data, URLResponse) {
-        try await engine.upload(for: request, from: .file(file))
-    }
+    public func upload(
+        for request: URLRequest, fromFile file: URL, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
 
     /// Sends bytes; gives the answer, whatever its status.
-    public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
-        try await engine.upload(for: request, from: .data(bodyData))
-    }
+    public func upload(
+        for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }
 }

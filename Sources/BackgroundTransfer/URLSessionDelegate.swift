@@ -8,6 +8,13 @@ public protocol URLSessionDelegate: AnyObject, Sendable {
     /// The session hears of nothing any more and let go of its delegate. `error` is always `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
+    /// A server asks for a credential, and the task's delegate leaves it to the session's. Ordinary sessions only.
+    ///
+    /// Differs from Apple: certificates are not asked about; they are verified, always.
+    func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
+
     /// Every event that was waiting when the session was made has been delivered. Background sessions only.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
@@ -19,6 +26,18 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     /// Nobody can be reached; the transfer begins as soon as the network allows. Once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
+
+    /// The server leads elsewhere. Called with the request to go on with, another one, or `nil`: the redirect is the answer.
+    /// Ordinary sessions only: those of background sessions are always followed, by the agent.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
+
+    /// The server asks for a credential, by `Basic` or `Digest`. Without an answer the 401 is the task's answer. At most three
+    /// times per task. Ordinary sessions only.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
     /// Bytes of a body were sent: a few times a second, while this process is there to hear it.
     func urlSession(
@@ -64,11 +83,23 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
 }
 
 extension URLSessionDelegate {
+    public func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) { completionHandler(.performDefaultHandling, nil) }
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 }
 
 extension URLSessionTaskDelegate {
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(request) }
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) { urlSession(session, didReceive: challenge, completionHandler: completionHandler) }
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {}
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
     public func urlSession(

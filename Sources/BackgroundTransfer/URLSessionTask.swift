@@ -39,6 +39,8 @@ open class URLSessionTask: NSObject, @unchecked Sendable {  // because the mutex
         var isCompleted = false
         /// Of the call that made it; the delegate then does not hear of its end.
         var completion: (@Sendable (TransferEnd) -> Void)?
+        /// How it got on, of an ordinary task that ended.
+        var last: TaskStatus?
     }
 
     let session: URLSession
@@ -139,6 +141,8 @@ struct TransferEnd: Sendable {
     var file: URL?
     var response: URLResponse?
     var error: URLError?
+    /// The answer, where it came to memory.
+    var data: Data?
 }
 
 /// An answer taken as data.

@@ -8,16 +8,16 @@ import FoundationNetworking
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
     /// From the task's making to its end.
     public let taskInterval: DateInterval
-    /// Always 0: redirects are followed by the agent and not counted.
+    /// Of a background task always 0: redirects are followed by the agent and not counted.
     public let redirectCount: Int
     /// One, of the request that brought the answer.
     public let transactionMetrics: [URLSessionTaskTransactionMetrics]
     /// Requests that were made; more than one after interruptions. Beyond Apple.
     public let attemptCount: Int
 
-    init(taskInterval: DateInterval, attemptCount: Int, transaction: URLSessionTaskTransactionMetrics?) {
+    init(taskInterval: DateInterval, attemptCount: Int, transaction: URLSessionTaskTransactionMetrics?, redirectCount: Int = 0) {
         self.taskInterval = taskInterval
-        redirectCount = 0
+        self.redirectCount = redirectCount
         self.attemptCount = attemptCount
         transactionMetrics = transaction.map { [$0] } ?? []
     }

@@ -17,12 +17,17 @@ struct HeadCollector {
     static let maximumFields = 1000
 
     private let followsRedirects: Bool
+    /// libcurl answers the first question for a digest itself.
+    private var answersChallenge: Bool
     private var bytes = 0
     private var status: Int?
     private var fields: [HeaderField] = []
     private var isDone = false
 
-    init(followsRedirects: Bool) { self.followsRedirects = followsRedirects }
+    init(followsRedirects: Bool, answersChallenge: Bool = false) {
+        self.followsRedirects = followsRedirects
+        self.answersChallenge = answersChallenge
+    }
 
     /// One line with its line end, as libcurl hands it over.
     mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
@@ -59,7 +64,9 @@ struct HeadCollector {
         let isRedirect =
             followsRedirects && (300..<400).contains(status)
             && fields.contains { $0.name.lowercased() == "location" && !$0.value.isEmpty }
-        if status < 200 && status != 101 || isRedirect {
+        let isAnswered = answersChallenge && status == 401
+        if isAnswered { answersChallenge = false }
+        if status < 200 && status != 101 || isRedirect || isAnswered {
             self.status = nil
             fields.removeAll(keepingCapacity: true)
             return .passing(isRedirect: isRedirect)

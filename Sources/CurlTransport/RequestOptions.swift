@@ -57,6 +57,15 @@ struct RequestOptions {
             set(easy, CURLOPT_BUFFERSIZE, Int(min(16_384, max(1024, limit / 4))))
             set(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16_384)
         }
+        // Whatever this libcurl can decode.
+        if request.decodesContent { set(easy, CURLOPT_ACCEPT_ENCODING, "") }
+        if let credential = request.credential {
+            set(easy, CURLOPT_HTTPAUTH, credential.isDigest ? 2 : 1)
+            set(easy, CURLOPT_USERNAME, credential.user)
+            set(easy, CURLOPT_PASSWORD, credential.password)
+        }
+        // Many requests to one host share a connection where HTTP/2 lets them.
+        if secure { set(easy, CURLOPT_PIPEWAIT, 1) }
         applyMethod(attempt)
         applyHeaders(attempt)
         applyCallbacks(attempt)

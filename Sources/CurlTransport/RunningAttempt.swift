@@ -49,7 +49,8 @@ final class RunningAttempt {
         self.sink = sink
         self.easy = easy
         self.handler = handler
-        collector = HeadCollector(followsRedirects: request.followsRedirects)
+        collector = HeadCollector(
+            followsRedirects: request.followsRedirects, answersChallenge: request.credential?.isDigest == true)
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 

@@ -26,6 +26,19 @@ public struct HeaderField: Hashable, Sendable, Codable {
     }
 }
 
+/// A name and a password for a server.
+public struct WireCredential: Sendable, Equatable {
+    public var user: String
+    public var password: String
+    public var isDigest: Bool
+
+    public init(user: String, password: String, isDigest: Bool) {
+        self.user = user
+        self.password = password
+        self.isDigest = isDigest
+    }
+}
+
 /// What goes out on the wire for one attempt. Everything is decided: a transport adds no policy of its own.
 public struct WireRequest: Sendable, Equatable {
     public var method: String
@@ -41,6 +54,10 @@ public struct WireRequest: Sendable, Equatable {
     public var maximumBodyBytes: Int64?
     /// Bytes per second, both directions; `nil`: no limit.
     public var rateLimit: Int64?
+    /// Asks for compressed bytes and hands them on decoded; `maximumBodyBytes` counts the decoded ones.
+    public var decodesContent = false
+    /// Sent when the server asks.
+    public var credential: WireCredential?
 
     public init(
         method: String, url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,

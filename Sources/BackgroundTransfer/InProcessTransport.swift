@@ -1,0 +1,98 @@
+import CurlTransport
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// The one engine of this process's ordinary sessions: a thread that sleeps while nothing moves.
+final class InProcessTransport: Sendable {
+    static let shared = InProcessTransport()
+
+    private struct State {
+        var last: Int64 = 0
+        var handlers: [Int64: @Sendable (TransportEvent) -> Void] = [:]
+        var transport: CurlTransport?
+    }
+
+    private let state = Mutex(State())
+
+    private init() {}
+
+    func nextNumber() -> Int64 {
+        state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+    }
+
+    /// - Parameter handler: called on the engine's thread.
+    func start(
+        _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink,
+        handler: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        let transport = state.withLock { state -> CurlTransport in
+            state.handlers[attempt.transfer] = handler
+            if let transport = state.transport { return transport }
+            let name = ProcessInfo.processInfo.processName
+            let made = CurlTransport(handler: { [weak self] in self?.hear($0) }, userAgent: name)
+            state.transport = made
+            return made
+        }
+        transport.start(attempt, request, source: source, sink: sink)
+    }
+
+    func cancel(_ attempt: AttemptID) { state.withLock { $0.transport }?.cancel(attempt) }
+
+    private func hear(_ event: TransportEvent) {
+        switch event {
+        case .progress(let attempt, _, _): state.withLock { $0.handlers[attempt.transfer] }?(event)
+        case .ended(let attempt, _): state.withLock { $0.handlers.removeValue(forKey: attempt.transfer) }?(event)
+        }
+    }
+}
+
+/// Bytes from memory.
+final class DataSource: BodySource {
+    private let data: Data
+    private let position = Mutex(0)
+
+    init(_ data: Data) { self.data = data }
+
+    var byteCount: Int64 { Int64(data.count) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        position.withLock { position in
+            let count = min(buffer.count, data.count - position)
+            data.copyBytes(to: buffer, from: data.startIndex + position..<data.startIndex + position + count)
+            position += count
+            return count
+        }
+    }
+
+    func rewind() -> Bool {
+        position.withLock { $0 = 0 }
+        return true
+    }
+}
+
+/// Bytes of a file, as many as it had when it was opened.
+final class FileSource: BodySource {
+    private let handle: FileHandle
+    let byteCount: Int64
+
+    /// `nil`: not a file that can be read.
+    init?(_ file: URL) {
+        var information = stat()
+        guard let handle = FileHandle(forReadingAtPath: file.path), fstat(handle.fileDescriptor, &information) == 0,
+            information.st_mode & S_IFMT == S_IFREG
+        else { return nil }
+        self.handle = handle
+        byteCount = Int64(information.st_size)
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        let count = Foundation.read(handle.fileDescriptor, buffer.baseAddress, buffer.count)
+        return count < 0 ? nil : count
+    }
+
+    func rewind() -> Bool { lseek(handle.fileDescriptor, 0, SEEK_SET) == 0 }
+}

@@ -1,0 +1,318 @@
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+// What arrives, and who hears of it.
+extension OrdinaryRun: BodySink {
+    // MARK: On the engine's thread
+
+    func receive(head: ResponseHead) -> Bool {
+        let (response, offset) = state.withLock { state -> (URLResponse?, Int64?) in
+            guard let order = state.order else { return (nil, nil) }
+            state.head = head
+            if let detour = Self.detour(head, order, state) {
+                state.detour = detour
+                return (nil, nil)
+            }
+            let response = Self.response(head, order)
+            state.status.response = response
+            guard state.machine != nil else {
+                state.status.bytesExpectedToReceive = head.announced
+                return (response, nil)
+            }
+            var offset: Int64?
+            switch state.machine?.received(head, now: Date()) {
+            case .append(let place):
+                state.file?.truncate(to: place)
+                offset = place
+            case .rewrite: state.file?.truncate()
+            case .discard, nil: state.isBodyUnwanted = true
+            }
+            if state.isBodyUnwanted { return (response, nil) }
+            state.status.bytesExpectedToReceive = state.machine?.partial?.totalBytes ?? -1
+            state.status.bytesReceived = state.file?.count ?? 0
+            return (response, offset)
+        }
+        if let response, task is URLSessionDataTask { tellHead(response) }
+        if let offset { tellResumed(offset) }
+        return true
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let limit = Self.memoryLimit(engine.configuration)
+        let isStreaming = task is URLSessionDataTask && task.facts.withLock { $0.completion == nil }
+        let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
+            if state.detour != nil || state.isBodyUnwanted { return (true, nil) }
+            if let file = state.file {
+                guard file.write(bytes) else {
+                    state.refusal = URLError(.cannotWriteToFile)
+                    return (false, nil)
+                }
+                state.status.bytesReceived = file.count
+                return (true, nil)
+            }
+            state.status.bytesReceived += Int64(bytes.count)
+            if isStreaming { return (true, Data(bytes)) }
+            state.data.append(contentsOf: bytes)
+            let fits = Int64(state.data.count) <= limit
+            if !fits { state.refusal = URLError(.dataLengthExceedsMaximum) }
+            return (fits, nil)
+        }
+        if let data = piece.data {
+            tell { session, delegate in
+                guard !self.state.withLock({ $0.isBodyUnwanted }), let task = self.task as? URLSessionDataTask else { return }
+                (delegate as? any URLSessionDataDelegate)?.urlSession(session, dataTask: task, didReceive: data)
+            }
+        }
+        return piece.isTaken
+    }
+
+    private static func detour(_ head: ResponseHead, _ order: Order, _ state: State) -> Detour? {
+        do {
+            let next = try RedirectRule.next(method: order.method, url: order.url, headers: order.headers, head: head)
+            if let next { return .redirect(method: next.method, url: next.url, headers: next.headers) }
+        } catch {
+            return .refused(Self.error(for: error == .otherScheme ? .redirectToOtherScheme : .badAnswer("a malformed redirect")))
+        }
+        if state.challenges < 3, let demand = AuthenticationDemand.read(head) { return .challenge(demand) }
+        return nil
+    }
+
+    private static func response(_ head: ResponseHead, _ order: Order) -> URLResponse? {
+        guard let url = URL(string: head.url) ?? URL(string: order.url) else { return nil }
+        return HTTPURLResponse(
+            url: url, statusCode: head.status, httpVersion: "HTTP/1.1",
+            headerFields: Dictionary(head.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 }))
+    }
+
+    func moved(_ attempt: AttemptID, sent: Int64, received: Int64) {
+        let (status, before) = state.withLock { state in
+            defer { state.status.bytesSent = max(state.status.bytesSent, sent) }
+            return (state.status, state.status.bytesSent)
+        }
+        task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
+        task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
+        if sent > before, status.bytesExpectedToSend >= 0 {
+            tell { session, delegate in
+                delegate.urlSession(
+                    session, task: self.task, didSendBodyData: sent - before, totalBytesSent: sent,
+                    totalBytesExpectedToSend: status.bytesExpectedToSend)
+            }
+        }
+        if let download = task as? URLSessionDownloadTask, received > 0 {
+            tell { session, delegate in
+                (delegate as? any URLSessionDownloadDelegate)?.urlSession(
+                    session, downloadTask: download, didWriteData: received, totalBytesWritten: status.bytesReceived,
+                    totalBytesExpectedToWrite: status.bytesExpectedToReceive)
+            }
+        }
+    }
+
+    // MARK: The delegate
+
+    /// On its queue, in order. Nobody hears of a task that has a handler, but a delegate of its own.
+    func tell(_ body: @escaping @Sendable (URLSession, any URLSessionTaskDelegate) -> Void) {
+        let own = task.facts.withLock { $0.delegate }
+        guard let delegate = own ?? engine.delegate as? any URLSessionTaskDelegate else { return }
+        let session = task.session
+        post { body(session, delegate) }
+    }
+
+    private func tellHead(_ response: URLResponse) {
+        guard task.facts.withLock({ $0.completion == nil }) else { return }
+        tell { session, delegate in
+            guard let task = self.task as? URLSessionDataTask else { return }
+            (delegate as? any URLSessionDataDelegate)?
+                .urlSession(session, dataTask: task, didReceive: response) { disposition in
+                    guard disposition == .cancel else { return }
+                    self.state.withLock { $0.isBodyUnwanted = true }
+                    task.cancel()
+                }
+        }
+    }
+
+    private func tellResumed(_ offset: Int64) {
+        guard let download = task as? URLSessionDownloadTask else { return }
+        let total = status.bytesExpectedToReceive
+        tell { session, delegate in
+            (delegate as? any URLSessionDownloadDelegate)?.urlSession(
+                session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: total)
+        }
+    }
+
+    // MARK: Redirects and challenges
+
+    func askAboutRedirect(_ method: String, _ url: String, _ headers: [HeaderField]) {
+        let (count, head) = state.withLock { state in
+            state.redirects += 1
+            return (state.redirects, state.detourHead)
+        }
+        guard count <= RedirectRule.limit else { return finish(Self.error(for: .tooManyRedirects)) }
+        guard let target = URL(string: url) else { return finish(URLError(.badURL)) }
+        var request = URLRequest(url: target)
+        request.httpMethod = method
+        for header in headers { request.addValue(header.value, forHTTPHeaderField: header.name) }
+        let proposed = request
+        let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
+            guard let chosen else {
+                // Not followed: the redirect itself is the answer.
+                state.withLock { state in
+                    if let head, let order = state.order { state.status.response = Self.response(head, order) }
+                }
+                return finish(nil)
+            }
+            follow(chosen)
+        }
+        guard let head, let delegate = task.facts.withLock({ $0.delegate }) ?? engine.delegate as? any URLSessionTaskDelegate,
+            let response = state.withLock({ $0.order.flatMap { Self.response(head, $0) } }) as? HTTPURLResponse
+        else { return goOn(proposed) }
+        let session = task.session
+        session.delegateQueue.addOperation {
+            delegate.urlSession(
+                session, task: self.task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
+        }
+    }
+
+    private func follow(_ request: URLRequest) {
+        do {
+            let next = try Order(request, engine.configuration)
+            state.withLock { state in
+                let body = next.method == state.order?.method ? state.order?.body : nil
+                state.order = next
+                state.order?.body = body
+                // Of the host that asked for it, not of another.
+                state.credential = nil
+            }
+            attempt()
+        } catch {
+            finish(error as? URLError ?? URLError(.badURL))
+        }
+    }
+
+    func askForCredential(_ demand: AuthenticationDemand) {
+        let (failures, head, order) = state.withLock { state in
+            defer { state.challenges += 1 }
+            return (state.challenges, state.detourHead, state.order)
+        }
+        guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
+        let space = URLProtectionSpace(
+            host: host, port: url.port ?? (url.scheme == "https" ? 443 : 80), protocol: url.scheme, realm: demand.realm,
+            authenticationMethod: demand.scheme == .digest
+                ? NSURLAuthenticationMethodHTTPDigest : NSURLAuthenticationMethodHTTPBasic)
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: nil, previousFailureCount: failures,
+            failureResponse: head.flatMap { Self.response($0, order) }, error: nil, sender: ChallengeSender())
+        let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
+            switch disposition {
+            case .useCredential:
+                guard let user = credential?.user else { return deliverChallenge() }
+                state.withLock {
+                    $0.credential = WireCredential(
+                        user: user, password: credential?.password ?? "", isDigest: demand.scheme == .digest)
+                }
+                attempt()
+            case .cancelAuthenticationChallenge: finish(URLError(.cancelled))
+            case .performDefaultHandling, .rejectProtectionSpace: deliverChallenge()
+            }
+        }
+        guard let delegate = task.facts.withLock({ $0.delegate }) ?? engine.delegate as? any URLSessionTaskDelegate else {
+            return deliverChallenge()
+        }
+        let session = task.session
+        session.delegateQueue.addOperation {
+            delegate.urlSession(session, task: self.task, didReceive: challenge, completionHandler: answer)
+        }
+    }
+
+    /// Nobody has a credential: the 401 is the answer. Asked for once more, so that its body is there too.
+    private func deliverChallenge() {
+        state.withLock { $0.challenges = .max }
+        attempt()
+    }
+
+    // MARK: The end
+
+    func finish(_ error: URLError?) {
+        let ended = state.withLock { state -> State? in
+            guard !state.isOver else { return nil }
+            state.isOver = true
+            state.status.state = .completed
+            return state
+        }
+        guard let ended else { return }
+        var error = error
+        var resume: Data?
+        if let failed = error, let data = resumeData(ended) {
+            if ended.keepPart != nil || failed.code != .cancelled { resume = data }
+            var info = failed.userInfo
+            if let resume { info[NSURLSessionDownloadTaskResumeData] = resume }
+            error = URLError(failed.code, userInfo: info)
+        }
+        if resume == nil, error != nil { ended.file?.remove() }
+        ended.keepPart?.resume(returning: resume)
+        let final = error
+        task.facts.withLock { facts in
+            facts.error = final
+            facts.last = ended.status
+        }
+        if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
+        let own = task.facts.withLock { $0.delegate }
+        let delegate = own ?? engine.delegate as? any URLSessionTaskDelegate
+        let session = task.session
+        post { [self] in tellEnd(ended, final, delegate, session) }
+    }
+
+    private func tellEnd(_ ended: State, _ error: URLError?, _ delegate: (any URLSessionTaskDelegate)?, _ session: URLSession) {
+        task.facts.withLock { $0.isCompleted = true }
+        let completion = task.facts.withLock { $0.completion }
+        if let completion {
+            completion(
+                TransferEnd(
+                    file: error == nil ? ended.file?.url : nil, response: ended.status.response, error: error, data: ended.data))
+        } else {
+            if error == nil, let download = task as? URLSessionDownloadTask, let file = ended.file?.url {
+                (delegate as? any URLSessionDownloadDelegate)?
+                    .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
+            }
+            if let request = task.originalRequest {
+                let transaction = URLSessionTaskTransactionMetrics(
+                    request: request, response: ended.status.response, fetchStartDate: ended.began, responseEndDate: Date(),
+                    received: ended.status.bytesReceived, sent: ended.status.bytesSent)
+                let metrics = URLSessionTaskMetrics(
+                    taskInterval: DateInterval(start: ended.began, end: max(Date(), ended.began)), attemptCount: ended.attempts,
+                    transaction: transaction, redirectCount: ended.redirects)
+                delegate?.urlSession(session, task: task, didFinishCollecting: metrics)
+            }
+            delegate?.urlSession(session, task: task, didCompleteWithError: error)
+        }
+        if error == nil { ended.file?.remove() }
+        engine.ended(task)
+    }
+
+    private func resumeData(_ ended: State) -> Data? {
+        guard let file = ended.file, let order = ended.order, let partial = ended.machine?.partial, partial.isResumable else {
+            return nil
+        }
+        var held = partial
+        held.durableBytes = file.count
+        return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
+    }
+}
+
+extension OrdinaryRun.State {
+    /// The head that led to a detour.
+    var detourHead: ResponseHead? { head }
+}
+
+extension ResponseHead {
+    var announced: Int64 { self["Content-Length"].flatMap { Int64($0) } ?? -1 }
+}
+
+/// Challenges are answered through their completion handler; the sender of old is there for its type.
+private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}

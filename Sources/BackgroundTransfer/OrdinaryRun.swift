@@ -1,0 +1,293 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+/// One task of an ordinary session while it runs: its attempts, redirects and challenges. The engine's thread calls it; the
+/// delegate is called on its own queue.
+final class OrdinaryRun: Sendable {
+    /// What an answer that is not the last one leads to.
+    enum Detour: Sendable {
+        case redirect(method: String, url: String, headers: [HeaderField])
+        case challenge(AuthenticationDemand)
+        /// Not where anybody may be led.
+        case refused(URLError)
+    }
+
+    struct State {
+        var order: Order?
+        var attempt: AttemptID?
+        var attempts = 0
+        var status = TaskStatus(state: .running)
+        var machine: DownloadMachine?
+        var file: PartFile?
+        var head: ResponseHead?
+        var data = Data()
+        var detour: Detour?
+        var redirects = 0
+        var challenges = 0
+        var credential: WireCredential?
+        var isHeld = false
+        /// What the delegate of a held task will hear.
+        var withheld: [@Sendable () -> Void] = []
+        /// Why an answer was not taken in full.
+        var refusal: URLError?
+        var isCancelled = false
+        var isOver = false
+        /// The delegate wants no body.
+        var isBodyUnwanted = false
+        var keepPart: CheckedContinuation<Data?, Never>?
+        var began = Date()
+        var hasSaidWaiting = false
+        var hasSaidResumed = false
+    }
+
+    let task: URLSessionTask
+    let engine: OrdinarySession
+    let state = Mutex(State())
+    private let number = InProcessTransport.shared.nextNumber()
+
+    /// Bytes of an answer kept in memory for a handler or an await.
+    private static let memoryLimit: Int64 = 256 << 20
+
+    init(_ task: URLSessionTask, _ engine: OrdinarySession) {
+        self.task = task
+        self.engine = engine
+    }
+
+    var status: TaskStatus { state.withLock { $0.status } }
+    private var configuration: URLSessionConfiguration { engine.configuration }
+
+    // MARK: Beginning
+
+    func begin() {
+        if let refused = task.facts.withLock({ $0.error }) { return finish(refused) }
+        do {
+            try prepare()
+        } catch {
+            return finish(error as? URLError ?? URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "\(error)"]))
+        }
+        let limit = configuration.timeoutIntervalForResource
+        if limit < 86_400 {
+            DispatchQueue.global().asyncAfter(deadline: .now() + limit) { [weak self] in self?.timeOut() }
+        }
+        attempt()
+    }
+
+    private func prepare() throws {
+        var request = task.originalRequest
+        var method = "GET"
+        if let upload = task as? URLSessionUploadTask {
+            guard upload.body != nil else { throw BackgroundSession.badResumeData }
+            method = "PUT"
+        }
+        var part: PartFile?
+        var partial: PartialFile?
+        if let download = task as? URLSessionDownloadTask {
+            switch download.source {
+            case .request: part = try PartFile()
+            case .resumeData(let data):
+                guard let resume = ResumeData(data), let known = resume.request else { throw BackgroundSession.badResumeData }
+                request = known
+                let taken = resume.partial.flatMap { PartFile(token: resume.token, holding: $0.durableBytes) }
+                partial = taken == nil ? nil : resume.partial
+                part = try taken ?? PartFile()
+            }
+        }
+        guard let request else { throw URLError(.badURL) }
+        let order = try Order(request, configuration, defaultMethod: method)
+        let made = (part, partial)
+        state.withLock { state in
+            state.order = order
+            state.file = made.0
+            guard made.0 != nil else { return }
+            state.machine = DownloadMachine(
+                request: TransferRequest(
+                    method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
+                    maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond),
+                partial: made.1)
+        }
+    }
+
+    /// One request. Redirects come back here: the delegate is asked about each.
+    func attempt() {
+        let begun = state.withLock { state -> (AttemptID, WireRequest, Order)? in
+            guard let order = state.order, !state.isOver, !state.isCancelled, !state.isHeld || state.file == nil else {
+                return nil
+            }
+            state.attempts += 1
+            let attempt = AttemptID(transfer: number, number: state.attempts)
+            state.attempt = attempt
+            (state.head, state.detour, state.refusal, state.data) = (nil, nil, nil, Data())
+            var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
+            wire.url = order.url
+            wire.method = order.method
+            wire.headers = order.headers + (state.machine == nil ? [] : wire.headers.filter { Self.own.contains($0.name) })
+            wire.idleTimeout = order.idleTimeout
+            wire.connectTimeout = order.idleTimeout
+            wire.maximumRedirects = 0
+            wire.maximumBodyBytes = configuration.maximumBodyBytes
+            wire.rateLimit = configuration.maximumBytesPerSecond
+            wire.decodesContent = state.machine == nil && !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
+            wire.credential = state.credential
+            return (attempt, wire, order)
+        }
+        guard let (attempt, wire, order) = begun else { return }
+        let source: (any BodySource)?
+        switch (task as? URLSessionUploadTask)?.body {
+        case .file(let file):
+            guard let opened = FileSource(file) else { return finish(URLError(.fileDoesNotExist)) }
+            source = opened
+        case .data(let data): source = DataSource(data)
+        case nil: source = order.body.map(DataSource.init)
+        }
+        if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
+        let keepsBody = wire.method == order.method && source != nil
+        InProcessTransport.shared.start(attempt, wire, source: keepsBody ? source : nil, sink: self) { [self] event in
+            switch event {
+            case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
+            case .ended(let attempt, let end): ended(attempt, end)
+            }
+        }
+    }
+
+    /// Headers that the machine adds to the app's own.
+    private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
+
+    // MARK: Stopping
+
+    func cancel() {
+        let attempt = state.withLock { state -> AttemptID? in
+            state.isCancelled = true
+            return state.isHeld ? nil : state.attempt
+        }
+        if let attempt { InProcessTransport.shared.cancel(attempt) } else { finish(URLError(.cancelled)) }
+    }
+
+    /// On the delegate's queue, in order; of a held task later.
+    func post(_ call: @escaping @Sendable () -> Void) {
+        let isHeld = state.withLock { state in
+            if state.isHeld, !state.isCancelled { state.withheld.append(call) }
+            return state.isHeld && !state.isCancelled
+        }
+        if !isHeld { task.session.delegateQueue.addOperation { call() } }
+    }
+
+    func cancelKeepingPart() async -> Data? {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.keepPart = continuation }
+                return state.isOver
+            }
+            if isOver { return continuation.resume(returning: nil) }
+            cancel()
+        }
+    }
+
+    func hold() {
+        let attempt = state.withLock { state -> AttemptID? in
+            guard !state.isOver else { return nil }
+            state.isHeld = true
+            state.status.state = .suspended
+            // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
+            return state.file == nil ? nil : state.attempt
+        }
+        if let attempt { InProcessTransport.shared.cancel(attempt) }
+    }
+
+    func letGoOn() {
+        let (mustBegin, withheld) = state.withLock { state in
+            guard state.isHeld else { return (false, [@Sendable () -> Void]()) }
+            state.isHeld = false
+            if !state.isOver { state.status.state = .running }
+            defer { state.withheld = [] }
+            // Its attempt may not have ended yet: that end begins the next one.
+            return (state.file != nil && state.attempt == nil && !state.isOver, state.withheld)
+        }
+        for call in withheld { task.session.delegateQueue.addOperation { call() } }
+        if mustBegin { attempt() }
+    }
+
+    private func timeOut() {
+        guard !state.withLock({ $0.isOver }) else { return }
+        let attempt = state.withLock { $0.attempt }
+        finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task took longer than it may."]))
+        if let attempt { InProcessTransport.shared.cancel(attempt) }
+    }
+
+    // MARK: The end of an attempt
+
+    private func ended(_ attempt: AttemptID, _ end: WireEnd) {
+        let (isOurs, detour, isHeld, isCancelled, goesOn) = state.withLock { state in
+            let isOurs = state.attempt == attempt && !state.isOver
+            if isOurs { state.attempt = nil }
+            let isHeld = state.isHeld && state.file != nil
+            return (isOurs, state.detour, isHeld, state.isCancelled, !isHeld && end.failure == .cancelled)
+        }
+        guard isOurs else { return }
+        if isCancelled { return finish(URLError(.cancelled)) }
+        if isHeld || goesOn {
+            _ = state.withLock { $0.settle(end) }
+            return goesOn ? self.attempt() : ()
+        }
+        switch detour {
+        case .redirect(let method, let url, let headers): return askAboutRedirect(method, url, headers)
+        case .challenge(let demand): return askForCredential(demand)
+        case .refused(let error): return finish(error)
+        case nil: break
+        }
+        if let refusal = state.withLock({ $0.refusal }) { return finish(refusal) }
+        if let failure = end.failure, waits(for: failure) { return }
+        if task is URLSessionDownloadTask { return endDownload(end) }
+        if let failure = end.failure { return finish(Self.error(for: failure)) }
+        finish(nil)
+    }
+
+    /// Nobody can be reached, and the session would rather wait.
+    private func waits(for failure: WireFailure) -> Bool {
+        guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
+        let isFirst = state.withLock { state in
+            defer { state.hasSaidWaiting = true }
+            return !state.hasSaidWaiting
+        }
+        if isFirst { tell { session, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: self.task) } }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 2) { [weak self] in self?.attempt() }
+        return true
+    }
+
+    /// A part that does not fit is asked for again from the start, a few times: everything else is the caller's affair.
+    private func endDownload(_ end: WireEnd) {
+        let command = state.withLock { state in state.settle(end) }
+        switch command {
+        case .finish, nil: finish(nil)
+        case .restart where state.withLock({ $0.attempts < 5 }): attempt()
+        case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
+            // A status that asks for patience is an answer all the same.
+            if trouble.status != nil, let head = end.head, end.failure == nil { return finishWithStatus(head) }
+            finish(Self.error(for: trouble))
+        }
+    }
+
+    private func finishWithStatus(_ head: ResponseHead) {
+        state.withLock { $0.file?.truncate() }
+        finish(nil)
+    }
+
+    static func error(for failure: WireFailure) -> URLError { error(for: TransferTrouble(failure)) }
+
+    private static func error(for trouble: TransferTrouble) -> URLError {
+        URLError(URLError.Code(rawValue: trouble.code) ?? .unknown, userInfo: [NSLocalizedDescriptionKey: trouble.message])
+    }
+
+    static func memoryLimit(_ configuration: URLSessionConfiguration) -> Int64 { configuration.maximumBodyBytes ?? memoryLimit }
+}
+
+extension OrdinaryRun.State {
+    /// Asks the machine what an ended attempt means, with what is on disk.
+    @discardableResult
+    mutating func settle(_ end: WireEnd) -> DownloadCommand? {
+        guard let file else { return nil }
+        let durable = file.sync()
+        return machine?.ended(end, durableBytes: durable, now: Date(), attemptsWithoutProgress: 0, jitter: 0.5)
+    }
+}

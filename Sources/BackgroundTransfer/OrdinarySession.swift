@@ -1,0 +1,182 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+/// An ordinary session: the agent's engine in this process, one attempt per task, nothing on disk but a download's bytes.
+final class OrdinarySession: SessionEngine {
+    private struct State {
+        weak var session: URLSession?
+        /// Kept from the first task to the last: a session without references goes on while something moves.
+        var kept: URLSession?
+        var delegate: (any URLSessionDelegate)?
+        var lastIdentifier = 0
+        var tasks: [Int: URLSessionTask] = [:]
+        var runs: [Int: OrdinaryRun] = [:]
+        var isEnding = false
+        var isInvalid = false
+    }
+
+    let configuration: URLSessionConfiguration
+    private let state = Mutex(State())
+
+    init(configuration: URLSessionConfiguration) { self.configuration = configuration }
+
+    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+    func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
+        state.withLock { ($0.session, $0.delegate) = (session, delegate) }
+    }
+
+    // MARK: Tasks
+
+    func nextTaskIdentifier() -> Int {
+        state.withLock { state in
+            state.lastIdentifier += 1
+            return state.lastIdentifier
+        }
+    }
+
+    func add(_ task: URLSessionTask) {
+        let delegate = state.withLock { state -> (any URLSessionDelegate)? in
+            guard !state.isEnding else { return nil }
+            state.tasks[task.taskIdentifier] = task
+            return state.delegate
+        }
+        guard !state.withLock({ $0.isEnding }) else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        let session = task.session
+        guard let delegate = delegate as? any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
+    }
+
+    func resume(_ task: URLSessionTask) {
+        if let run = state.withLock({ $0.runs[task.taskIdentifier] }) { return run.letGoOn() }
+        guard task.facts.withLock({ !$0.isCompleted }) else { return }
+        let run = OrdinaryRun(task, self)
+        state.withLock { state in
+            state.runs[task.taskIdentifier] = run
+            state.kept = task.session
+        }
+        run.begin()
+    }
+
+    /// The connection is held too: it is ended, and a download goes on from what is here.
+    func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.hold() }
+
+    func cancel(_ task: URLSessionTask) {
+        task.facts.withLock { $0.isCanceling = true }
+        if let run = state.withLock({ $0.runs[task.taskIdentifier] }) { return run.cancel() }
+        // Never resumed: its delegate hears of its end all the same.
+        let run = OrdinaryRun(task, self)
+        run.finish(URLError(.cancelled))
+    }
+
+    func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
+        guard task is URLSessionDownloadTask, let run = state.withLock({ $0.runs[task.taskIdentifier] }) else {
+            cancel(task)
+            return nil
+        }
+        task.facts.withLock { $0.isCanceling = true }
+        return await run.cancelKeepingPart()
+    }
+
+    func update(_ task: URLSessionTask) {}
+
+    func status(of task: URLSessionTask) -> TaskStatus {
+        let facts = task.facts.withLock { $0 }
+        var status = state.withLock { $0.runs[task.taskIdentifier] }?.status ?? facts.last ?? TaskStatus()
+        status.error = facts.error
+        if facts.isCompleted { status.state = .completed } else if facts.isCanceling { status.state = .canceling }
+        return status
+    }
+
+    func allTasks() -> [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
+
+    func ended(_ task: URLSessionTask) {
+        state.withLock { state in
+            state.tasks[task.taskIdentifier] = nil
+            state.runs[task.taskIdentifier] = nil
+            if state.runs.isEmpty { state.kept = nil }
+        }
+        considerEnding()
+    }
+
+    // MARK: The end of the session
+
+    func invalidate(cancelling: Bool) {
+        let tasks = state.withLock { state in
+            state.isEnding = true
+            return Array(state.tasks.values)
+        }
+        if cancelling { for task in tasks { cancel(task) } }
+        considerEnding()
+    }
+
+    private func considerEnding() {
+        let ended = state.withLock { state -> (URLSession?, (any URLSessionDelegate)?)? in
+            guard state.isEnding, !state.isInvalid, state.runs.isEmpty else { return nil }
+            state.isInvalid = true
+            defer { (state.delegate, state.tasks) = (nil, [:]) }
+            return (state.session, state.delegate)
+        }
+        guard let (session, delegate) = ended, let session, let delegate else { return }
+        session.delegateQueue.addOperation { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+    }
+
+    // MARK: Awaited
+
+    func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse) {
+        let end = try await end(of: URLSessionDataTask(session: session(), request: request), delegate)
+        return (end.data ?? Data(), try Self.response(of: end))
+    }
+
+    func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
+        let end = try await end(of: URLSessionDownloadTask(session: session(), source: source), delegate) { file in
+            // It is the caller's; the task's own is gone when its handler returns.
+            let place = file.deletingLastPathComponent()
+                .appendingPathComponent("download-\(UUID().uuidString.lowercased()).tmp")
+            return (try? FileManager.default.moveItem(at: file, to: place)) == nil ? nil : place
+        }
+        guard let file = end.file else { throw URLError(.cannotMoveFile) }
+        return (file, try Self.response(of: end))
+    }
+
+    func upload(
+        for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (Data, URLResponse) {
+        let end = try await end(of: URLSessionUploadTask(session: session(), request: request, body: body), delegate)
+        return (end.data ?? Data(), try Self.response(of: end))
+    }
+
+    private func session() -> URLSession { state.withLock { $0.session } ?? URLSession(configuration: configuration) }
+
+    private static func response(of end: TransferEnd) throws -> URLResponse {
+        guard let response = end.response else { throw URLError(.badServerResponse) }
+        return response
+    }
+
+    private func end(
+        of task: URLSessionTask, _ delegate: (any URLSessionTaskDelegate)?, keeping: @escaping @Sendable (URL) -> URL? = { $0 }
+    ) async throws -> TransferEnd {
+        add(task)
+        task.facts.withLock { $0.delegate = delegate }
+        let end = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
+                task.facts.withLock { facts in
+                    facts.completion = { end in
+                        var end = end
+                        end.file = end.file.flatMap(keeping)
+                        continuation.resume(returning: end)
+                    }
+                }
+                // A cancellation that came before the start found nothing to cancel.
+                if Task.isCancelled { task.cancel() } else { task.resume() }
+                if Task.isCancelled { task.cancel() }
+            }
+        } onCancel: {
+            task.cancel()
+        }
+        if let error = end.error { throw error }
+        return end
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+
+/// Where an ordinary session's download collects: a file in the temporary folder, named by a token.
+final class PartFile: @unchecked Sendable {  // because it is used under its run's lock
+    let token: String
+    let url: URL
+    private var descriptor: Int32
+    private(set) var count: Int64 = 0
+
+    /// A new one.
+    init() throws {
+        token = UUID().uuidString.lowercased()
+        url = Self.url(token)
+        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw URLError(.cannotCreateFile) }
+    }
+
+    /// One that was kept. `nil`: it is gone, or shorter than it was.
+    init?(token: String, holding byteCount: Int64) {
+        // Our own tokens are letters, digits and hyphens: nothing that leads elsewhere.
+        guard UUID(uuidString: token) != nil else { return nil }
+        self.token = token
+        url = Self.url(token)
+        descriptor = open(url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG, information.st_uid == getuid(),
+            Int64(information.st_size) >= byteCount
+        else {
+            close(descriptor)
+            return nil
+        }
+        count = byteCount
+    }
+
+    deinit { close(descriptor) }
+
+    private static func url(_ token: String) -> URL {
+        FileManager.default.temporaryDirectory.appendingPathComponent("download-\(token).part")
+    }
+
+    /// Writing goes on from here.
+    func truncate(to offset: Int64 = 0) {
+        _ = ftruncate(descriptor, off_t(offset))
+        count = offset
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            let written = pwrite(descriptor, rest.baseAddress, rest.count, off_t(count))
+            guard written > 0 else { return false }
+            count += Int64(written)
+            rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+        }
+        return true
+    }
+
+    func sync() -> Int64 { count }
+
+    func remove() { unlink(url.path) }
+}

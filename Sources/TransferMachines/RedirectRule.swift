@@ -1,0 +1,73 @@
+import Foundation
+
+/// Where a redirect leads and what is asked there (RFC 9110 §15.4): for whoever follows redirects itself because somebody is
+/// to be asked first.
+public enum RedirectRule {
+    /// Redirects of one request, at most.
+    public static let limit = 20
+
+    public enum Refusal: Error, Equatable, Sendable {
+        /// Another scheme than http and https, or from encrypted to plain.
+        case otherScheme
+        case malformed
+    }
+
+    /// The next request; `nil`: the answer is no redirect, or says nowhere to go.
+    /// - Parameter headers: of the request that was redirected. Secrets do not go on to another host, port or scheme.
+    public static func next(
+        method: String, url: String, headers: [HeaderField], head: ResponseHead
+    ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
+        guard [301, 302, 303, 307, 308].contains(head.status), let place = head["Location"], !place.isEmpty else { return nil }
+        guard let base = URL(string: url), let target = URL(string: place, relativeTo: base)?.absoluteURL else {
+            throw .malformed
+        }
+        let scheme = target.scheme?.lowercased()
+        guard scheme == "https" || scheme == "http" && base.scheme?.lowercased() == "http" else { throw .otherScheme }
+        guard target.host?.isEmpty == false else { throw .malformed }
+        // 303 asks for the answer elsewhere; 301 and 302 after a POST do so by custom.
+        let becomesGet = head.status == 303 ? method != "HEAD" : [301, 302].contains(head.status) && method == "POST"
+        var kept = headers
+        if origin(of: base) != origin(of: target) { kept.removeAll { secrets.contains($0.name.lowercased()) } }
+        if becomesGet {
+            kept.removeAll { ["content-type", "content-length", "content-encoding"].contains($0.name.lowercased()) }
+        }
+        kept.removeAll { $0.name.lowercased() == "host" }
+        return (becomesGet ? "GET" : method, target.absoluteString, kept)
+    }
+
+    private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+
+    private static func origin(of url: URL) -> String {
+        let scheme = url.scheme?.lowercased() ?? ""
+        return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
+    }
+}
+
+/// What a 401 or 407 asks for (RFC 9110 §11.6).
+public struct AuthenticationDemand: Equatable, Sendable {
+    public enum Scheme: Equatable, Sendable {
+        case basic
+        case digest
+    }
+
+    public var scheme: Scheme
+    public var realm: String?
+
+    /// The best of what is offered that can be answered: digest before basic.
+    public static func read(_ head: ResponseHead) -> AuthenticationDemand? {
+        guard head.status == 401 else { return nil }
+        var found: AuthenticationDemand?
+        for field in head.headers where field.name.lowercased() == "www-authenticate" {
+            let text = field.value.trimmingCharacters(in: .whitespaces)
+            let scheme = text.prefix { $0 != " " }.lowercased()
+            if scheme == "digest" { return AuthenticationDemand(scheme: .digest, realm: realm(text)) }
+            if scheme == "basic" { found = AuthenticationDemand(scheme: .basic, realm: realm(text)) }
+        }
+        return found
+    }
+
+    private static func realm(_ text: String) -> String? {
+        guard let start = text.range(of: "realm=\"", options: .caseInsensitive) else { return nil }
+        return String(text[start.upperBound...].prefix { $0 != "\"" })
+    }
+}
