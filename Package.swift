@@ -144,7 +144,8 @@ let package = Package(
         .testTarget(
             name: "BackgroundAgentTests", dependencies: ["BackgroundAgent", "BackgroundLedger", grdb], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundTransferTests", dependencies: ["BackgroundTransfer", "BackgroundLedger"], swiftSettings: strict),
+            name: "BackgroundTransferTests", dependencies: ["BackgroundTransfer", "BackgroundLedger", "FaultyServer"],
+            swiftSettings: strict),
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",

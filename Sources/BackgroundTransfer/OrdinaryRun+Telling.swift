@@ -125,7 +125,7 @@ extension OrdinaryRun: BodySink {
             (delegate as? any URLSessionDataDelegate)?
                 .urlSession(session, dataTask: task, didReceive: response) { disposition in
                     guard disposition == .cancel else { return }
-                    self.state.withLock { $0.isBodyUnwanted = true }
+                    self.state.withLock { ($0.isBodyUnwanted, $0.isRejected) = (true, true) }
                     task.cancel()
                 }
         }
@@ -263,7 +263,9 @@ extension OrdinaryRun: BodySink {
     }
 
     private func tellEnd(_ ended: State, _ error: URLError?, _ delegate: (any URLSessionTaskDelegate)?, _ session: URLSession) {
-        task.facts.withLock { $0.isCompleted = true }
+        // Refused by its head when all of it had arrived.
+        let error = error ?? (state.withLock { $0.isRejected } ? URLError(.cancelled) : nil)
+        task.facts.withLock { ($0.isCompleted, $0.error) = (true, error) }
         let completion = task.facts.withLock { $0.completion }
         if let completion {
             completion(
@@ -290,11 +292,7 @@ extension OrdinaryRun: BodySink {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        guard let file = ended.file, let order = ended.order, let partial = ended.machine?.partial, partial.isResumable else {
-            return nil
-        }
-        var held = partial
-        held.durableBytes = file.count
+        guard let file = ended.file, let order = ended.order, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
 }

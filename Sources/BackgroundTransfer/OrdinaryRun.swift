@@ -34,8 +34,10 @@ final class OrdinaryRun: Sendable {
         var refusal: URLError?
         var isCancelled = false
         var isOver = false
-        /// The delegate wants no body.
+        /// It goes nowhere: the delegate wants none, or the machine.
         var isBodyUnwanted = false
+        /// The delegate refused the answer by its head.
+        var isRejected = false
         var keepPart: CheckedContinuation<Data?, Never>?
         var began = Date()
         var hasSaidWaiting = false
@@ -101,12 +103,16 @@ final class OrdinaryRun: Sendable {
             state.order = order
             state.file = made.0
             guard made.0 != nil else { return }
-            state.machine = DownloadMachine(
-                request: TransferRequest(
-                    method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
-                    maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond),
-                partial: made.1)
+            state.machine = machine(order, made.1)
         }
+    }
+
+    private func machine(_ order: Order, _ partial: PartialFile?) -> DownloadMachine {
+        DownloadMachine(
+            request: TransferRequest(
+                method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
+                maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond),
+            partial: partial)
     }
 
     /// One request. Redirects come back here: the delegate is asked about each.
@@ -119,6 +125,7 @@ final class OrdinaryRun: Sendable {
             let attempt = AttemptID(transfer: number, number: state.attempts)
             state.attempt = attempt
             (state.head, state.detour, state.refusal, state.data) = (nil, nil, nil, Data())
+            state.isBodyUnwanted = false
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
             wire.url = order.url
             wire.method = order.method
@@ -227,7 +234,11 @@ final class OrdinaryRun: Sendable {
         guard isOurs else { return }
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || goesOn {
-            _ = state.withLock { $0.settle(end) }
+            state.withLock { state in
+                // The next attempt goes on from here.
+                guard let order = state.order, state.file != nil else { return }
+                state.machine = machine(order, state.heldPart)
+            }
             return goesOn ? self.attempt() : ()
         }
         switch detour {
@@ -283,6 +294,13 @@ final class OrdinaryRun: Sendable {
 }
 
 extension OrdinaryRun.State {
+    /// What is here and can be added to.
+    var heldPart: PartialFile? {
+        guard let file, var partial = machine?.partial else { return nil }
+        partial.durableBytes = file.count
+        return partial.isResumable ? partial : nil
+    }
+
     /// Asks the machine what an ended attempt means, with what is on disk.
     @discardableResult
     mutating func settle(_ end: WireEnd) -> DownloadCommand? {

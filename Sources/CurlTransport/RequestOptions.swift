@@ -61,6 +61,8 @@ struct RequestOptions {
         if request.decodesContent { set(easy, CURLOPT_ACCEPT_ENCODING, "") }
         if let credential = request.credential {
             set(easy, CURLOPT_HTTPAUTH, credential.isDigest ? 2 : 1)
+            // libcurl counts the answer to a challenge as a redirect.
+            if credential.isDigest { set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects + 1) }
             set(easy, CURLOPT_USERNAME, credential.user)
             set(easy, CURLOPT_PASSWORD, credential.password)
         }

@@ -1,0 +1,493 @@
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Synchronization
+import Testing
+
+/// Ordinary sessions, against a real server on loopback.
+@Suite(.timeLimit(.minutes(1))) struct OrdinarySessionTests {
+    let server: FaultyServer
+    static let file = Payload.pattern(2_000_000)
+
+    init() async throws { server = try await FaultyServer.start() }
+
+    private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
+
+    /// Writes down what it hears, and answers as the test wants.
+    private final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
+        struct Heard {
+            var lines: [String] = []
+            var data = Data()
+            var error: URLError?
+            var file: Data?
+            var isOver = false
+            var waiting: CheckedContinuation<Void, Never>?
+        }
+
+        let heard = Mutex(Heard())
+        let redirect: @Sendable (URLRequest) -> URLRequest?
+        let credential: URLCredential?
+        let disposition: URLSession.ResponseDisposition
+        let (bytes, gotBytes) = AsyncStream.makeStream(of: Int64.self)
+
+        init(
+            credential: URLCredential? = nil, disposition: URLSession.ResponseDisposition = .allow,
+            redirect: @escaping @Sendable (URLRequest) -> URLRequest? = { $0 }
+        ) {
+            self.redirect = redirect
+            self.credential = credential
+            self.disposition = disposition
+        }
+
+        private func note(_ line: String) { heard.withLock { $0.lines.append(line) } }
+
+        func over() async {
+            await withCheckedContinuation { continuation in
+                let isOver = heard.withLock { heard in
+                    if !heard.isOver { heard.waiting = continuation }
+                    return heard.isOver
+                }
+                if isOver { continuation.resume() }
+            }
+        }
+
+        func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) { note("created") }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            note("redirect \(response.statusCode) \(request.httpMethod ?? "") \(request.url?.path ?? "")")
+            completionHandler(redirect(request))
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let space = challenge.protectionSpace
+            note("challenge \(space.authenticationMethod) \(space.realm ?? "") \(challenge.previousFailureCount)")
+            if let credential {
+                completionHandler(.useCredential, credential)
+            } else {
+                completionHandler(.performDefaultHandling, nil)
+            }
+        }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            note("response \((response as? HTTPURLResponse)?.statusCode ?? 0)")
+            completionHandler(disposition)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            heard.withLock { $0.data.append(data) }
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+            totalBytesExpectedToSend: Int64
+        ) { gotBytes.yield(totalBytesSent) }
+
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+            totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+        ) { gotBytes.yield(totalBytesWritten) }
+
+        func urlSession(
+            _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
+            expectedTotalBytes: Int64
+        ) { note("resumed of \(expectedTotalBytes)") }
+
+        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+            let data = try? Data(contentsOf: location)
+            heard.withLock { $0.file = data }
+            note("finished")
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+            note("metrics \(metrics.redirectCount)")
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            note("complete \(error == nil)")
+            let waiting = heard.withLock { heard in
+                (heard.error, heard.isOver) = (error as? URLError, true)
+                return heard.waiting
+            }
+            waiting?.resume()
+        }
+
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { note("invalid") }
+
+        var lines: [String] { heard.withLock { $0.lines } }
+    }
+
+    private func run(_ listener: Listener, _ make: (URLSession) throws -> URLSessionTask) async throws -> URLSessionTask {
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = try make(session)
+        task.resume()
+        await listener.over()
+        session.finishTasksAndInvalidate()
+        return task
+    }
+
+    // MARK: Awaited
+
+    @Test func asyncCalls() async throws {
+        server.route("GET", "/f", .file(Self.file))
+        server.route("PUT", "/f", .status(201, body: "made"))
+        let session = URLSession(configuration: .ephemeral)
+        let (data, response) = try await session.data(from: url("/f"))
+        #expect(data == Self.file.data && (response as? HTTPURLResponse)?.statusCode == 200)
+        let (file, _) = try await session.download(from: url("/f"))
+        #expect(try Data(contentsOf: file) == Self.file.data)
+        try FileManager.default.removeItem(at: file)
+        let (answer, made) = try await session.upload(for: URLRequest(url: url("/f")), from: Data("x".utf8))
+        #expect(String(decoding: answer, as: UTF8.self) == "made" && (made as? HTTPURLResponse)?.statusCode == 201)
+        #expect(server.requests(matching: "/f").last?.bodyByteCount == 1)
+        let (shared, _) = try await URLSession.shared.data(from: url("/f"))
+        #expect(shared.count == 2_000_000)
+    }
+
+    @Test func aCancelledAwaitEndsItsRequest() async throws {
+        server.route("GET", "/never", .silence)
+        let work = Task { try await URLSession(configuration: .default).data(from: url("/never")) }
+        try await server.waitForRequest { $0.path == "/never" }
+        work.cancel()
+        let error = await #expect(throws: URLError.self) { try await work.value }
+        #expect(error?.code == .cancelled)
+        // The connection goes with it.
+        try await server.waitUntil { $0.connectionsOpen == 0 }
+    }
+
+    @Test func errorsAreThrown() async throws {
+        let session = URLSession(configuration: .default)
+        let refused = await #expect(throws: URLError.self) {
+            try await session.data(from: #require(URL(string: "http://127.0.0.1:1/")))
+        }
+        #expect(refused?.code == .cannotConnectToHost)
+        let other = await #expect(throws: URLError.self) { try await session.data(from: #require(URL(string: "ftp://h/"))) }
+        #expect(other?.code == .unsupportedURL)
+    }
+
+    @Test func aResourceTimeoutIsOfTheWhole() async throws {
+        server.route(
+            "GET", "/drip",
+            ResponseScript([
+                .status(200), .headers(["Content-Length": "1000"]), .drip(.pattern(1_000), chunkSize: 10, interval: 0.1),
+            ]))
+        let configuration = URLSessionConfiguration.default
+        configuration.timeoutIntervalForResource = 0.5
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession(configuration: configuration).data(from: url("/drip"))
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    // MARK: Handlers and delegates
+
+    @Test func aDataTaskTellsItsDelegate() async throws {
+        server.route("GET", "/f", .file(Self.file))
+        let listener = Listener()
+        let task = try await run(listener) { try $0.dataTask(with: url("/f")) }
+        #expect(listener.lines == ["created", "response 200", "metrics 0", "complete true"])
+        #expect(listener.heard.withLock { $0.data } == Self.file.data)
+        #expect(task.state == .completed && task.countOfBytesReceived == 2_000_000 && task.error == nil)
+    }
+
+    @Test func aDelegateThatWantsNoBodyGetsNone() async throws {
+        server.route("GET", "/f", .file(Self.file))
+        let listener = Listener(disposition: .cancel)
+        _ = try await run(listener) { try $0.dataTask(with: url("/f")) }
+        #expect(listener.heard.withLock { $0.error?.code } == .cancelled)
+    }
+
+    @Test func aHandlerHearsInPlaceOfTheDelegate() async throws {
+        server.route("GET", "/f", .status(404, body: "no"))
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let (status, text) = try await withCheckedThrowingContinuation { continuation in
+            do {
+                let task = try session.dataTask(with: url("/f")) { data, response, _ in
+                    continuation.resume(
+                        returning: ((response as? HTTPURLResponse)?.statusCode, String(decoding: data ?? Data(), as: UTF8.self)))
+                }
+                task.resume()
+            } catch { continuation.resume(throwing: error) }
+        }
+        #expect(status == 404 && text == "no")
+        #expect(listener.lines == ["created"])
+    }
+
+    @Test func anUploadTellsHowFarItIs() async throws {
+        server.route("POST", "/up", .status(200, body: "ok"))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try Self.file.data.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let listener = Listener()
+        let task = try await run(listener) { session in
+            var request = try URLRequest(url: url("/up"))
+            request.httpMethod = "POST"
+            return session.uploadTask(with: request, fromFile: file)
+        }
+        #expect(server.requests(matching: "/up").first?.bodyByteCount == 2_000_000)
+        #expect(task.countOfBytesExpectedToSend == 2_000_000)
+        #expect(listener.heard.withLock { $0.data } == Data("ok".utf8))
+    }
+
+    @Test func aFileThatIsNotThereIsAnError() async throws {
+        let listener = Listener()
+        _ = try await run(listener) { session in
+            try session.uploadTask(with: URLRequest(url: url("/up")), fromFile: URL(fileURLWithPath: "/nowhere/photo"))
+        }
+        #expect(listener.heard.withLock { $0.error?.code } == .fileDoesNotExist)
+    }
+
+    // MARK: Redirects
+
+    @Test func redirectsAreAskedAbout() async throws {
+        server.route("GET", "/a", .redirect(302, to: "/b"))
+        server.route("GET", "/b", .redirect(307, to: "/c"))
+        server.route("GET", "/c", .status(200, body: "there"))
+        let listener = Listener()
+        _ = try await run(listener) { try $0.dataTask(with: url("/a")) }
+        #expect(
+            listener.lines == [
+                "created", "redirect 302 GET /b", "redirect 307 GET /c", "response 200", "metrics 2", "complete true",
+            ])
+    }
+
+    @Test func aRefusedRedirectIsTheAnswer() async throws {
+        server.route("GET", "/a", .redirect(302, to: "/b"))
+        let task = try await run(Listener(redirect: { _ in nil })) { try $0.dataTask(with: url("/a")) }
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 302 && task.error == nil)
+        #expect(server.requests(matching: "/b").isEmpty)
+    }
+
+    @Test func secretsDoNotGoToAnotherHost() async throws {
+        let other = try await FaultyServer.start()
+        server.route("GET", "/a", .redirect(302, to: other.url + "/b"))
+        other.route("GET", "/b", .status(200))
+        var request = try URLRequest(url: url("/a"))
+        request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
+        request.setValue("x", forHTTPHeaderField: "X-Other")
+        _ = try await URLSession(configuration: .default).data(for: request)
+        let headers = try #require(other.requests(matching: "/b").first?.headers)
+        #expect(headers["Authorization"] == nil && headers["X-Other"] == "x")
+    }
+
+    @Test(arguments: [(303, "GET"), (302, "GET"), (307, "POST"), (308, "POST")])
+    func aPostBecomesAGetWhereTheRuleSaysSo(_ status: Int, _ method: String) async throws {
+        server.route("POST", "/a", .redirect(status, to: "/b"))
+        server.route(nil, "/b", .status(200))
+        var request = try URLRequest(url: url("/a"))
+        request.httpMethod = "POST"
+        request.httpBody = Data("form".utf8)
+        _ = try await URLSession(configuration: .default).data(for: request)
+        let second = try #require(server.requests(matching: "/b").first)
+        #expect(second.method == method && second.bodyByteCount == (method == "POST" ? 4 : 0))
+    }
+
+    @Test(arguments: ["file:///etc/passwd", "gopher://x/", "http://"])
+    func noRedirectLeadsToAnotherScheme(_ place: String) async throws {
+        server.route("GET", "/a", .redirect(302, to: place))
+        await #expect(throws: URLError.self) { try await URLSession(configuration: .default).data(from: url("/a")) }
+    }
+
+    @Test func aLoopEnds() async throws {
+        server.route("GET", "/a", .redirect(302, to: "/a"))
+        let error = await #expect(throws: URLError.self) { try await URLSession(configuration: .default).data(from: url("/a")) }
+        #expect(error?.code == .httpTooManyRedirects)
+    }
+
+    // MARK: Challenges
+
+    private func protect(_ challenge: String, _ accepts: @escaping @Sendable (String) -> Bool) {
+        server.handle("GET", "/secret") { request in
+            guard let authorization = request.headers["Authorization"], accepts(authorization) else {
+                return .status(401, headers: ["WWW-Authenticate": .init(challenge)], body: "who are you")
+            }
+            return .status(200, body: "welcome")
+        }
+    }
+
+    @Test func aBasicChallengeIsAnswered() async throws {
+        let wanted = "Basic " + Data("me:pass word".utf8).base64EncodedString()
+        protect("Basic realm=\"home\"") { $0 == wanted }
+        let listener = Listener(credential: URLCredential(user: "me", password: "pass word", persistence: .none))
+        _ = try await run(listener) { try $0.dataTask(with: url("/secret")) }
+        #expect(listener.lines.contains("challenge \(NSURLAuthenticationMethodHTTPBasic) home 0"))
+        #expect(listener.heard.withLock { $0.data } == Data("welcome".utf8))
+    }
+
+    @Test func aDigestChallengeIsAnswered() async throws {
+        protect("Digest realm=\"home\", nonce=\"n0\", qop=\"auth\", algorithm=MD5") {
+            $0.hasPrefix("Digest ") && $0.contains("username=\"me\"") && $0.contains("response=\"") && !$0.contains("secret word")
+        }
+        let listener = Listener(credential: URLCredential(user: "me", password: "secret word", persistence: .none))
+        _ = try await run(listener) { try $0.dataTask(with: url("/secret")) }
+        #expect(listener.lines.contains("challenge \(NSURLAuthenticationMethodHTTPDigest) home 0"), "\(listener.lines)")
+        #expect(
+            listener.heard.withLock { $0.data } == Data("welcome".utf8),
+            "\(listener.heard.withLock { $0.error } as Any) \(listener.lines) \(server.requests(matching: "/secret").map { "\($0.headers["Authorization"] ?? "none") \($0.status ?? 0)" })"
+        )
+    }
+
+    @Test func aWrongPasswordIsAskedForAgainThreeTimesAtMost() async throws {
+        protect("Basic realm=\"home\"") { _ in false }
+        let listener = Listener(credential: URLCredential(user: "me", password: "wrong", persistence: .none))
+        let task = try await run(listener) { try $0.dataTask(with: url("/secret")) }
+        #expect(listener.lines.filter { $0.hasPrefix("challenge") }.count == 3)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 401 && task.error == nil)
+    }
+
+    @Test func withoutACredentialThe401IsTheAnswer() async throws {
+        protect("Basic realm=\"home\"") { _ in false }
+        let (data, response) = try await URLSession(configuration: .default).data(from: url("/secret"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 401 && data == Data("who are you".utf8))
+    }
+
+    // MARK: Downloads
+
+    /// Half of the file, and the rest when somebody comes back for it.
+    private func serveHalf() throws -> URL {
+        server.route(
+            "GET", "/half", .cutAfter(1_000_000, of: Self.file, etag: "\"v1\"", by: .stall), .file(Self.file, etag: "\"v1\""))
+        return try url("/half")
+    }
+
+    @Test func aDownloadGoesOnFromItsResumeData() async throws {
+        let half = try serveHalf()
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = session.downloadTask(with: half)
+        task.resume()
+        for await count in listener.bytes where count > 0 { break }
+        let data = try #require(await task.cancelByProducingResumeData())
+        await listener.over()
+        #expect(listener.heard.withLock { $0.error?.downloadTaskResumeData } == data)
+        let again = Listener()
+        _ = try await run(again) { $0.downloadTask(withResumeData: data) }
+        #expect(again.heard.withLock { $0.file } == Self.file.data)
+        #expect(again.lines.contains("resumed of 2000000"))
+        #expect(server.requests(matching: "/half").last?.headers["If-Range"] == "\"v1\"")
+        // Used up: what was left is gone, and the file is fetched anew.
+        let third = Listener()
+        _ = try await run(third) { $0.downloadTask(withResumeData: data) }
+        #expect(third.heard.withLock { $0.file } == Self.file.data)
+        #expect(server.requests(matching: "/half").last?.headers["Range"] == nil)
+    }
+
+    @Test func aBrokenDownloadsErrorHasResumeData() async throws {
+        server.route("GET", "/cut", .cutAfter(1_000_000, of: Self.file, etag: "\"v1\""))
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession(configuration: .default).download(from: url("/cut"))
+        }
+        #expect(error?.code == .networkConnectionLost)
+        let data = try #require(error?.downloadTaskResumeData)
+        server.route("GET", "/cut", .file(Self.file, etag: "\"v2\""))
+        // Another version by now: whole, not spliced.
+        let (file, _) = try await URLSession(configuration: .default).download(resumeFrom: data)
+        #expect(try Data(contentsOf: file) == Self.file.data)
+        try FileManager.default.removeItem(at: file)
+    }
+
+    @Test func whatIsNoResumeDataIsRefused() async throws {
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession(configuration: .default).download(resumeFrom: Data("x".utf8))
+        }
+        #expect(error?.code == .unsupportedURL)
+    }
+
+    @Test func aHeldDownloadGoesOnFromWhatIsHere() async throws {
+        let half = try serveHalf()
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = session.downloadTask(with: half)
+        task.resume()
+        for await count in listener.bytes where count > 0 { break }
+        task.suspend()
+        #expect(task.state == .suspended)
+        try await server.waitUntil { $0.connectionsOpen == 0 }
+        task.resume()
+        await listener.over()
+        #expect(listener.heard.withLock { $0.file } == Self.file.data)
+        #expect(server.requests(matching: "/half").last?.headers["Range"]?.hasPrefix("bytes=") == true)
+    }
+
+    @Test func aHeldDataTaskIsToldLater() async throws {
+        server.route("GET", "/f", .status(200, body: "hello"))
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = try session.dataTask(with: url("/f"))
+        task.resume()
+        task.suspend()
+        try await server.waitForRequest { $0.outcome == .answered }
+        #expect(!listener.heard.withLock { $0.isOver })
+        task.resume()
+        await listener.over()
+        #expect(listener.heard.withLock { $0.data } == Data("hello".utf8))
+    }
+
+    // MARK: Coded answers
+
+    private static func gzip(_ command: String) throws -> Payload {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", command]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        defer { process.waitUntilExit() }
+        return .bytes(output.fileHandleForReading.readDataToEndOfFile())
+    }
+
+    @Test func compressedAnswersAreDecoded() async throws {
+        let coded = try Self.gzip("printf 'hello hello hello' | gzip -9n")
+        server.route("GET", "/gz", .status(200, headers: ["Content-Encoding": "gzip"], body: coded))
+        let (data, _) = try await URLSession(configuration: .default).data(from: url("/gz"))
+        #expect(data == Data("hello hello hello".utf8))
+        #expect(server.requests(matching: "/gz").first?.headers["Accept-Encoding"]?.contains("gzip") == true)
+    }
+
+    @Test func aBombDoesNotGoOff() async throws {
+        let bomb = try Self.gzip("head -c 67108864 /dev/zero | gzip -9n")
+        server.route("GET", "/bomb", .status(200, headers: ["Content-Encoding": "gzip"], body: bomb))
+        let configuration = URLSessionConfiguration.default
+        configuration.maximumBodyBytes = 1_000_000
+        let error = await #expect(throws: URLError.self) {
+            try await URLSession(configuration: configuration).data(from: url("/bomb"))
+        }
+        #expect(error?.code == .dataLengthExceedsMaximum)
+    }
+
+    // MARK: The session's end
+
+    @Test func finishingWaitsForWhatRuns() async throws {
+        server.route("GET", "/f", ResponseScript.status(200, body: "late").after(.hold(until: "go")))
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = try session.dataTask(with: url("/f"))
+        task.resume()
+        session.finishTasksAndInvalidate()
+        server.openGate("go")
+        await listener.over()
+        await withCheckedContinuation { continuation in session.delegateQueue.addOperation { continuation.resume() } }
+        #expect(listener.lines.last == "invalid" && listener.heard.withLock { $0.error } == nil)
+    }
+
+    @Test func cancellingEndsWhatRuns() async throws {
+        server.route("GET", "/never", .silence)
+        let listener = Listener()
+        let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
+        let task = try session.dataTask(with: url("/never"))
+        task.resume()
+        try await server.waitForRequest { $0.path == "/never" }
+        session.invalidateAndCancel()
+        await listener.over()
+        #expect(listener.heard.withLock { $0.error?.code } == .cancelled)
+    }
+}
