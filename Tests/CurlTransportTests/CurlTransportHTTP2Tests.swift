@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import CurlTransport
+
+/// nginx with TLS and HTTP/2, and a certificate authority of the test's own that signs whatever is asked.
+private final class SecureServer {
+    let folder: URL
+    let port: UInt16
+    var authority: String { folder.appending(path: "ca.pem").path }
+    var log: String { (try? String(contentsOf: folder.appending(path: "access.log"), encoding: .utf8)) ?? "" }
+    private var process: Process?
+
+    /// - Parameters:
+    ///   - name: whom the certificate is for.
+    ///   - validity: what `openssl ca` is told of its dates.
+    init(name: String = "localhost", start: String = "20200101000000Z", end: String = "20400101000000Z") throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "h2-" + UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        port = UInt16.random(in: 20_000..<30_000)
+        let script = """
+            set -e
+            openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 3650 -subj /CN=authority 2>/dev/null
+            openssl req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=\(name) 2>/dev/null
+            touch index.txt; echo 01 > serial; mkdir -p issued
+            printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=index.txt\\nserial=serial\\nnew_certs_dir=issued\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName=supplied\\n[e]\\nsubjectAltName=DNS:\(name)\\n' > ca.conf
+            openssl ca -batch -config ca.conf -extensions e -cert ca.pem -keyfile ca.key -in request.pem -out cert.pem -startdate \(start) -enddate \(end) 2>/dev/null
+            mkdir www; head -c 100000 /dev/zero > www/file
+            """
+        try Self.run("/bin/sh", ["-c", script], in: folder)
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.path)/tmp-\($0);" }
+        let configuration = """
+            daemon off; master_process off; pid \(folder.path)/pid; error_log \(folder.path)/error.log;
+            \(getuid() == 0 ? "user root;" : "")
+            events {}
+            http { log_format p '$server_protocol $connection $status'; access_log \(folder.path)/access.log p; \(paths.joined(separator: " "))
+              server { listen 127.0.0.1:\(port) ssl http2; root \(folder.path)/www;
+                ssl_certificate \(folder.path)/cert.pem; ssl_certificate_key \(folder.path)/key.pem; } }
+            """
+        try configuration.write(to: folder.appending(path: "nginx.conf"), atomically: true, encoding: .utf8)
+        let nginx = Process()
+        nginx.executableURL = URL(fileURLWithPath: "/usr/sbin/nginx")
+        nginx.arguments = ["-c", folder.appending(path: "nginx.conf").path]
+        nginx.standardInput = FileHandle.nullDevice
+        nginx.standardOutput = FileHandle.nullDevice
+        nginx.standardError = FileHandle.nullDevice
+        try nginx.run()
+        process = nginx
+        try waitForPort()
+    }
+
+    deinit {
+        if let process {
+            // One process, no workers: it is gone with this. (A child started from a dispatch thread blocks SIGTERM.)
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private static func run(_ program: String, _ arguments: [String], in folder: URL) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+    }
+
+    private func waitForPort() throws {
+        let deadline = Date().addingTimeInterval(20)
+        while Date() < deadline {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = inet_addr("127.0.0.1")
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            defer { close(descriptor) }
+            let result = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            if result == 0 { return }
+            sched_yield()
+        }
+        throw CocoaError(.fileReadUnknown)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)), .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx")))
+struct CurlTransportHTTP2Tests {
+    @Test func manyRequestsShareOneConnection() async throws {
+        let server = try SecureServer()
+        let bench = Bench(certificateAuthorities: server.authority)
+        for number in 1...20 {
+            let request = WireRequest(method: "GET", url: "https://localhost:\(server.port)/file")
+            bench.transport.start(AttemptID(transfer: Int64(number), number: 1), request, source: nil, sink: Memory())
+        }
+        let ends = await bench.ends(20).ends.values.flatMap { $0 }
+        #expect(ends.allSatisfy { $0.failure == nil && $0.bytesReceived == 100_000 })
+        let lines = server.log.split(separator: "\n").map { $0.split(separator: " ") }
+        #expect(lines.count == 20)
+        #expect(lines.allSatisfy { $0[0] == "HTTP/2.0" }, "\(server.log)")
+        #expect(Set(lines.map { $0[1] }).count == 1, "one connection")
+    }
+
+    @Test(arguments: ["expired", "not yet", "another host", "another authority"])
+    func noCertificateButTheRightOneIsTrusted(_ fault: String) async throws {
+        let server =
+            switch fault {
+            case "expired": try SecureServer(start: "20200101000000Z", end: "20210101000000Z")
+            case "not yet": try SecureServer(start: "20390101000000Z", end: "20400101000000Z")
+            case "another host": try SecureServer(name: "example.org")
+            default: try SecureServer()
+            }
+        let bench = fault == "another authority" ? Bench() : Bench(certificateAuthorities: server.authority)
+        let end = await bench.run(WireRequest(method: "GET", url: "https://localhost:\(server.port)/file"))
+        guard case .tlsUntrusted = end.failure else {
+            Issue.record("\(String(describing: end.failure))")
+            return
+        }
+        #expect(end.bytesReceived == 0 && server.log.isEmpty)
+    }
+}
