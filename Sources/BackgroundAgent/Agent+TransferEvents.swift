@@ -31,7 +31,7 @@ extension Agent {
         switch current.work {
         case .download(let file):
             let (partial, written) = file.progress
-            if Self.keptBytes(partial) > Self.keptBytes(transfer.partial) { transfer.lastProgressAt = pass.now }
+            if noteFurthest(&transfer, partial) { transfer.lastProgressAt = pass.now }
             transfer.partial = partial
             if transfer.kind == .download { transfer.bytesTotal = partial?.totalBytes }
             transfer.bytesDone = transfer.kind == .upload ? sent : written
@@ -46,12 +46,11 @@ extension Agent {
     private func finish(
         _ transfer: inout TransferRecord, _ file: DownloadFile, _ end: WireEnd, _ pass: inout Pass
     ) throws {
-        let heldBefore = Self.keptBytes(transfer.partial)
         let outcome = file.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         transfer.partial = outcome.partial
         transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
-        noteFruit(&transfer, hasProgress: Self.keptBytes(outcome.partial) > heldBefore, now: pass.now)
+        noteFruit(&transfer, hasProgress: noteFurthest(&transfer, outcome.partial), now: pass.now)
         if let trouble = outcome.trouble {
             return try failLocally(&transfer, trouble, isPassing: outcome.isPassing, &pass)
         }
@@ -215,6 +214,14 @@ extension Agent {
     /// would otherwise be asked without pause and never be given up.
     private static func keptBytes(_ partial: PartialFile?) -> Int64 {
         partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
+    }
+
+    /// More than was ever here. Bytes that were thrown away and fetched again are no progress, however often.
+    private func noteFurthest(_ transfer: inout TransferRecord, _ partial: PartialFile?) -> Bool {
+        let kept = Self.keptBytes(partial)
+        guard kept > transfer.furthest else { return false }
+        transfer.furthest = kept
+        return true
     }
 
     private func noteFruit(_ transfer: inout TransferRecord, hasProgress: Bool, now: Date) {

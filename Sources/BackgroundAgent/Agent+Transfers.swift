@@ -71,7 +71,11 @@ extension Agent {
                 pass.wake(at: next)
                 break
             }
+            var hasBegun = false
             for candidate in candidates {
+                // Its earlier attempt is being stopped in this very pass: the next one begins it again.
+                guard running[candidate.id] == nil, prepared[candidate.id] == nil else { continue }
+                hasBegun = true
                 guard var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 transfer.state = .running
                 transfer.nextAttemptAt = nil
@@ -82,6 +86,7 @@ extension Agent {
                 prepared[candidate.id] = start
                 pass.effects.append(.startTransfer(candidate.id))
             }
+            guard hasBegun else { break }
         }
     }
 
@@ -93,7 +98,9 @@ extension Agent {
                 continue
             }
             let isMet = met.isSuperset(of: attempt.needs)
-            guard transfer.state != .running || transfer.isSuspended || !isMet else { continue }
+            // What must not be done twice is let finish, whatever the network costs by now.
+            let mayStop = !isMet && !["POST", "PATCH"].contains(transfer.method)
+            guard transfer.state != .running || transfer.isSuspended || mayStop else { continue }
             if transfer.state == .running { transfer.state = .queued }
             try letGo(&transfer, attempt, &pass)
             if let why = attempt.needs.missing(from: met) { log.note("transfer \(id): \(why)") }
@@ -110,8 +117,11 @@ extension Agent {
             transfer.partial = partial
             transfer.bytesDone = partial.durableBytes
         }
+        let isAwaited = transfer.state.isTerminal && transfer.isSuspended
         if transfer.state.isTerminal { transfer.isSuspended = false }
         try pass.transaction.update(transfer)
+        // Cancelled by an app that waits for this word: its end is told now.
+        if isAwaited, transfer.isAdopted { try pass.transaction.addEvent(for: transfer, now: pass.now) }
     }
 
     /// Given up for lack of progress, never for a number of attempts.
@@ -138,7 +148,7 @@ extension Agent {
                 transfer.resumeToken = nil
             }
             // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
-            if let body = transfer.bodyFile, transfer.state != .failed {
+            if let body = transfer.bodyFile, transfer.state != .failed || transfer.keptUntil == nil {
                 pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
                 transfer.bodyFile = nil
             }
@@ -167,8 +177,9 @@ extension Agent {
     /// Part and whole in the spool; beside a destination the part alone: what stands there is the person's.
     func removeFiles(of transfer: TransferRecord, _ pass: inout Pass) {
         let spool = ledger.directories.spool
-        if let part = transfer.partFile(in: spool) { pass.effects.append(.removeFile(part)) }
-        if transfer.destination == nil, let whole = transfer.wholeFile(in: spool) { pass.effects.append(.removeFile(whole)) }
+        // At once: a crash after the commit would leave a file that no row knows. One before it costs at most these bytes.
+        if let part = transfer.partFile(in: spool) { unlink(part.path) }
+        if transfer.destination == nil, let whole = transfer.wholeFile(in: spool) { unlink(whole.path) }
     }
 
     func retryWaitingForNetwork(_ pass: inout Pass) throws {
@@ -241,14 +252,20 @@ extension Agent {
     /// An agent died between proving a file whole and giving it its name. `false`: what it proved is gone.
     private func goOnFinishing(_ transfer: inout TransferRecord, _ part: URL, _ pass: inout Pass) throws -> Bool {
         let size = transfer.bytesTotal ?? -1
-        if size >= 0, DownloadFile.holds(size, at: part) {
+        func isProven(_ file: URL) -> Bool {
+            guard let found = try? FileDigest.sha256(of: file) else { return false }
+            return found.byteCount == size && found.digest == transfer.sha256
+        }
+        if isProven(part) {
             try pass.transaction.update(transfer)
             pass.effects.append(.placeFile(transfer.id!))
             return true
         }
-        // It has its name already, if what stands there is the very file.
-        if let whole = transfer.wholeFile(in: ledger.directories.spool), let found = try? FileDigest.sha256(of: whole),
-            found.byteCount == size, found.digest == transfer.sha256
+        // It has its name already: the part is gone and something stands there, the very file or, in a folder of the person's,
+        // what they made of it since. That is theirs.
+        let hasPart = FileManager.default.fileExists(atPath: part.path)
+        if !hasPart, let whole = transfer.wholeFile(in: ledger.directories.spool),
+            transfer.destination == nil ? isProven(whole) : FileManager.default.fileExists(atPath: whole.path)
         {
             try pass.transaction.update(transfer)
             hear(.transferPlaced(transfer.id!, trouble: nil, isPassing: false))
@@ -340,6 +357,8 @@ extension Agent {
 
     // MARK: Ends
 
+    /// Seconds that the copy of a failed upload is kept for another try.
+    private static let bodyPatience: Double = 30 * 86_400
     /// Seconds that the part of a failed download is kept for its resume data.
     private static let partPatience: Double = 7 * 86_400
 
@@ -352,9 +371,13 @@ extension Agent {
             transfer.errorCode = nil
             transfer.errorMessage = nil
         }
-        transfer.isFinishing = false
+        // A whole file that could not get its name is kept for another try.
+        let keepsWhole = state == .failed && transfer.isFinishing
+        transfer.isFinishing = keepsWhole
         mustPrune = true
-        if state != .completed {
+        if keepsWhole {
+            transfer.keptUntil = pass.now.addingTimeInterval(Self.partPatience)
+        } else if state != .completed {
             // What resume data can speak of is kept for whoever has some.
             if state == .failed, transfer.kind == .download, transfer.partial?.isResumable == true, transfer.isAdopted {
                 transfer.resumeToken = transfer.resumeToken ?? UUID().uuidString.lowercased()
@@ -366,7 +389,10 @@ extension Agent {
             }
         }
         // A failed upload can be tried again; a download's body belongs to its one request.
-        if let body = transfer.bodyFile, state == .completed || transfer.kind == .download {
+        if state == .failed, transfer.kind == .upload, transfer.isAdopted {
+            transfer.keptUntil = pass.now.addingTimeInterval(Self.bodyPatience)
+        }
+        if let body = transfer.bodyFile, state == .completed || transfer.kind == .download || !transfer.isAdopted {
             pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
             transfer.bodyFile = nil
         }

@@ -110,6 +110,10 @@ final class Agent {
         for _ in 0..<100 {
             let heard = events
             events = []
+            for case .transport(.ended(let attempt, let end)) in heard {
+                guard let ended = running[attempt.transfer], ended.attempt == attempt else { continue }
+                if case .download(let file) = ended.work { file.settle(end) }
+            }
             let (effects, next) = try ledger.write { transaction in
                 var pass = Pass(
                     transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())

@@ -35,8 +35,6 @@ final class DownloadFile: BodySink {
     private static let syncSeconds = 1.0
     /// Bytes hashed in one turn of the worker.
     private static let turn: Int64 = 4 << 20
-    /// Bytes that may be written and not yet hashed: beyond that the transport waits for the disk.
-    private static let lag: Int64 = 64 << 20
 
     private let state: Mutex<State>
     private let ledger: Ledger
@@ -142,23 +140,20 @@ final class DownloadFile: BodySink {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isTaken, isDue, isBehind) = state.withLock { state -> (Bool, Bool, Bool) in
-            guard !state.isStopped, state.trouble == nil else { return (false, false, false) }
-            guard !state.isDiscarding else { return (true, false, false) }
+        let (isTaken, isDue) = state.withLock { state -> (Bool, Bool) in
+            guard !state.isStopped, state.trouble == nil else { return (false, false) }
+            guard !state.isDiscarding else { return (true, false) }
             var rest = bytes
             while !rest.isEmpty {
                 let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
-                guard count > 0 else { return (fail(&state), false, false) }
+                guard count > 0 else { return (fail(&state), false) }
                 state.written += Int64(count)
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
-            let isDue = state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state)
-            return (true, isDue, state.written - state.hashed > Self.lag)
+            return (true, state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state))
         }
+        // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
         if isDue { DiskWorker.shared.need(self) }
-        if isBehind {
-            DiskWorker.shared.wait { state.withLock { $0.written - $0.hashed <= Self.lag / 2 || $0.trouble != nil } }
-        }
         return isTaken
     }
 
@@ -210,7 +205,8 @@ final class DownloadFile: BodySink {
     /// Everything written is on the disk for good when this returns, or there is trouble.
     private func sync() {
         state.withLock { state in
-            guard state.descriptor >= 0, state.trouble == nil, state.synced < state.written else { return }
+            // A full disk is no reason to lose what is on it.
+            guard state.descriptor >= 0, state.trouble == nil || state.isPassing, state.synced < state.written else { return }
             guard fdatasync(state.descriptor) == 0 else { return _ = fail(&state) }
             state.synced = state.written
             CrashPoint.reach("agent.transferSynced", attempt.transfer)
@@ -266,9 +262,18 @@ final class DownloadFile: BodySink {
         var isPassing: Bool
     }
 
+    /// The slow part of an end: syncing, and of a whole file hashing. Before the ledger is entered: others write there too.
+    func settle(_ end: WireEnd) {
+        sync()
+        let isWhole = state.withLock { state in
+            !state.isDiscarding && (end.failure == nil || state.machine.partial?.totalBytes == state.written)
+        }
+        if isWhole { hashAll() }
+    }
+
     /// The attempt ended: makes its bytes durable, asks the machine what follows, and proves a whole file.
     func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
-        sync()
+        settle(end)
         var command = state.withLock { state in
             let durable = state.isDiscarding ? state.machine.partial?.durableBytes ?? 0 : state.synced
             return state.machine.ended(
@@ -297,6 +302,11 @@ final class DownloadFile: BodySink {
 
     /// Gives a whole, synced file its name; durable once its folder is synced. Otherwise: why not.
     static func place(_ part: URL, as whole: URL) -> (trouble: String, isPassing: Bool)? {
+        // What it replaces may be for nobody else's eyes.
+        var replaced = stat()
+        if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
+            chmod(part.path, replaced.st_mode & 0o777)
+        }
         guard rename(part.path, whole.path) == 0 else {
             return ("\(whole.path): " + String(cString: strerror(errno)), [ENOSPC, EDQUOT].contains(errno))
         }

@@ -82,6 +82,7 @@ enum LedgerSchema {
             table.add(column: "isSuspended", .boolean).notNull().defaults(to: false)
             table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
             table.add(column: "isFinishing", .boolean).notNull().defaults(to: false)
+            table.add(column: "furthest", .integer).notNull().defaults(to: 0)
             for text in ["taskKind", "destination", "expectedSHA256", "resumeToken"] { table.add(column: text, .text) }
             for number in ["rateLimit", "expectedToSend", "expectedToReceive", "resumedAt"] {
                 table.add(column: number, .integer)
@@ -111,6 +112,7 @@ enum LedgerSchema {
     private static func addEventClaims(_ database: Database) throws {
         try database.alter(table: "sessionEvent") { table in
             for number in ["claimPID", "claimStart"] { table.add(column: number, .integer) }
+            table.add(column: "launchesApp", .boolean).notNull().defaults(to: true)
             // Its file was tidied away.
             table.add(column: "isSettled", .boolean).notNull().defaults(to: false)
         }
@@ -118,6 +120,8 @@ enum LedgerSchema {
             sql: """
                 CREATE INDEX sessionEventWaiting ON sessionEvent (session, id) WHERE deliveredAt IS NULL;
                 CREATE INDEX sessionEventUnsettled ON sessionEvent (transfer) WHERE deliveredAt IS NOT NULL AND isSettled = 0;
+                CREATE INDEX sessionEventLaunching ON sessionEvent (session, id, createdAt)
+                    WHERE deliveredAt IS NULL AND launchesApp = 1;
                 CREATE INDEX sessionEventTransfer ON sessionEvent (transfer);
                 """)
     }

@@ -27,6 +27,7 @@ public struct SessionEventRecord: Codable, Sendable, Equatable {
     /// The process that tells its delegate.
     public var claimPID: Int32?
     public var claimStart: Int64?
+    public var launchesApp = true
     /// Its file was tidied away.
     public var isSettled = false
 
@@ -92,26 +93,55 @@ extension LedgerTransaction {
 
     /// Sessions whose events are worth a launch, and since when the oldest waits.
     public func waitingSessions() throws -> [(session: String, oldest: Date)] {
-        try Row.fetchAll(
+        // From session to session by the index, however many events each has.
+        let condition = "deliveredAt IS NULL AND launchesApp = 1"
+        return try Row.fetchAll(
             database.cachedStatement(
                 sql: """
-                    SELECT sessionEvent.session, MIN(sessionEvent.createdAt) FROM sessionEvent
-                    JOIN transfer ON transfer.id = sessionEvent.transfer
-                    WHERE deliveredAt IS NULL AND launchesApp = 1 GROUP BY sessionEvent.session
+                    WITH RECURSIVE waiting (name) AS (
+                        SELECT MIN(session) FROM sessionEvent WHERE \(condition)
+                        UNION ALL
+                        SELECT (SELECT MIN(session) FROM sessionEvent WHERE \(condition) AND session > name)
+                        FROM waiting WHERE name IS NOT NULL)
+                    SELECT name, (SELECT createdAt FROM sessionEvent WHERE \(condition) AND session = name ORDER BY id LIMIT 1)
+                    FROM waiting WHERE name IS NOT NULL
                     """)
         ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
     }
 
+    /// Some event of the session waits for a process to tell it.
+    public func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
+        try !untold(session: session, process: process, after: 0, limit: 1).isEmpty
+    }
+
+    private func untold(session: String, process: ProcessIdentity, after id: Int64, limit: Int) throws -> [SessionEventRecord] {
+        try SessionEventRecord.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND id > ?
+                    AND NOT (claimPID IS ? AND claimStart IS ?) ORDER BY id LIMIT ?
+                    """), arguments: [session, id, process.pid, process.start, limit])
+    }
+
     /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
-    public func claimEvents(session: String, process: ProcessIdentity, limit: Int = 100) throws -> [SessionEventRecord] {
+    ///
+    /// - Parameter transfers: of these only; `nil`: of all.
+    public func claimEvents(
+        session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100
+    ) throws -> [SessionEventRecord] {
         var claimed: [SessionEventRecord] = []
-        for var event in try undeliveredEvents(session: session) where claimed.count < limit {
-            if let owner = event.claim {
-                if owner == process || owner.isAlive { continue }
+        var last: Int64 = 0
+        while claimed.count < limit {
+            let candidates = try untold(session: session, process: process, after: last, limit: limit)
+            guard let end = candidates.last?.id else { break }
+            last = end
+            for var event in candidates where claimed.count < limit {
+                if let transfers, !transfers.contains(event.transfer) { continue }
+                if let owner = event.claim, owner.isAlive { continue }
+                (event.claimPID, event.claimStart) = (process.pid, process.start)
+                try event.update(database)
+                claimed.append(event)
             }
-            (event.claimPID, event.claimStart) = (process.pid, process.start)
-            try event.update(database)
-            claimed.append(event)
         }
         return claimed
     }
@@ -132,7 +162,7 @@ extension LedgerTransaction {
         guard known == 0 else { return }
         var record = SessionEventRecord(
             id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil, claimPID: nil,
-            claimStart: nil)
+            claimStart: nil, launchesApp: transfer.launchesApp)
         try record.insert(database)
     }
 

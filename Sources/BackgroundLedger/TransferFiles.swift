@@ -13,7 +13,7 @@ extension LedgerTransaction {
                 isAdopted = 0 AND adoptableUntil IS NOT NULL AND adoptableUntil <= ? AND id NOT IN (SELECT transfer FROM waiter)
                 """, [seconds]
             ),
-            ("state = 'cancelled' AND bodyFile IS NOT NULL AND keptUntil IS NULL", []),
+            ("state = 'cancelled' AND bodyFile IS NOT NULL", []),
             ("keptUntil IS NOT NULL AND keptUntil <= ?", [seconds]),
             (
                 """
@@ -62,7 +62,7 @@ extension LedgerTransaction {
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE finishedAt IS NOT NULL
-                    AND id NOT IN (SELECT transfer FROM sessionEvent WHERE deliveredAt IS NULL)
+                    AND NOT EXISTS (SELECT 1 FROM sessionEvent WHERE sessionEvent.transfer = transfer.id AND deliveredAt IS NULL)
                     AND id NOT IN (SELECT transfer FROM waiter)
                     ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET ?
                     """), arguments: [Self.endedTransferLimit])

@@ -129,6 +129,22 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
+    /// Cancelled with their part kept, by an app that waited for an agent which died.
+    public func cancelledTransfersToLetGo() throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(
+            database.cachedStatement(
+                sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
+    }
+
+    /// An unfinished download that will get this name.
+    public func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
+        try TransferRecord.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused') AND destination = ? LIMIT 1
+                    """), arguments: [destination])
+    }
+
     /// Attempts that an agent which died had under way.
     public func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchAll(

@@ -120,6 +120,8 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var launchesApp: Bool
     /// Whole and verified; only the rename to its destination is left.
     public var isFinishing: Bool
+    /// Bytes that were ever here for good: only more than that is progress.
+    public var furthest: Int64
     /// "data": the app knows it as a data task.
     public var taskKind: String?
     /// Absolute path that a download gets when it is whole; `nil`: it waits in the spool.
@@ -165,6 +167,7 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         isSuspended = false
         launchesApp = true
         isFinishing = false
+        furthest = 0
     }
 
     /// Scheme, host and port, in lower case; without names and passwords.

@@ -29,9 +29,10 @@ public struct AgentKeeper: Sendable {
         return true
     }
 
-    /// With this app's agent.
+    /// With this app's agent. Where none may be started there is nothing to give up.
     public mutating func tick() -> Bool {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
+        if starter.isForbidden { return true }
         return tick(isRunning: starter.isRunning) { starter.startIfNeeded() }
     }
 }
@@ -44,6 +45,14 @@ public struct NoAgent: Error, CustomStringConvertible, Sendable {
 }
 
 extension AppRuntime {
+    /// Like ``waitForAgent(until:)``; where no agent may be started, it is waited for without end.
+    public func waitWithAgent<Value: Sendable>(
+        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        if AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
+        return try await waitForAgent(until: condition)
+    }
+
     /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
     ///
     /// - Throws: also ``NoAgent``.

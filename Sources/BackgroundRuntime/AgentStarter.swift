@@ -26,7 +26,7 @@ public struct AgentStarter: Sendable {
     /// A copy of all of it: not for what every submit asks.
     private var environment: [String: String] { given ?? ProcessInfo.processInfo.environment }
 
-    private var isForbidden: Bool {
+    var isForbidden: Bool {
         guard given == nil else { return given?[forbiddingVariable] == "1" }
         return getenv(forbiddingVariable).map { String(cString: $0) } == "1"
     }

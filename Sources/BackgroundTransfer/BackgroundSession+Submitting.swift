@@ -57,6 +57,8 @@ extension BackgroundSession {
         let facts = task.facts.withLock { $0 }
         record.taskIdentifier = task.taskIdentifier
         record.isAdopted = true
+        // A handler lives in this process only: nobody is launched for its answer.
+        if facts.completion != nil { record.launchesApp = false }
         record.adoptableUntil = nil
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
@@ -83,6 +85,7 @@ extension BackgroundSession {
         // A file with a place of its own is nobody else's.
         let mayRevive = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
         let handedOver = state.withLock { $0.handedOver }
+        var handOverIsOver: Int64?
         let started = try AppRuntime.shared.commit { transaction -> TransferRecord in
             guard mayRevive,
                 var known = try transaction.revivableTransfer(
@@ -97,11 +100,14 @@ extension BackgroundSession {
             known.resourceTimeout = max(known.resourceTimeout, wanted.resourceTimeout)
             known.launchesApp = wanted.launchesApp
             try transaction.update(known)
+            handOverIsOver = known.id
             // It ended between the cancellation and now: the answer that is there is the one delivered.
             if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
             return known
         }
         if let body, started.bodyFile != body.name { discard(body) }
+        // Taken up once; an equal task after this one is a transfer of its own.
+        if let handOverIsOver { state.withLock { _ = $0.handedOver.remove(handOverIsOver) } }
         return started
     }
 
@@ -305,13 +311,15 @@ private struct WaitingTransfer: Sendable {
         let ended: TransferRecord
         do {
             let id = transfer
-            ended = try await AppRuntime.shared.wait { transaction in
+            ended = try await AppRuntime.shared.waitWithAgent { transaction in
                 // A row that is gone was cancelled and pruned.
                 guard let record = try transaction.transfer(id) else { throw URLError(.cancelled) }
                 return record.state.isTerminal ? record : nil
             }
         } catch is CancellationError {
             throw URLError(.cancelled)
+        } catch let error as NoAgent {
+            throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
         }
         guard ended.hasAnswer, let response = ended.response,
             let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)

@@ -30,35 +30,57 @@ extension BackgroundSession {
         }
     }
 
-    private func look(_ session: URLSession?) {
-        guard let session, state.withLock({ !$0.isInvalid }) else { return }
-        let seen = try? AppRuntime.shared.ledger().readAfterRing { transaction in
-            (
-                hasEvents: try !transaction.undeliveredEvents(session: self.identifier).isEmpty,
-                moving: try transaction.movingTransfers(session: self.identifier)
-            )
+    private func look(_ session: URLSession) {
+        let isOn = state.withLock { state in
+            if !state.isInvalid { state.isTelling = true }
+            return !state.isInvalid
         }
-        for transfer in seen?.moving ?? [] where transfer.isAdopted { tellProgress(transfer, session) }
-        if seen?.hasEvents == true { tellEnds(session) }
-        let isFirst = state.withLock { state -> Bool in
-            defer { state.hasSaidFinished = true }
-            return !state.hasSaidFinished
+        guard isOn else { return }
+        var isRead = false
+        defer {
+            state.withLock { $0.isTelling = false }
+            // What could not be read is not "nothing": looked at again.
+            if !isRead { DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.lookSoon() } }
+            considerEnding()
         }
-        if isFirst { state.withLock { $0.delegate }?.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
-        considerEnding()
+        guard
+            let seen = try? AppRuntime.shared.ledger().readAfterRing({ transaction in
+                (
+                    hasEvents: try transaction.hasEventsToTell(session: self.identifier, process: .current),
+                    moving: try transaction.movingTransfers(session: self.identifier)
+                )
+            })
+        else { return }
+        for transfer in seen.moving where transfer.isAdopted { tellProgress(transfer, session) }
+        if seen.hasEvents, !tellEnds(session) { return }
+        isRead = true
+        let delegate = state.withLock { state -> (any URLSessionDelegate)? in
+            guard !state.hasSaidFinished, let delegate = state.delegate else { return nil }
+            state.hasSaidFinished = true
+            return delegate
+        }
+        delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
     }
 
-    private func tellEnds(_ session: URLSession) {
+    /// `false`: the ledger could not be asked.
+    private func tellEnds(_ session: URLSession) -> Bool {
         // What is claimed is told to its end: a process that leaves in between would hear it again.
         OutstandingCalls.shared.enter()
         defer { OutstandingCalls.shared.leave() }
         while true {
+            // Without a delegate only what a handler here waits for: the rest is for whoever has one.
+            let only = state.withLock { state -> Set<Int64>? in
+                guard state.delegate == nil else { return nil }
+                return Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } })
+            }
+            if only?.isEmpty == true { return true }
             let claimed = try? AppRuntime.shared.ledger().write { transaction in
-                try transaction.claimEvents(session: self.identifier, process: .current).compactMap { event in
+                try transaction.claimEvents(session: self.identifier, process: .current, only: only).compactMap { event in
                     try transaction.transfer(event.transfer).map { (event, $0) }
                 }
             }
-            guard let claimed, !claimed.isEmpty else { return }
+            guard let claimed else { return false }
+            if claimed.isEmpty { return true }
             for (_, transfer) in claimed { tellEnd(transfer, session) }
             acknowledge(claimed.compactMap(\.0.id))
         }
@@ -85,6 +107,7 @@ extension BackgroundSession {
         task.facts.withLock { $0.error = error }
         if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
         task.progress.completedUnitCount = transfer.bytesDone
+        defer { tellJoined(transfer, error, file, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
             return completion(TransferEnd(file: file, response: transfer.response, error: error))
@@ -99,6 +122,20 @@ extension BackgroundSession {
         finished(task, transfer.id)
         delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
         delegate?.urlSession(session, task: task, didCompleteWithError: error)
+    }
+
+    /// Tasks that joined this transfer under identifiers of their own: theirs is its end, too.
+    private func tellJoined(_ transfer: TransferRecord, _ error: URLError?, _ file: URL?, _ session: URLSession) {
+        let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
+        for task in joined {
+            task.facts.withLock { $0.error = error }
+            finished(task, nil)
+            if let completion = task.facts.withLock({ $0.completion }) {
+                completion(TransferEnd(file: file, response: transfer.response, error: error))
+            } else {
+                delegate(of: task)?.urlSession(session, task: task, didCompleteWithError: error)
+            }
+        }
     }
 
     /// The task's own delegate, else the session's.

@@ -21,12 +21,18 @@ final class BackgroundSession: SessionEngine {
         var identifiers = 0..<0
         var watch: LedgerWatch.Token?
         var isLooking = false
+        /// The delegate is being told: the session does not end under it.
+        var isTelling = false
         var lastLook: ContinuousClock.Instant?
         var hasSaidFinished = false
         /// No more tasks; invalid when the last one ended.
         var isEnding = false
         var isInvalid = false
         var told: [Int64: Told] = [:]
+        /// Tasks of this process that joined a transfer which has another's identifier.
+        var joined: [Int64: [URLSessionTask]] = [:]
+        var keeper = AgentKeeper()
+        var isKeeping = false
     }
 
     /// What the delegate heard of a transfer that runs.
@@ -94,8 +100,11 @@ final class BackgroundSession: SessionEngine {
         }
         guard !isListening else { return }
         do {
-            // While this process is attached the agent launches no other for the session's events.
-            try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: .current) }
+            // While this process is attached the agent launches no other for the session's events. Without a delegate it takes
+            // none but those that its handlers wait for.
+            if state.withLock({ $0.delegate != nil }) {
+                try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: .current) }
+            }
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
             state.withLock { $0.watch = token }
         } catch {
@@ -142,11 +151,36 @@ final class BackgroundSession: SessionEngine {
             let record = try start(task)
             CrashPoint.reach("app.taskResumed")
             task.facts.withLock { $0.row = record.id }
+            if let id = record.id, record.taskIdentifier != task.taskIdentifier {
+                state.withLock { $0.joined[id, default: []].append(task) }
+            }
+            keepAgentSoon()
         } catch {
             let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
             task.facts.withLock { $0.error = failure }
             end(task, failure)
         }
+    }
+
+    /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.
+    private func keepAgentSoon() {
+        let begins = state.withLock { state in
+            guard state.watch != nil, !state.isKeeping else { return false }
+            state.isKeeping = true
+            return true
+        }
+        if begins { keepAgent() }
+    }
+
+    private func keepAgent() {
+        let goesOn = state.withLock { state in
+            let waits =
+                state.watch != nil && state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+            state.isKeeping = waits && state.keeper.tick()
+            return state.isKeeping
+        }
+        guard goesOn else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
     }
 
     private func letGoOn(_ row: Int64) {
@@ -217,6 +251,8 @@ final class BackgroundSession: SessionEngine {
             transfer.keptUntil = began.addingTimeInterval(Self.keeping)
             transfer.isSuspended = isMoving
             try transaction.update(transfer)
+            // Of one that moves it follows with the agent's last word, so that its error carries what is here.
+            if transfer.isAdopted, !isMoving { try transaction.addEvent(for: transfer, now: began) }
             return true
         }
         guard wasCancelled == true else { return nil }
@@ -335,7 +371,7 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            guard state.isEnding, !state.isInvalid, state.watch == nil || !hasTasks else { return nil }
+            guard state.isEnding, !state.isInvalid, !state.isTelling, state.watch == nil || !hasTasks else { return nil }
             state.isInvalid = true
             state.watch?.cancel()
             state.watch = nil

@@ -9,7 +9,7 @@ final class InProcessTransport: Sendable {
 
     private struct State {
         var last: Int64 = 0
-        var handlers: [Int64: @Sendable (TransportEvent) -> Void] = [:]
+        var handlers: [AttemptID: @Sendable (TransportEvent) -> Void] = [:]
         var transport: CurlTransport?
     }
 
@@ -30,7 +30,7 @@ final class InProcessTransport: Sendable {
         handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
         let transport = state.withLock { state -> CurlTransport in
-            state.handlers[attempt.transfer] = handler
+            state.handlers[attempt] = handler
             if let transport = state.transport { return transport }
             let name = ProcessInfo.processInfo.processName
             let made = CurlTransport(handler: { [weak self] in self?.hear($0) }, userAgent: name)
@@ -44,8 +44,8 @@ final class InProcessTransport: Sendable {
 
     private func hear(_ event: TransportEvent) {
         switch event {
-        case .progress(let attempt, _, _): state.withLock { $0.handlers[attempt.transfer] }?(event)
-        case .ended(let attempt, _): state.withLock { $0.handlers.removeValue(forKey: attempt.transfer) }?(event)
+        case .progress(let attempt, _, _): state.withLock { $0.handlers[attempt] }?(event)
+        case .ended(let attempt, _): state.withLock { $0.handlers.removeValue(forKey: attempt) }?(event)
         }
     }
 }

@@ -102,4 +102,7 @@ extension TransferRecord {
 extension URLError {
     /// What ``URLSession/downloadTask(withResumeData:)`` goes on from, if the download left a part that can be added to.
     public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
+
+    /// Always `nil`: no upload gives resume data yet.
+    public var uploadTaskResumeData: Data? { nil }
 }

@@ -118,16 +118,21 @@ extension OrdinaryRun: BodySink {
         post { body(session, delegate) }
     }
 
+    /// Not a byte of the body is told before the delegate has answered.
     private func tellHead(_ response: URLResponse) {
-        guard task.facts.withLock({ $0.completion == nil }) else { return }
-        tell { session, delegate in
-            guard let task = self.task as? URLSessionDataTask else { return }
-            (delegate as? any URLSessionDataDelegate)?
-                .urlSession(session, dataTask: task, didReceive: response) { disposition in
-                    guard disposition == .cancel else { return }
+        let own = task.facts.withLock { $0.delegate }
+        guard task.facts.withLock({ $0.completion == nil }), let task = task as? URLSessionDataTask,
+            let delegate = (own ?? engine.delegate as? any URLSessionTaskDelegate) as? any URLSessionDataDelegate
+        else { return }
+        let session = task.session
+        post(isHead: true) {
+            delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+                if disposition == .cancel {
                     self.state.withLock { ($0.isBodyUnwanted, $0.isRejected) = (true, true) }
                     task.cancel()
                 }
+                self.openGate()
+            }
         }
     }
 
@@ -175,11 +180,14 @@ extension OrdinaryRun: BodySink {
 
     private func follow(_ request: URLRequest) {
         do {
-            let next = try Order(request, engine.configuration)
+            // Nothing of the session's own is added: its secrets do not go to another host either.
+            let next = try Order(request, URLSessionConfiguration.default)
             state.withLock { state in
-                let body = next.method == state.order?.method ? state.order?.body : nil
+                if next.method != state.order?.method { state.leavesBody = true }
+                let (body, timeout) = (state.order?.body, state.order?.idleTimeout)
                 state.order = next
                 state.order?.body = body
+                state.order?.idleTimeout = timeout ?? next.idleTimeout
                 // Of the host that asked for it, not of another.
                 state.credential = nil
             }
@@ -243,13 +251,13 @@ extension OrdinaryRun: BodySink {
         var error = error
         var resume: Data?
         if let failed = error, let data = resumeData(ended) {
-            if ended.keepPart != nil || failed.code != .cancelled { resume = data }
+            if !ended.keepPart.isEmpty || failed.code != .cancelled { resume = data }
             var info = failed.userInfo
             if let resume { info[NSURLSessionDownloadTaskResumeData] = resume }
             error = URLError(failed.code, userInfo: info)
         }
         if resume == nil, error != nil { ended.file?.remove() }
-        ended.keepPart?.resume(returning: resume)
+        for waiting in ended.keepPart { waiting.resume(returning: resume) }
         let final = error
         task.facts.withLock { facts in
             facts.error = final
@@ -265,8 +273,11 @@ extension OrdinaryRun: BodySink {
     private func tellEnd(_ ended: State, _ error: URLError?, _ delegate: (any URLSessionTaskDelegate)?, _ session: URLSession) {
         // Refused by its head when all of it had arrived.
         let error = error ?? (state.withLock { $0.isRejected } ? URLError(.cancelled) : nil)
-        task.facts.withLock { ($0.isCompleted, $0.error) = (true, error) }
-        let completion = task.facts.withLock { $0.completion }
+        let completion = task.facts.withLock { facts in
+            (facts.isCompleted, facts.error) = (true, error)
+            defer { facts.completion = nil }
+            return facts.completion
+        }
         if let completion {
             completion(
                 TransferEnd(

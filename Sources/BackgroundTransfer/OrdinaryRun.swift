@@ -24,10 +24,16 @@ final class OrdinaryRun: Sendable {
         var head: ResponseHead?
         var data = Data()
         var detour: Detour?
+        /// A redirect that turns a POST into a GET leaves the body behind.
+        var leavesBody = false
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
         var isHeld = false
+        /// The delegate has not said whether it wants the body.
+        var isGated = false
+        /// What it will hear when it has.
+        var gated: [@Sendable () -> Void] = []
         /// What the delegate of a held task will hear.
         var withheld: [@Sendable () -> Void] = []
         /// Why an answer was not taken in full.
@@ -38,7 +44,7 @@ final class OrdinaryRun: Sendable {
         var isBodyUnwanted = false
         /// The delegate refused the answer by its head.
         var isRejected = false
-        var keepPart: CheckedContinuation<Data?, Never>?
+        var keepPart: [CheckedContinuation<Data?, Never>] = []
         var began = Date()
         var hasSaidWaiting = false
         var hasSaidResumed = false
@@ -118,7 +124,9 @@ final class OrdinaryRun: Sendable {
     /// One request. Redirects come back here: the delegate is asked about each.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, WireRequest, Order)? in
-            guard let order = state.order, !state.isOver, !state.isCancelled, !state.isHeld || state.file == nil else {
+            guard let order = state.order, state.attempt == nil, !state.isOver, !state.isCancelled,
+                !state.isHeld || state.file == nil
+            else {
                 return nil
             }
             state.attempts += 1
@@ -149,8 +157,8 @@ final class OrdinaryRun: Sendable {
         case nil: source = order.body.map(DataSource.init)
         }
         if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
-        let keepsBody = wire.method == order.method && source != nil
-        InProcessTransport.shared.start(attempt, wire, source: keepsBody ? source : nil, sink: self) { [self] event in
+        let leavesBody = state.withLock { $0.leavesBody }
+        InProcessTransport.shared.start(attempt, wire, source: leavesBody ? nil : source, sink: self) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             case .ended(let attempt, let end): ended(attempt, end)
@@ -166,24 +174,45 @@ final class OrdinaryRun: Sendable {
     func cancel() {
         let attempt = state.withLock { state -> AttemptID? in
             state.isCancelled = true
-            return state.isHeld ? nil : state.attempt
+            return state.attempt
         }
         if let attempt { InProcessTransport.shared.cancel(attempt) } else { finish(URLError(.cancelled)) }
     }
 
-    /// On the delegate's queue, in order; of a held task later.
-    func post(_ call: @escaping @Sendable () -> Void) {
-        let isHeld = state.withLock { state in
-            if state.isHeld, !state.isCancelled { state.withheld.append(call) }
-            return state.isHeld && !state.isCancelled
+    /// On the delegate's queue, in order; of a held task, or one whose delegate has not decided, later.
+    ///
+    /// - Parameter isHead: what the delegate decides by.
+    func post(isHead: Bool = false, _ call: @escaping @Sendable () -> Void) {
+        // Queued under the lock: what comes from two threads keeps its order.
+        state.withLock { state in
+            if isHead { state.isGated = true }
+            if state.isCancelled {
+                enqueue(call)
+            } else if state.isGated, !isHead {
+                state.gated.append(call)
+            } else if state.isHeld {
+                state.withheld.append(call)
+            } else {
+                enqueue(call)
+            }
         }
-        if !isHeld { task.session.delegateQueue.addOperation { call() } }
+    }
+
+    private func enqueue(_ call: @escaping @Sendable () -> Void) { task.session.delegateQueue.addOperation { call() } }
+
+    /// The delegate has decided about the body.
+    func openGate() {
+        state.withLock { state in
+            state.isGated = false
+            if state.isHeld, !state.isCancelled { state.withheld += state.gated } else { state.gated.forEach(enqueue) }
+            state.gated = []
+        }
     }
 
     func cancelKeepingPart() async -> Data? {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if !state.isOver { state.keepPart = continuation }
+                if !state.isOver { state.keepPart.append(continuation) }
                 return state.isOver
             }
             if isOver { return continuation.resume(returning: nil) }
@@ -203,15 +232,15 @@ final class OrdinaryRun: Sendable {
     }
 
     func letGoOn() {
-        let (mustBegin, withheld) = state.withLock { state in
-            guard state.isHeld else { return (false, [@Sendable () -> Void]()) }
+        let mustBegin = state.withLock { state in
+            guard state.isHeld else { return false }
             state.isHeld = false
             if !state.isOver { state.status.state = .running }
-            defer { state.withheld = [] }
+            state.withheld.forEach(enqueue)
+            state.withheld = []
             // Its attempt may not have ended yet: that end begins the next one.
-            return (state.file != nil && state.attempt == nil && !state.isOver, state.withheld)
+            return state.file != nil && state.attempt == nil && !state.isOver
         }
-        for call in withheld { task.session.delegateQueue.addOperation { call() } }
         if mustBegin { attempt() }
     }
 

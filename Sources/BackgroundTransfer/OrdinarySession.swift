@@ -50,25 +50,34 @@ final class OrdinarySession: SessionEngine {
     }
 
     func resume(_ task: URLSessionTask) {
-        if let run = state.withLock({ $0.runs[task.taskIdentifier] }) { return run.letGoOn() }
         guard task.facts.withLock({ !$0.isCompleted }) else { return }
-        let run = OrdinaryRun(task, self)
-        state.withLock { state in
+        let (run, isNew) = state.withLock { state -> (OrdinaryRun, Bool) in
+            if let run = state.runs[task.taskIdentifier] { return (run, false) }
+            let run = OrdinaryRun(task, self)
             state.runs[task.taskIdentifier] = run
             state.kept = task.session
+            return (run, true)
         }
-        run.begin()
+        if isNew { run.begin() } else { run.letGoOn() }
     }
 
     /// The connection is held too: it is ended, and a download goes on from what is here.
     func suspend(_ task: URLSessionTask) { state.withLock { $0.runs[task.taskIdentifier] }?.hold() }
 
     func cancel(_ task: URLSessionTask) {
-        task.facts.withLock { $0.isCanceling = true }
-        if let run = state.withLock({ $0.runs[task.taskIdentifier] }) { return run.cancel() }
-        // Never resumed: its delegate hears of its end all the same.
-        let run = OrdinaryRun(task, self)
-        run.finish(URLError(.cancelled))
+        let isOver = task.facts.withLock { facts in
+            if !facts.isCompleted { facts.isCanceling = true }
+            return facts.isCompleted
+        }
+        guard !isOver else { return }
+        // Never resumed, its delegate hears of its end all the same: once.
+        let (run, isNew) = state.withLock { state -> (OrdinaryRun, Bool) in
+            if let run = state.runs[task.taskIdentifier] { return (run, false) }
+            let run = OrdinaryRun(task, self)
+            state.runs[task.taskIdentifier] = run
+            return (run, true)
+        }
+        if isNew { run.finish(URLError(.cancelled)) } else { run.cancel() }
     }
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
@@ -162,16 +171,18 @@ final class OrdinarySession: SessionEngine {
         task.facts.withLock { $0.delegate = delegate }
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
-                task.facts.withLock { facts in
+                let isCancelled = task.facts.withLock { facts in
+                    // A cancellation that came first has ended the task, or is about to: nobody would call back.
+                    if facts.isCanceling || facts.isCompleted { return true }
                     facts.completion = { end in
                         var end = end
                         end.file = end.file.flatMap(keeping)
                         continuation.resume(returning: end)
                     }
+                    return false
                 }
-                // A cancellation that came before the start found nothing to cancel.
-                if Task.isCancelled { task.cancel() } else { task.resume() }
-                if Task.isCancelled { task.cancel() }
+                if isCancelled { return continuation.resume(returning: TransferEnd(error: URLError(.cancelled))) }
+                task.resume()
             }
         } onCancel: {
             task.cancel()

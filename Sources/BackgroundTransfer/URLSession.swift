@@ -11,10 +11,19 @@ import FoundationNetworking
 ///
 /// Left out, on both kinds of session: WebSocket and stream tasks, `bytes(for:)`, upload streams, tasks that become others,
 /// cookies, caches, stored credentials and custom protocols. Left out on background sessions: authentication challenges (a 401
-/// is an answer; a request carries its own `Authorization`), `willBeginDelayedRequest`, informational responses.
+/// is an answer; a request carries its own `Authorization`), `willBeginDelayedRequest` (declared, never called), informational
+/// responses. Delegate methods are those with completion handlers; their `async` forms are not called. Bytes of an ordinary data
+/// task that its delegate is slow to take collect in memory.
 ///
 /// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
+    /// What to do about a request whose time has come.
+    public enum DelayedRequestDisposition: Int, Sendable {
+        case continueLoading = 0
+        case useNewRequest = 1
+        case cancel = 2
+    }
+
     /// What to do about a question for a credential.
     public enum AuthChallengeDisposition: Int, Sendable {
         case useCredential = 0
@@ -200,6 +209,32 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         task.facts.withLock { $0.completion = Self.taking(completionHandler) }
         return task
     }
+
+    /// The handler is called in place of the delegate, while this process lives.
+    open func uploadTask(
+        with request: URLRequest, from bodyData: Data?,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        let task = uploadTask(with: request, from: bodyData ?? request.httpBody ?? Data())
+        task.facts.withLock { $0.completion = Self.taking(completionHandler) }
+        return task
+    }
+
+    /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
+    open func uploadTask(
+        withResumeData resumeData: Data,
+        completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionUploadTask {
+        let task = uploadTask(withResumeData: resumeData)
+        task.facts.withLock { $0.completion = Self.taking(completionHandler) }
+        return task
+    }
+
+    /// Nothing is kept between requests that could be forgotten: calls back.
+    open func reset(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
+
+    /// Nothing is kept between requests that could be written: calls back.
+    open func flush(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
 
     private static func taking(
         _ handler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void

@@ -58,6 +58,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var shouldUseExtendedBackgroundIdleMode = false
     /// Kept, without effect: custom protocols do not work in background sessions, on any platform.
     open var protocolClasses: [AnyClass]?
+    /// Kept, without effect: proxies are those of the environment.
+    open var connectionProxyDictionary: [AnyHashable: Any]?
     /// Bytes of a body taken at most; a longer answer fails. Beyond Apple.
     open var maximumBodyBytes: Int64?
     /// Bytes per second of each transfer, at most. Beyond Apple.
@@ -104,6 +106,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.sharedContainerIdentifier = sharedContainerIdentifier
         copy.shouldUseExtendedBackgroundIdleMode = shouldUseExtendedBackgroundIdleMode
         copy.protocolClasses = protocolClasses
+        copy.connectionProxyDictionary = connectionProxyDictionary
         copy.maximumBodyBytes = maximumBodyBytes
         copy.maximumBytesPerSecond = maximumBytesPerSecond
         return copy

@@ -24,6 +24,11 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// A task was made; it is suspended.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
+    /// Differs from Apple: never called; a task with an `earliestBeginDate` begins with the request it has.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
+
     /// Nobody can be reached; the transfer begins as soon as the network allows. Once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
@@ -101,6 +106,10 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) { urlSession(session, didReceive: challenge, completionHandler: completionHandler) }
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {}
+    public func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) { completionHandler(.continueLoading, nil) }
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,

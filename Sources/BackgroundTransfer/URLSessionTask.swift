@@ -8,7 +8,7 @@ import TransferMachines
 /// A transfer of a session. Made suspended: ``resume()`` starts it, in a background session durably.
 ///
 /// Differs from Apple: a task of a background session that was never resumed goes with its process.
-open class URLSessionTask: NSObject, @unchecked Sendable {  // because the mutex guards what changes
+open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  // because the mutex guards what changes
     /// Where a task is in its life.
     public enum State: Int, Sendable {
         case running = 0

@@ -47,4 +47,10 @@ extension ResponseHead {
     var announcedLength: Int64? {
         self["Transfer-Encoding"] == nil ? contentLength : nil
     }
+
+    /// It says a length that is none: two different ones, more digits than a length can have, or no number. Where the body ends
+    /// nobody can tell then (RFC 9112 §6.3: unrecoverable).
+    var hasBrokenLength: Bool {
+        self["Transfer-Encoding"] == nil && self["Content-Length"] != nil && contentLength == nil
+    }
 }

@@ -22,6 +22,8 @@ public struct DownloadMachine: Equatable, Sendable {
         case tooLarge
         /// An answer, but no file.
         case noFile
+        /// Nobody can tell where it ends.
+        case brokenLength
     }
 
     private let request: TransferRequest
@@ -170,6 +172,7 @@ extension DownloadMachine {
     }
 
     private mutating func takeWhole(_ head: ResponseHead, now: Date?) -> BodyDisposition {
+        if head.hasBrokenLength { return refuse(head, .brokenLength) }
         if request.wantsOnlyFile, !(200..<300).contains(head.status) { return refuse(head, .noFile) }
         let hasBody = request.method != "HEAD" && head.status != 204 && head.status != 304
         var total = hasBody ? head.announcedLength : 0
@@ -249,6 +252,8 @@ extension DownloadMachine {
             return .retry(after: 0, trouble)
         case .tooLarge:
             return .fail(TransferTrouble(.bodyTooLarge))
+        case .brokenLength:
+            return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is no length")))
         case .noFile:
             return .fail(TransferTrouble(head: head, now: now, policy: policy))
         }

@@ -129,7 +129,8 @@ final class Uploader: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private var received = Data()
 
     func send(_ file: URL, to url: URL) {
-        let session = URLSession(configuration: .background(withIdentifier: "com.example.uploads"), delegate: self, delegateQueue: .main)
+        let session = URLSession(
+            configuration: .background(withIdentifier: "com.example.uploads"), delegate: self, delegateQueue: .main)
         var request = URLRequest(url: url)
         request.httpMethod = "POST"
         request.setValue("image/jpeg", forHTTPHeaderField: "Content-Type")

@@ -180,12 +180,76 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    /// It proved something that somebody took away since.
+    /// It was named already; what the person made of it since is theirs.
+    @Test func whatStandsThereSinceIsNotTouched() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try finish(id)
+        try Data("my notes".utf8).write(to: place())
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.finishedAt = nil
+        }
+        try bench.startAgent()
+        #expect(bench.transport.started.isEmpty)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "my notes")
+    }
+
+    /// Proven once is not proven for ever: somebody wrote into the part, or added to it.
+    @Test(arguments: ["evily", "sunny and more"]) func aPartThatWasChangedIsFetchedAnew(_ text: String) throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try finish(id)
+        let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+        try FileManager.default.removeItem(at: place())
+        try Data(text.utf8).write(to: part)
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.finishedAt = nil
+        }
+        try bench.startAgent()
+        #expect(started() == [id])
+        try finish(id)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
+    }
+
+    /// A whole file that cannot get its name is kept; another try needs no byte.
+    @Test func aNameThatIsTakenByAFolder() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try FileManager.default.createDirectory(at: place(), withIntermediateDirectories: false)
+        try finish(id)
+        #expect(try bench.transfer(id).state == .failed)
+        try FileManager.default.removeItem(at: place())
+        try bench.change(id) {
+            $0.requeue(now: bench.now)
+            $0.finishedAt = nil
+        }
+        try bench.turn()
+        #expect(bench.transport.started.count == 1)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
+    }
+
+    @Test func whatItReplacesWasForNobodyElsesEyes() throws {
+        let id = try bench.download { $0.destination = place().path }
+        try Data("secret".utf8).write(to: place())
+        chmod(place().path, 0o600)
+        try bench.turn()
+        try finish(id)
+        var found = stat()
+        #expect(stat(place().path, &found) == 0 && found.st_mode & 0o777 == 0o600)
+    }
+
+    /// What was named and is gone, part and all, is fetched anew.
     @Test func whatWasProvenAndIsGoneIsFetchedAnew() throws {
         let id = try bench.download { $0.destination = place().path }
         try bench.turn()
         try finish(id)
-        try Data("other".utf8).write(to: place())
+        try FileManager.default.removeItem(at: place())
         try bench.change(id) {
             $0.state = .running
             $0.isFinishing = true
@@ -211,6 +275,59 @@ import TransferMachines
         try bench.agent.placeFile(id)
         try bench.turn()
         #expect(!FileManager.default.fileExists(atPath: place().path))
+    }
+
+    // MARK: Races and bounds
+
+    @Test func pausedAndResumedBeforeAnybodyLooked() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.change(id) { $0.state = .paused }
+        try bench.change(id) { $0.requeue(now: bench.now) }
+        try bench.turn()
+        #expect(bench.transport.cancelled.map(\.number) == [1])
+        #expect(try bench.attempt(id).id.number == 2)
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
+    /// The same bytes again and again are no progress, whatever validators come with them.
+    @Test func bytesThatAreFetchedAgainAreNoProgress() throws {
+        let id = try bench.download { $0.resourceTimeout = 3_600 }
+        try bench.turn()
+        var attempts = 0
+        let began = bench.now
+        while try bench.transfer(id).state != .failed, attempts < 500 {
+            if try bench.transfer(id).state == .running {
+                attempts += 1
+                let attempt = try bench.attempt(id)
+                let isRange = attempt.request.headers.contains { $0.name == "Range" }
+                let head = ResponseHead(
+                    status: isRange ? 416 : 200,
+                    headers: isRange ? [] : [HeaderField("ETag", "\"v\(attempts)\""), HeaderField("Content-Length", "10")],
+                    url: attempt.request.url)
+                if attempt.sink.receive(head: head), !isRange {
+                    _ = Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) }
+                }
+                try bench.hear(
+                    .transport(
+                        .ended(
+                            attempt.id,
+                            WireEnd(head: head, failure: isRange ? nil : .connectionLost, bytesSent: 0, bytesReceived: 5))))
+            }
+            try bench.pass(5)
+        }
+        #expect(bench.now.timeIntervalSince(began) < 5_000, "given up in time")
+        #expect(attempts < 120, "\(attempts) attempts in an hour")
+    }
+
+    @Test func aPostIsNotSentTwice() throws {
+        let id = try bench.download { $0.method = "POST" }
+        try bench.turn()
+        try bench.startAgent()
+        #expect(started().isEmpty)
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try bench.transfer(id).errorCode == URLError.Code.networkConnectionLost.rawValue)
     }
 
     // MARK: Kept parts

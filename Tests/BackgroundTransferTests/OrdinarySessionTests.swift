@@ -163,6 +163,23 @@ import Testing
         try await server.waitUntil { $0.connectionsOpen == 0 }
     }
 
+    /// Cancelled before it began, or after it ended: one end, once.
+    @Test func aCancellationAtTheWrongMoment() async throws {
+        server.route("GET", "/f", .status(200, body: "x"))
+        let place = try url("/f")
+        for _ in 0..<50 {
+            let work = Task { try await URLSession(configuration: .default).data(from: place) }
+            work.cancel()
+            _ = try? await work.value
+        }
+        let listener = Listener()
+        let task = try await run(listener) { try $0.dataTask(with: url("/f")) }
+        task.cancel()
+        task.cancel()
+        #expect(listener.lines.filter { $0.hasPrefix("complete") } == ["complete true"])
+        #expect(task.state == .completed && task.error == nil)
+    }
+
     @Test func errorsAreThrown() async throws {
         let session = URLSession(configuration: .default)
         let refused = await #expect(throws: URLError.self) {
@@ -277,6 +294,12 @@ import Testing
         _ = try await URLSession(configuration: .default).data(for: request)
         let headers = try #require(other.requests(matching: "/b").first?.headers)
         #expect(headers["Authorization"] == nil && headers["X-Other"] == "x")
+        // Nor those of the session.
+        let configuration = URLSessionConfiguration.default
+        configuration.httpAdditionalHeaders = ["Authorization": "Bearer secret"]
+        _ = try await URLSession(configuration: configuration).data(from: url("/a"))
+        #expect(server.requests(matching: "/a").last?.headers["Authorization"] == "Bearer secret")
+        #expect(other.requests(matching: "/b").last?.headers["Authorization"] == nil)
     }
 
     @Test(arguments: [(303, "GET"), (302, "GET"), (307, "POST"), (308, "POST")])
@@ -289,6 +312,14 @@ import Testing
         _ = try await URLSession(configuration: .default).data(for: request)
         let second = try #require(server.requests(matching: "/b").first)
         #expect(second.method == method && second.bodyByteCount == (method == "POST" ? 4 : 0))
+    }
+
+    @Test func anUploadLeavesItsBodyBehindWhereItBecomesAGet() async throws {
+        server.route("PUT", "/a", .redirect(303, to: "/b"))
+        server.route("GET", "/b", .status(200, body: "see"))
+        let (data, _) = try await URLSession(configuration: .default).upload(
+            for: URLRequest(url: url("/a")), from: Data("photo".utf8))
+        #expect(data == Data("see".utf8) && server.requests(matching: "/b").first?.bodyByteCount == 0)
     }
 
     @Test(arguments: ["file:///etc/passwd", "gopher://x/", "http://"])

@@ -128,6 +128,33 @@ extension EndToEnd {
             #expect(lines.filter { $0 == "complete left0 ok" }.count >= 3, "\(lines)")
         }
 
+        /// Events come while the app is being launched, told and let go, again and again: each is told.
+        @Test func whatEndsWhileTheAppLeavesIsTold() throws {
+            server.route("GET", "/soon", ResponseScript.status(200, body: "soon").after(.delay(0.2)))
+            for _ in 0..<8 { try courier("leave", server.url + "/soon", "60") }
+            try home.wait("all delivered", seconds: 120) { transaction in
+                try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
+                    && transaction.unfinishedTransfers().isEmpty ? true : nil
+            }
+            #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 480)
+            #expect(lines.filter { $0.hasPrefix("finish left") }.count == 480)
+        }
+
+        /// The agent dies while an app waits: the app has another one started.
+        @Test func anAppThatWaitsOutlivesItsAgent() throws {
+            let child = try begin("get", serveHalf())
+            try waitForBytes()
+            try home.killAgent()
+            #expect(child.waitForEnd() == 0)
+            #expect(lines.contains("finish get0 3000000"))
+            let waiting = try begin("await", serveHalf("/other"))
+            try home.wait("bytes of the second") { try $0.transfers().last.flatMap { $0.bytesDone > 0 ? true : nil } }
+            try home.killAgent()
+            server.route("PUT", "/other", .status(200, body: "stored"))
+            #expect(waiting.waitForEnd() == 0)
+            #expect(lines.contains("awaited 3000000 200"))
+        }
+
         // MARK: Breaking off and going on
 
         @Test func resumeDataGoesOnWhereItStopped() throws {

@@ -71,6 +71,7 @@ struct DownloadVerb: AsyncParsableCommand {
             if json { return try Output.json(queued.map { [TransferReport($0)] } ?? []) }
             return Output.line("Downloading to \(file.path): transfer \(number).")
         }
+        if isatty(2) == 1 { Output.note("Transfer \(number); interrupted here, it goes on in the background.") }
         let ended = try await follow(number)
         if ended.state.isTerminal { await follower.told(task.taskIdentifier) }
         if json { try Output.json([TransferReport(ended)]) }
@@ -78,20 +79,39 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 
     private func place(for address: URL) throws -> URL {
-        let name = address.lastPathComponent
-        let chosen = output ?? (name.isEmpty || name == "/" ? "download" : name)
-        let file = URL(fileURLWithPath: chosen).standardizedFileURL
+        let chosen = output ?? Self.fileName(of: address)
+        var file = URL(fileURLWithPath: chosen).standardizedFileURL
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        if FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder) {
-            if isFolder.boolValue { throw CommandFailure(.cannotCreate, "\(file.path): is a folder") }
+        var found = stat()
+        if lstat(file.path, &found) == 0 {
+            // A link is written through, as other tools do.
+            if found.st_mode & S_IFMT == S_IFLNK {
+                file = file.resolvingSymlinksInPath()
+                guard stat(file.path, &found) == 0 else { throw CommandFailure(.cannotCreate, "\(chosen): leads nowhere") }
+            }
+            if found.st_mode & S_IFMT == S_IFDIR { throw CommandFailure(.cannotCreate, "\(file.path): is a folder") }
+            guard found.st_mode & S_IFMT == S_IFREG else { throw CommandFailure(.cannotCreate, "\(file.path): is not a file") }
             if output == nil { throw CommandFailure(.cannotCreate, "\(file.path): exists; -o replaces it, or names another") }
         }
+        if let other = try AppRuntime.shared.ledger().read({ try $0.unfinishedTransfer(to: file.path) }), let id = other.id {
+            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(id) downloads to it already")
+        }
         return file
+    }
+
+    /// The last part of the address, made harmless: it is the server's choice, and must not lead to another folder, hide, or
+    /// write on the terminal.
+    static func fileName(of address: URL) -> String {
+        let scalars = address.lastPathComponent.unicodeScalars.map { scalar in
+            scalar == "/" || scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) ? "_" : scalar
+        }
+        let name = String(String.UnicodeScalarView(scalars)).drop { $0 == "." }
+        return name.isEmpty || name == "_" ? "download" : String(name)
     }
 
     private func follow(_ number: Int64) async throws -> TransferRecord {

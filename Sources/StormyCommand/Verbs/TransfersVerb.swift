@@ -45,7 +45,8 @@ struct TransfersVerb: AsyncParsableCommand {
         if let next = report.nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
         if let error = report.error.value { parts.append(error.message) }
         if let note = report.note.value { parts.append(note) }
-        return parts.joined(separator: "  ")
+        // A name that a server chose must not look like rows of its own.
+        return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
     }
 
     private func apply(_ action: Action, _ store: StormyStore) throws {

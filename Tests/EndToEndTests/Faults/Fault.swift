@@ -197,6 +197,14 @@ extension Fault {
         Fault(
             "more than the caller takes, of unknown length", .failed(-1103), change: { $0.maximumBodyBytes = 1_000 },
             ResponseScript([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked(file), .chunkEnd()])),
+        Fault(
+            "a length of too many digits", .waiting(-1011),
+            ResponseScript([.status(200), .headers(["Content-Length": "99999999999999999999999"]), .body("hello"), .cut])),
+        Fault(
+            "two different lengths", .waiting(-1011),
+            ResponseScript([
+                .status(200), .headers(["Content-Length": "5"]), .headers(["Content-Length": "9"]), .body("hello you"), .cut,
+            ])),
         Fault("an empty file", .whole(""), whole("", ["ETag": "\"v1\""])),
     ]
 

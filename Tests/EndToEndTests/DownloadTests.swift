@@ -1,0 +1,126 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// `stormy download`, as a person types it.
+    @Suite struct Download {
+        let server: FaultyServer
+        let home: Home
+        let folder: URL
+
+        static let file = Payload.pattern(400_000)
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            home = try Home()
+            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+            folder = home.folder.appendingPathComponent("here/inner")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            server.route("GET", "/*", .file(Self.file, etag: "\"v1\""))
+        }
+
+        /// In the folder.
+        @discardableResult
+        private func download(_ arguments: String...) throws -> Child.Result {
+            let words = ([Home.product("stormy"), "download"] + arguments).map { "'\($0)'" }.joined(separator: " ")
+            return try Child.run("/bin/sh", ["-c", "cd '\(folder.path)' && \(words)"], environment: home.environment)
+        }
+
+        private func names(_ place: URL) throws -> [String] {
+            try FileManager.default.contentsOfDirectory(atPath: place.path).sorted()
+        }
+
+        @Test func followedToItsEnd() throws {
+            let result = try download(server.url + "/disk.img", "--wait")
+            #expect(result.status == 0 && result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
+            #expect(try Data(contentsOf: folder.appendingPathComponent("disk.img")) == Self.file.data)
+            #expect(try names(folder) == ["disk.img"])
+            // Told here: nobody is launched for it.
+            try home.waitForQuiet()
+            #expect(try home.history() == [])
+            // Without -o nothing is replaced.
+            #expect(try download(server.url + "/disk.img").status == 73)
+            #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
+        }
+
+        @Test func leftToItselfItEndsWithANotification() throws {
+            let result = try download(server.url + "/disk.img", "--json")
+            let rows = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]]
+            #expect(rows?.first?["kind"] as? String == "download" && rows?.first?["session"] as? String == "StormyDownloads")
+            try home.waitForEnded("urlSession")
+            #expect(try home.history() == ["urlSession completed"])
+            #expect(try Ledger(home.directories).read { try $0.notifications() }.first?.content.title == "Downloaded")
+        }
+
+        /// The address alone never chooses a folder, hides a file, or writes on the terminal.
+        @Test(arguments: [
+            ("/x/%2e%2e%2fevil", "_evil"), ("/..%2F..%2Fevil", "_.._evil"), ("/%2Fetc%2Fevil", "evil"), ("/.bashrc", "bashrc"),
+            ("/a%0ab", "a_b"), ("/a%1bb", "a_b"), ("/", "download"), ("/..", "download"), ("/%2e%2e", "download"),
+        ])
+        func theAddressOnlyGivesAName(_ path: String, _ name: String) throws {
+            let before = try names(folder.deletingLastPathComponent())
+            let result = try download(server.url + path, "--wait")
+            #expect(result.status == 0, "\(result)")
+            let found = try names(folder)
+            #expect(found.count == 1 && !found[0].hasPrefix(".") && !found[0].contains("\n"), "\(found)")
+            #expect(found == [name] || path.contains("etc"), "\(found)")
+            #expect(try names(folder.deletingLastPathComponent()) == before)
+            #expect(try home.stormy("transfers").output.split(separator: "\n").count == 1)
+        }
+
+        @Test func badWordsAreSaid() throws {
+            #expect(try download("ftp://h/x").status == 65)
+            #expect(try download(server.url + "/x", "--sha256", "12").status == 64)
+            #expect(try download(server.url + "/x", "--limit-rate", "fast").status == 64)
+            #expect(try download(server.url + "/x", "-o", "nowhere/x").status == 66)
+            #expect(try download(server.url + "/x", "-o", ".").status == 73)
+            let pipe = folder.appendingPathComponent("pipe").path
+            mkfifo(pipe, 0o600)
+            #expect(try download(server.url + "/x", "-o", pipe).status == 73)
+            let wrong = String(repeating: "0", count: 64)
+            let result = try download(server.url + "/x", "--sha256", wrong, "--wait")
+            #expect(result.status == 65 && result.errors.contains("not the one asked for"))
+            #expect(try names(folder) == ["pipe"])
+            server.route("GET", "/none", .status(404))
+            #expect(try download(server.url + "/none", "--wait").status == 69)
+        }
+
+        @Test func aPlaceIsOneDownloads() throws {
+            server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
+            #expect(try download(server.url + "/slow", "-o", "same").status == 0)
+            let second = try download(server.url + "/disk.img", "-o", "same")
+            #expect(second.status == 73 && second.errors.contains("transfer 1"))
+            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
+            try home.waitForQuiet()
+            #expect(try names(folder).isEmpty, "a cancelled download leaves nothing")
+        }
+
+        /// A disk that is full is waited for, and what is on it counts.
+        @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
+        func aFullDiskIsWaitedFor() throws {
+            let disk = home.folder.appendingPathComponent("disk")
+            try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: true)
+            let script = """
+                mount -t tmpfs -o size=200k none '\(disk.path)' || exit 9
+                '\(Home.product("stormy"))' download '\(server.url)/disk.img' -o '\(disk.path)/x' || exit 8
+                for i in $(seq 100); do
+                  '\(Home.product("stormy"))' transfers | grep -q 'No space' && break; sleep 0.1
+                done
+                '\(Home.product("stormy"))' transfers
+                mount -o remount,size=10m '\(disk.path)'
+                '\(Home.product("stormy"))' transfers retry 1
+                for i in $(seq 100); do
+                  '\(Home.product("stormy"))' transfers | grep -q completed && break; sleep 0.1
+                done
+                '\(Home.product("stormy"))' transfers; sha256sum '\(disk.path)/x'
+                '\(Home.product("stormy"))' quit
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            #expect(result.output.contains("waiting"), "\(result)")
+            #expect(result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
+            #expect(result.output.contains("resumed at"), "\(result)")
+        }
+    }
+}
