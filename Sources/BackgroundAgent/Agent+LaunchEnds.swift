@@ -71,8 +71,9 @@ extension Agent {
     /// The handler returned: what there was before it began is told, whether or not it looked. Otherwise an app without
     /// a delegate for it would be launched again and again, for ever.
     private func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
-        // From the future: the clock was set back since.
-        func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now }
+        // From the future: the clock was set back since. With a second's tolerance: a date read back from the ledger can lie a
+        // fraction of a microsecond after the one written, and what ended in this very pass was told to nobody.
+        func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier) where isOld(event.createdAt) {

@@ -178,7 +178,9 @@ final class DownloadFile: BodySink {
         let hashed = hashing
         let syncTo = state.withLock { state -> Int64? in
             (state.hashed, state.digest) = (to, hashed)
-            return Self.isSyncDue(state) ? state.written : nil
+            // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
+            let isCaughtUp = state.hashed == state.written && state.synced < state.written
+            return isCaughtUp || Self.isSyncDue(state) ? state.written : nil
         }
         if let syncTo {
             guard fdatasync(descriptor) == 0 else { return state.withLock { fail(&$0) } }

@@ -36,8 +36,11 @@ extension BackgroundSession {
             return !state.isInvalid
         }
         guard isOn else { return }
+        // What is claimed is told to its end: a process that leaves in between would hear it again.
+        OutstandingCalls.shared.enter()
         var isRead = false
         defer {
+            defer { OutstandingCalls.shared.leave() }
             state.withLock { $0.isTelling = false }
             // What could not be read is not "nothing": looked at again.
             if !isRead { DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.lookSoon() } }
@@ -64,9 +67,6 @@ extension BackgroundSession {
 
     /// `false`: the ledger could not be asked.
     private func tellEnds(_ session: URLSession) -> Bool {
-        // What is claimed is told to its end: a process that leaves in between would hear it again.
-        OutstandingCalls.shared.enter()
-        defer { OutstandingCalls.shared.leave() }
         while true {
             // Without a delegate only what a handler here waits for: the rest is for whoever has one.
             let only = state.withLock { state -> Set<Int64>? in

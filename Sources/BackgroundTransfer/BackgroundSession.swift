@@ -381,7 +381,11 @@ final class BackgroundSession: SessionEngine {
         Self.known.withLock { $0.kept[identifier] = $0.kept[identifier] === self ? nil : $0.kept[identifier] }
         guard let (session, delegate) = ended else { return }
         try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: .current) }
-        session.delegateQueue.addOperation { delegate?.urlSession(session, didBecomeInvalidWithError: nil) }
+        OutstandingCalls.shared.enter()
+        session.delegateQueue.addOperation {
+            delegate?.urlSession(session, didBecomeInvalidWithError: nil)
+            OutstandingCalls.shared.leave()
+        }
     }
 }
 

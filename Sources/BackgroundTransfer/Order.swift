@@ -77,11 +77,14 @@ extension TransferRecord {
     var response: HTTPURLResponse? {
         guard let head, let url = URL(string: head.url) ?? URL(string: self.url) else { return nil }
         var fields: [String: String] = [:]
-        for header in head.headers {
+        // Put together from several answers it is the whole all the same: a 206 is the app's business only if it asked for a part.
+        let isWhole = head.status == 206 && !headers.contains { $0.name.lowercased() == "range" }
+        for header in head.headers where !isWhole || !["content-range", "content-length"].contains(header.name.lowercased()) {
             let earlier = fields[header.name].map { $0 + ", " } ?? ""
             fields[header.name] = earlier + header.value
         }
-        return HTTPURLResponse(url: url, statusCode: head.status, httpVersion: "HTTP/1.1", headerFields: fields)
+        if isWhole, let total = bytesTotal { fields["Content-Length"] = "\(total)" }
+        return HTTPURLResponse(url: url, statusCode: isWhole ? 200 : head.status, httpVersion: "HTTP/1.1", headerFields: fields)
     }
 
     /// The error of an awaited call or of a delegate; with resume data, where a part is kept.

@@ -148,7 +148,10 @@ extension EndToEnd {
             #expect(child.waitForEnd() == 0)
             #expect(lines.contains("finish get0 3000000"))
             let waiting = try begin("await", serveHalf("/other"))
-            try home.wait("bytes of the second") { try $0.transfers().last.flatMap { $0.bytesDone > 0 ? true : nil } }
+            try home.wait("bytes of the second") { transaction in
+                let all = try transaction.transfers()
+                return all.count == 2 && all[1].bytesDone > 0 ? true : nil
+            }
             try home.killAgent()
             server.route("PUT", "/other", .status(200, body: "stored"))
             #expect(waiting.waitForEnd() == 0)
