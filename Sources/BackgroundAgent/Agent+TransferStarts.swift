@@ -1,0 +1,172 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+// From a row to an attempt: what is asked for, what of it is here already, and where the answer goes.
+extension Agent {
+    /// The next request of an upload that goes on.
+    func prepareNextStep(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
+        transfer.attemptNumber += 1
+        guard let start = try prepare(&transfer, &pass) else { return }
+        try pass.transaction.update(transfer)
+        prepared[transfer.id!] = start
+        pass.effects.append(.startTransfer(transfer.id!))
+    }
+
+    /// It is committed: the transport may begin.
+    func startTransfer(_ id: Int64) {
+        guard let start = prepared.removeValue(forKey: id) else { return }
+        CrashPoint.reach("agent.transferStarting", id)
+        running[id] = RunningTransfer(start)
+        ports.transport.start(start.attempt, start.request, source: start.source, sink: start.sink)
+    }
+
+    /// The next attempt, written into the row; `nil`: the transfer ended instead.
+    func prepare(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
+        switch transfer.upload?.method {
+        case nil:
+            return try prepareDownload(&transfer, &pass)
+        case .plain:
+            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
+            return try prepareExchange(&transfer, source: source, &pass)
+        case .webdav:
+            return try prepareUpload(&transfer, .webdav, &pass)
+        case .put:
+            return try prepareUpload(&transfer, .put, &pass)
+        }
+    }
+
+    /// One request whose answer is a file: a download, or a plain upload.
+    private func prepareExchange(
+        _ transfer: inout TransferRecord, source: UploadFile?, _ pass: inout Pass
+    ) throws -> PreparedTransfer? {
+        transfer.nameFile()
+        let spool = ledger.directories.spool
+        guard let part = transfer.partFile(in: spool) else {
+            let why = "The row of this transfer is damaged."
+            try fail(&transfer, TransferTrouble(code: URLError.Code.cannotCreateFile.rawValue, message: why), &pass)
+            return nil
+        }
+        if transfer.isFinishing, try goOnFinishing(&transfer, part, &pass) { return nil }
+        // Somebody tidied up: what is not there cannot be resumed.
+        if let partial = transfer.partial, !DownloadFile.holds(partial.durableBytes, at: part) { transfer.partial = nil }
+        let machine = DownloadMachine(
+            request: TransferRequest(
+                method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+                maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
+                expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil),
+            partial: transfer.partial, policy: Self.retryPolicy)
+        let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber)
+        let file = DownloadFile(
+            attempt: attempt, part: part, isPrivate: transfer.destination == nil, machine: machine, ledger: ledger)
+        transfer.attempts += 1
+        return PreparedTransfer(transfer, request: file.begin(), source: source, sink: file, work: .download(file))
+    }
+
+    /// An agent died between proving a file whole and giving it its name. `false`: what it proved is gone.
+    private func goOnFinishing(_ transfer: inout TransferRecord, _ part: URL, _ pass: inout Pass) throws -> Bool {
+        let size = transfer.bytesTotal ?? -1
+        func isProven(_ file: URL) -> Bool {
+            guard let found = try? FileDigest.sha256(of: file) else { return false }
+            return found.byteCount == size && found.digest == transfer.sha256
+        }
+        if isProven(part) {
+            try pass.transaction.update(transfer)
+            pass.effects.append(.placeFile(transfer.id!))
+            return true
+        }
+        // It has its name already: the part is gone and something stands there, the very file or, in a folder of the person's,
+        // what they made of it since. That is theirs.
+        let hasPart = FileManager.default.fileExists(atPath: part.path)
+        if !hasPart, let whole = transfer.wholeFile(in: ledger.directories.spool),
+            transfer.destination == nil ? isProven(whole) : FileManager.default.fileExists(atPath: whole.path)
+        {
+            try pass.transaction.update(transfer)
+            hear(.transferPlaced(transfer.id!, trouble: nil, isPassing: false))
+            return true
+        }
+        transfer.isFinishing = false
+        transfer.partial = nil
+        transfer.bytesDone = 0
+        return false
+    }
+
+    private func prepareUpload(_ transfer: inout TransferRecord, _ kind: UploadKind, _ pass: inout Pass) throws
+        -> PreparedTransfer?
+    {
+        guard let order = transfer.upload, let id = transfer.id else { return nil }
+        var machine = uploads[id] ?? uploadMachine(transfer, order, kind)
+        let command = machine.next()
+        uploads[id] = machine
+        switch command {
+        case .send(let request, let withBody, let saved):
+            var source: UploadFile?
+            if withBody {
+                source = snapshot(of: transfer)
+                guard source != nil else { return try failMissingSnapshot(&transfer, &pass) }
+                transfer.attempts += 1
+                transfer.bytesDone = 0
+            }
+            transfer.uploadState = String(decoding: try JSONEncoder().encode(saved), as: UTF8.self)
+            CrashPoint.reach("agent.upload.\(saved.step.rawValue)", id)
+            return PreparedTransfer(
+                transfer, request: request, source: source, sink: AnswerSink(), work: .upload(machine, source))
+        case .finished(let remoteURL):
+            transfer.note = "stored as \(remoteURL)"
+            try end(&transfer, as: .completed, &pass)
+            return nil
+        case .fail(let trouble):
+            try fail(&transfer, trouble, &pass)
+            return nil
+        }
+    }
+
+    private func uploadMachine(_ transfer: TransferRecord, _ order: UploadOrder, _ kind: UploadKind) -> UploadMachine {
+        let saved = transfer.uploadState.flatMap {
+            try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))
+        }
+        return UploadMachine(
+            plan: UploadPlan(
+                kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+                token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
+            resuming: saved)
+    }
+
+    /// With a body of its own (a POST, say) or, mostly, without.
+    private func prepareDownload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
+        guard let body = transfer.bodyFile else { return try prepareExchange(&transfer, source: nil, &pass) }
+        let source = UploadFile(
+            ledger.directories.spool.appendingPathComponent(body), byteCount: transfer.expectedToSend ?? -1)
+        guard let source else { return try failMissingSnapshot(&transfer, &pass) }
+        return try prepareExchange(&transfer, source: source, &pass)
+    }
+
+    private func snapshot(of transfer: TransferRecord) -> UploadFile? {
+        guard let name = transfer.bodyFile, let order = transfer.upload else { return nil }
+        return UploadFile(ledger.directories.spool.appendingPathComponent(name), byteCount: order.byteCount)
+    }
+
+    private func failMissingSnapshot(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
+        try fail(
+            &transfer,
+            TransferTrouble(
+                code: URLError.Code.fileDoesNotExist.rawValue, message: "The queued copy of the file is gone from the spool."),
+            &pass)
+        return nil
+    }
+
+    func fail(_ transfer: inout TransferRecord, _ trouble: TransferTrouble, _ pass: inout Pass) throws {
+        transfer.errorCode = trouble.code
+        transfer.errorMessage = trouble.message
+        try end(&transfer, as: .failed, &pass)
+    }
+
+    func stopAttempt(_ id: Int64) {
+        prepared[id] = nil
+        guard let stopped = running.removeValue(forKey: id) else { return }
+        uploads[id] = nil
+        if case .download(let file) = stopped.work { file.stop() }
+        ports.transport.cancel(stopped.attempt)
+    }
+}

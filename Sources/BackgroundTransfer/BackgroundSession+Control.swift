@@ -1,0 +1,95 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+// What the app may do to a task that was resumed: hold it, change it, end it.
+extension BackgroundSession {
+    func suspend(_ task: URLSessionTask) {
+        change(task) { $0.isSuspended = true }
+    }
+
+    func update(_ task: URLSessionTask) {
+        let facts = task.facts.withLock { $0 }
+        change(task) { transfer in
+            transfer.taskDescription = facts.description
+            transfer.priority = Double(facts.priority)
+            transfer.expectedToSend = transfer.bodyFile == nil ? facts.expectsToSend : transfer.expectedToSend
+            transfer.expectedToReceive = facts.expectsToReceive
+            if transfer.earliestBegin != facts.earliestBegin { transfer.begin(at: facts.earliestBegin, now: Date()) }
+        }
+    }
+
+    private func change(_ task: URLSessionTask, _ change: (inout TransferRecord) -> Void) {
+        guard let row = task.facts.withLock({ $0.row }) else { return }
+        _ = try? AppRuntime.shared.commit { transaction in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
+            change(&transfer)
+            try transaction.update(transfer)
+        }
+    }
+
+    func cancel(_ task: URLSessionTask) {
+        guard let row = task.facts.withLock({ $0.row }) else {
+            let failure = URLError(.cancelled)
+            task.facts.withLock { $0.error = $0.error ?? failure }
+            return end(task, failure)
+        }
+        task.facts.withLock { $0.isCanceling = true }
+        _ = try? AppRuntime.shared.commit { transaction in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
+            transfer.cancel(now: Date())
+            try transaction.update(transfer)
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+        }
+    }
+
+    /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
+    private static let patience: Double = 5
+    /// Seconds that a part is kept for resume data.
+    private static let keeping: Double = 7 * 86_400
+
+    func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
+        guard task is URLSessionDownloadTask, let row = task.facts.withLock({ $0.row }) else {
+            cancel(task)
+            return nil
+        }
+        task.facts.withLock { $0.isCanceling = true }
+        let began = Date()
+        let wasCancelled = try? AppRuntime.shared.commit { transaction -> Bool in
+            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return false }
+            let isMoving = transfer.state == .running
+            transfer.cancel(now: began)
+            transfer.resumeToken = UUID().uuidString.lowercased()
+            transfer.keptUntil = began.addingTimeInterval(Self.keeping)
+            transfer.isSuspended = isMoving
+            try transaction.update(transfer)
+            // Of one that moves it follows with the agent's last word, so that its error carries what is here.
+            if transfer.isAdopted, !isMoving { try transaction.addEvent(for: transfer, now: began) }
+            return true
+        }
+        guard wasCancelled == true else { return nil }
+        // The last word on how much is here is the agent's, which syncs it first.
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                _ = try? await AppRuntime.shared.waitForAgent { transaction in
+                    try transaction.transfer(row)?.isSuspended == true ? nil : true
+                }
+            }
+            group.addTask { try? await Task.sleep(for: .seconds(Self.patience)) }
+            await group.next()
+            group.cancelAll()
+        }
+        return try? AppRuntime.shared.commit { transaction -> Data? in
+            guard var transfer = try transaction.transfer(row) else { return nil }
+            let resume = ResumeData(transfer)
+            if resume == nil { (transfer.keptUntil, transfer.resumeToken) = (began, nil) }
+            transfer.isSuspended = false
+            try transaction.update(transfer)
+            // Told now that its part is known: the delegate's error carries the same data.
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+            return resume?.data
+        }
+    }
+}
