@@ -8,10 +8,10 @@ BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark
+.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## Show the whole main job in a throw-away home
 	.build/debug/stormy demo
@@ -35,6 +35,13 @@ test-interop: build interop-packages ## Downloads from nginx, Apache, lighttpd, 
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py
+
+benchmark-transfers: run-packages test-packages benchmark-packages ## Downloads beside curl: 1 GiB, 200 small files, memory, the next of 100,000
+	$(SWIFT) build -c release --product background-agent
+	$(SWIFT) build -c release --product stormy
+	$(SWIFT) build -c release --product courier-example
+	$(SWIFT) build -c release --product proving-ground
+	python3 Tests/Benchmarks/transfers.py
 
 format: ## Format the sources
 	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift

@@ -8,7 +8,7 @@ struct Errand {
     let log: ProvingLog
 
     static let usage = """
-        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure
+        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick
         """
 
     /// Returns the exit code.
@@ -20,6 +20,8 @@ struct Errand {
             case "work": try work(Array(words.dropFirst()))
             case "export": try export(Array(words.dropFirst()))
             case "fill": try Measurement.fill(Int(words.dropFirst().first ?? "") ?? 100_000)
+            case "fill-transfers": try Measurement.fillTransfers(Int(words.dropFirst().first ?? "") ?? 100_000)
+            case "pick": print("{\"pick\": \(try Measurement.pick())}")
             case "measure":
                 let (submit, commit) = try Measurement.submit()
                 print("{\"decision\": \(try Measurement.decision()), \"submit\": \(submit), \"commit\": \(commit)}")

@@ -27,6 +27,41 @@ enum Measurement {
         }
     }
 
+    /// So many queued transfers of a thousand hosts, every class and priority among them, one host with half of all.
+    static func fillTransfers(_ count: Int) throws {
+        let ledger = try AppRuntime.shared.ledger()
+        let now = Date()
+        for start in stride(from: 0, to: count, by: 10_000) {
+            try ledger.write { transaction in
+                for number in start..<min(start + 10_000, count) {
+                    let host = number % 2 == 0 ? "busy" : "host\(number % 1_000)"
+                    var record = TransferRecord(
+                        session: "measured", key: "\(number)", kind: .download, method: "GET", url: "http://\(host)/\(number)",
+                        headers: [], now: now)
+                    record.taskIdentifier = number + 1
+                    record.needs = TransferNeeds(rawValue: number % 16)
+                    record.priority = [0.25, 0.5, 0.75][number % 3]
+                    record.isAdopted = true
+                    _ = try transaction.insert(record)
+                }
+            }
+        }
+    }
+
+    /// What the agent asks at every turn about transfers, one host being busy: who is next, and when to look again.
+    static func pick(rounds: Int = 200) throws -> Double {
+        let met = TransferNeeds([.unmetered, .externalPower])
+        let room = TransferRoom(running: Array(repeating: "http://busy", count: 6))
+        return try AppRuntime.shared.ledger().write { transaction in
+            try median(rounds) {
+                let now = Date()
+                _ = try transaction.queueDueTransfers(now: now, limit: TransferRoom.limit)
+                _ = try transaction.transfersToGiveUp(now: now)
+                _ = try transaction.nextTransfers(met: met, room: room)
+            }
+        }
+    }
+
     /// What the agent asks at every turn: who is due, and when to look again.
     static func decision(rounds: Int = 200) throws -> Double {
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)

@@ -87,6 +87,23 @@ extension EndToEnd {
             #expect(try download(server.url + "/none", "--wait").status == 69)
         }
 
+        /// Of the agent, which is started by the verb.
+        @Test func theEnvironmentsProxyIsUsed() throws {
+            server.route("GET", "http*", .file(Self.file, etag: "\"v1\""))
+            home.environment["http_proxy"] = server.url
+            home.environment["no_proxy"] = "127.0.0.1"
+            let result = try download("http://proxied.invalid/disk.img", "--wait")
+            #expect(result.status == 0, "\(result)")
+            #expect(try Data(contentsOf: folder.appendingPathComponent("disk.img")) == Self.file.data)
+            #expect(server.requests().map(\.path) == ["http://proxied.invalid/disk.img"])
+            #expect(try download(server.url + "/direct", "--wait").status == 0)
+            #expect(server.requests().last?.path == "/direct")
+            // A proxy that asks who is there is an answer, not a loop.
+            server.route("GET", "http*", .status(407, headers: ["Proxy-Authenticate": "Basic realm=\"p\""]))
+            let refused = try download("http://proxied.invalid/other", "--wait")
+            #expect(refused.status == 69 && refused.errors.contains("407"), "\(refused)")
+        }
+
         @Test func aPlaceIsOneDownloads() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow", "-o", "same").status == 0)
