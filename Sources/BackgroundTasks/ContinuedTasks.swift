@@ -62,7 +62,11 @@ final class ContinuedTasks: Sendable {
         guard state.withLock({ $0.token != nil }) else { return }
         while true {
             do {
-                _ = try await AppRuntime.shared.wait { try Self.isIdle($0) ? true : nil }
+                let isSettled = try await AppRuntime.shared.wait { transaction in
+                    try Self.isIdle(transaction) ? try !transaction.liveLaunches().contains { $0.host == .current } : nil
+                }
+                // Its result is written down, and the agent that was to see it is gone: another one will.
+                if !isSettled { try AppRuntime.shared.commit { _ in } }
                 return
             } catch let error as LedgerError where error.isPassing {
                 continue
