@@ -273,16 +273,14 @@ final class DownloadFile: BodySink {
         if isWhole { hashAll() }
     }
 
-    /// The attempt ended: makes its bytes durable, asks the machine what follows, and proves a whole file.
+    /// The attempt ended, and was settled: asks the machine what follows, and proves a whole file.
     func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
-        settle(end)
         var command = state.withLock { state in
             let durable = state.isDiscarding ? state.machine.partial?.durableBytes ?? 0 : state.synced
             return state.machine.ended(
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
         }
         if case .finish(let head, let resumedFrom) = command {
-            hashAll()
             command = state.withLock { state in
                 guard state.trouble == nil else { return command }
                 for digest in state.machine.requiredDigests(of: head) {

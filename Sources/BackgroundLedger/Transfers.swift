@@ -191,6 +191,15 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         }
     }
 
+    /// Ended by the app, or by hand, with a word to say so.
+    public mutating func cancel(now: Date, message: String? = nil) {
+        state = .cancelled
+        errorCode = URLError.Code.cancelled.rawValue
+        errorMessage = message
+        finishedAt = now
+        nextAttemptAt = nil
+    }
+
     /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
     public mutating func requeue(now: Date) {
         state = .queued

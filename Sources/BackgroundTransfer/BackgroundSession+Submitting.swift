@@ -68,6 +68,19 @@ extension BackgroundSession {
         if facts.earliestBegin != nil { record.begin(at: facts.earliestBegin, now: now) }
     }
 
+    /// What was awaited is the task's from here on, with its session's patience.
+    private static func takeUp(
+        _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
+        _ transaction: LedgerTransaction, now: Date
+    ) throws {
+        fill(&known, from: task, now: now)
+        known.taskIdentifier = identifier
+        known.resourceTimeout = max(known.resourceTimeout, patience)
+        try transaction.update(known)
+        // It ended between the cancellation and now: the answer that is there is the one delivered.
+        if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+    }
+
     private func start(_ task: URLSessionTask, request: URLRequest?, kind: String?) throws -> TransferRecord {
         guard let request else { throw URLError(.badURL) }
         let order = try Order(request, configuration)
@@ -92,17 +105,10 @@ extension BackgroundSession {
                     session: wanted.session, key: wanted.key, handedOver: handedOver, now: now),
                 known.kind == .download
             else { return try transaction.insert(wanted) }
-            // A promoted transfer has its session's patience from here on.
-            let wasAdopted = known.isAdopted
-            let identifier = known.taskIdentifier
-            Self.fill(&known, from: task, now: now)
-            if wasAdopted { known.taskIdentifier = identifier }
-            known.resourceTimeout = max(known.resourceTimeout, wanted.resourceTimeout)
+            let identifier = known.isAdopted ? known.taskIdentifier : task.taskIdentifier
             known.launchesApp = wanted.launchesApp
-            try transaction.update(known)
+            try Self.takeUp(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
             handOverIsOver = known.id
-            // It ended between the cancellation and now: the answer that is there is the one delivered.
-            if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
             return known
         }
         if let body, started.bodyFile != body.name { discard(body) }
@@ -146,10 +152,8 @@ extension BackgroundSession {
                     session: wanted.session, key: awaited, handedOver: handedOver, now: now),
                 !known.isAdopted
             {
-                Self.fill(&known, from: task, now: now)
-                known.resourceTimeout = max(known.resourceTimeout, wanted.resourceTimeout)
-                try transaction.update(known)
-                if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+                try Self.takeUp(
+                    &known, for: task, identifier: task.taskIdentifier, patience: wanted.resourceTimeout, transaction, now: now)
                 return known
             }
             return try transaction.insert(wanted)

@@ -301,14 +301,3 @@ final class BackgroundSession: SessionEngine {
         }
     }
 }
-
-extension TransferRecord {
-    /// By the app.
-    mutating func cancel(now: Date) {
-        state = .cancelled
-        errorCode = URLError.Code.cancelled.rawValue
-        errorMessage = nil
-        finishedAt = now
-        nextAttemptAt = nil
-    }
-}

@@ -65,26 +65,40 @@ struct Order: Sendable {
     }
 }
 
-extension TransferRecord {
-    var request: URLRequest? {
+extension URLRequest {
+    /// `nil`: not an address.
+    init?(method: String, url: String, headers: [HeaderField]) {
         guard let url = URL(string: url) else { return nil }
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        for header in headers { request.addValue(header.value, forHTTPHeaderField: header.name) }
-        return request
+        self.init(url: url)
+        httpMethod = method
+        for header in headers { addValue(header.value, forHTTPHeaderField: header.name) }
     }
+}
+
+extension ResponseHead {
+    /// As Foundation has it: values of one name in one field.
+    ///
+    /// - Parameter asked: the address, where the answer's own is none.
+    func response(asked: String) -> HTTPURLResponse? {
+        guard let url = URL(string: url) ?? URL(string: asked) else { return nil }
+        return HTTPURLResponse(
+            url: url, statusCode: status, httpVersion: "HTTP/1.1",
+            headerFields: Dictionary(headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 }))
+    }
+}
+
+extension TransferRecord {
+    var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
 
     var response: HTTPURLResponse? {
-        guard let head, let url = URL(string: head.url) ?? URL(string: self.url) else { return nil }
-        var fields: [String: String] = [:]
+        guard var head else { return nil }
         // Put together from several answers it is the whole all the same: a 206 is the app's business only if it asked for a part.
-        let isWhole = head.status == 206 && !headers.contains { $0.name.lowercased() == "range" }
-        for header in head.headers where !isWhole || !["content-range", "content-length"].contains(header.name.lowercased()) {
-            let earlier = fields[header.name].map { $0 + ", " } ?? ""
-            fields[header.name] = earlier + header.value
+        if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
+            head.status = 200
+            head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
+            if let total = bytesTotal { head.headers.append(HeaderField("Content-Length", "\(total)")) }
         }
-        if isWhole, let total = bytesTotal { fields["Content-Length"] = "\(total)" }
-        return HTTPURLResponse(url: url, statusCode: isWhole ? 200 : head.status, httpVersion: "HTTP/1.1", headerFields: fields)
+        return head.response(asked: url)
     }
 
     /// The error of an awaited call or of a delegate; with resume data, where a part is kept.

@@ -14,7 +14,7 @@ extension OrdinaryRun: BodySink {
                 state.detour = detour
                 return (nil, nil)
             }
-            let response = Self.response(head, order)
+            let response = head.response(asked: order.url)
             state.status.response = response
             guard state.machine != nil else {
                 state.status.bytesExpectedToReceive = head.announced
@@ -76,13 +76,6 @@ extension OrdinaryRun: BodySink {
         }
         if state.challenges < 3, let demand = AuthenticationDemand.read(head) { return .challenge(demand) }
         return nil
-    }
-
-    private static func response(_ head: ResponseHead, _ order: Order) -> URLResponse? {
-        guard let url = URL(string: head.url) ?? URL(string: order.url) else { return nil }
-        return HTTPURLResponse(
-            url: url, statusCode: head.status, httpVersion: "HTTP/1.1",
-            headerFields: Dictionary(head.headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 }))
     }
 
     func moved(_ attempt: AttemptID, sent: Int64, received: Int64) {
@@ -150,26 +143,22 @@ extension OrdinaryRun: BodySink {
     func askAboutRedirect(_ method: String, _ url: String, _ headers: [HeaderField]) {
         let (count, head) = state.withLock { state in
             state.redirects += 1
-            return (state.redirects, state.detourHead)
+            return (state.redirects, state.head)
         }
         guard count <= RedirectRule.limit else { return finish(Self.error(for: .tooManyRedirects)) }
-        guard let target = URL(string: url) else { return finish(URLError(.badURL)) }
-        var request = URLRequest(url: target)
-        request.httpMethod = method
-        for header in headers { request.addValue(header.value, forHTTPHeaderField: header.name) }
-        let proposed = request
+        guard let proposed = URLRequest(method: method, url: url, headers: headers) else { return finish(URLError(.badURL)) }
         let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard let chosen else {
                 // Not followed: the redirect itself is the answer.
                 state.withLock { state in
-                    if let head, let order = state.order { state.status.response = Self.response(head, order) }
+                    if let head, let order = state.order { state.status.response = head.response(asked: order.url) }
                 }
                 return finish(nil)
             }
             follow(chosen)
         }
         guard let head, let delegate = task.facts.withLock({ $0.delegate }) ?? engine.delegate as? any URLSessionTaskDelegate,
-            let response = state.withLock({ $0.order.flatMap { Self.response(head, $0) } }) as? HTTPURLResponse
+            let response = state.withLock({ $0.order }).flatMap({ head.response(asked: $0.url) })
         else { return goOn(proposed) }
         let session = task.session
         session.delegateQueue.addOperation {
@@ -200,7 +189,7 @@ extension OrdinaryRun: BodySink {
     func askForCredential(_ demand: AuthenticationDemand) {
         let (failures, head, order) = state.withLock { state in
             defer { state.challenges += 1 }
-            return (state.challenges, state.detourHead, state.order)
+            return (state.challenges, state.head, state.order)
         }
         guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
         let space = URLProtectionSpace(
@@ -209,7 +198,7 @@ extension OrdinaryRun: BodySink {
                 ? NSURLAuthenticationMethodHTTPDigest : NSURLAuthenticationMethodHTTPBasic)
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: failures,
-            failureResponse: head.flatMap { Self.response($0, order) }, error: nil, sender: ChallengeSender())
+            failureResponse: head?.response(asked: order.url), error: nil, sender: ChallengeSender())
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
             switch disposition {
             case .useCredential:
@@ -306,11 +295,6 @@ extension OrdinaryRun: BodySink {
         guard let file = ended.file, let order = ended.order, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
-}
-
-extension OrdinaryRun.State {
-    /// The head that led to a detour.
-    var detourHead: ResponseHead? { head }
 }
 
 extension ResponseHead {

@@ -47,7 +47,6 @@ final class OrdinaryRun: Sendable {
         var keepPart: [CheckedContinuation<Data?, Never>] = []
         var began = Date()
         var hasSaidWaiting = false
-        var hasSaidResumed = false
     }
 
     let task: URLSessionTask
@@ -334,7 +333,6 @@ extension OrdinaryRun.State {
     @discardableResult
     mutating func settle(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }
-        let durable = file.sync()
-        return machine?.ended(end, durableBytes: durable, now: Date(), attemptsWithoutProgress: 0, jitter: 0.5)
+        return machine?.ended(end, durableBytes: file.count, now: Date(), attemptsWithoutProgress: 0, jitter: 0.5)
     }
 }

@@ -38,12 +38,11 @@ final class OrdinarySession: SessionEngine {
     }
 
     func add(_ task: URLSessionTask) {
-        let delegate = state.withLock { state -> (any URLSessionDelegate)? in
-            guard !state.isEnding else { return nil }
-            state.tasks[task.taskIdentifier] = task
-            return state.delegate
+        let (delegate, isOver) = state.withLock { state in
+            if !state.isEnding { state.tasks[task.taskIdentifier] = task }
+            return (state.delegate, state.isEnding)
         }
-        guard !state.withLock({ $0.isEnding }) else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         let session = task.session
         guard let delegate = delegate as? any URLSessionTaskDelegate else { return }
         session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }

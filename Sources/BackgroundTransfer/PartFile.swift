@@ -56,7 +56,5 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         return true
     }
 
-    func sync() -> Int64 { count }
-
     func remove() { unlink(url.path) }
 }

@@ -77,11 +77,5 @@ struct ResumeData: Codable, Equatable {
     }
 
     /// The request that it goes on with.
-    var request: URLRequest? {
-        guard let url = URL(string: url) else { return nil }
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        for header in headers { request.addValue(header.value, forHTTPHeaderField: header.name) }
-        return request
-    }
+    var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
 }

@@ -1,6 +1,5 @@
 import BackgroundTransfer
 import Foundation
-import Synchronization
 import UserNotifications
 
 /// Files that a person asked for with `stormy download`.
@@ -25,22 +24,8 @@ public enum Downloads {
 }
 
 /// Tells the person of downloads that ended while nobody at a terminal followed them.
-final class DownloadDelivery: URLSessionDownloadDelegate {
-    private let finished = Mutex<CheckedContinuation<Void, Never>?>(nil)
-
-    private init() {}
-
-    /// Returns when every waiting event was delivered.
-    static func finish() async {
-        let delegate = DownloadDelivery()
-        let made = Mutex<URLSession?>(nil)
-        await withCheckedContinuation { continuation in
-            delegate.finished.withLock { $0 = continuation }
-            let session = URLSession(configuration: Downloads.configuration(), delegate: delegate)
-            made.withLock { $0 = session }
-        }
-        made.withLock { $0?.finishTasksAndInvalidate() }
-    }
+final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
+    let lastEvent = LastEvent()
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
@@ -55,12 +40,5 @@ final class DownloadDelivery: URLSessionDownloadDelegate {
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil))
-    }
-
-    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-        finished.withLock { finished in
-            finished?.resume()
-            finished = nil
-        }
     }
 }

@@ -1,6 +1,5 @@
 import BackgroundTransfer
 import Foundation
-import Synchronization
 import UserNotifications
 
 /// Why a photo was not queued.
@@ -107,23 +106,11 @@ public struct PhotoUploads: Sendable {
 }
 
 /// Takes note of photos whose upload ended while nobody was there.
-final class PhotoDelivery: URLSessionTaskDelegate {
+final class PhotoDelivery: EventDelivery {
     private let store: StormyStore
-    private let finished = Mutex<CheckedContinuation<Void, Never>?>(nil)
+    let lastEvent = LastEvent()
 
-    private init(_ store: StormyStore) { self.store = store }
-
-    static func finish(_ store: StormyStore) async {
-        let delegate = PhotoDelivery(store)
-        let made = Mutex<URLSession?>(nil)
-        await withCheckedContinuation { continuation in
-            delegate.finished.withLock { $0 = continuation }
-            let session = URLSession(
-                configuration: .background(withIdentifier: PhotoUploads.sessionIdentifier), delegate: delegate)
-            made.withLock { $0 = session }
-        }
-        made.withLock { $0?.finishTasksAndInvalidate() }
-    }
+    init(_ store: StormyStore) { self.store = store }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
@@ -148,12 +135,5 @@ final class PhotoDelivery: URLSessionTaskDelegate {
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: "photo-\(photo.id ?? 0)", content: content, trigger: nil))
-    }
-
-    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-        finished.withLock { finished in
-            finished?.resume()
-            finished = nil
-        }
     }
 }

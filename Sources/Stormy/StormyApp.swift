@@ -19,12 +19,19 @@ public struct StormyApp: App {
                 await Self.withStore { await NoonCheck(store: $0, settings: .current).run() }
             }
             .backgroundTask(.urlSession(WeatherSession.identifier)) {
-                await Self.withStore { await HandedOverWeather.finish(StormQuestion(store: $0, settings: .current)) }
+                await Self.withStore {
+                    await HandedOverWeather(question: StormQuestion(store: $0, settings: .current)).finish(
+                        WeatherSession.configuration())
+                }
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
-                await Self.withStore { await PhotoDelivery.finish($0) }
+                await Self.withStore {
+                    await PhotoDelivery($0).finish(.background(withIdentifier: PhotoUploads.sessionIdentifier))
+                }
             }
-            .backgroundTask(.urlSession(Downloads.sessionIdentifier)) { await DownloadDelivery.finish() }
+            .backgroundTask(.urlSession(Downloads.sessionIdentifier)) {
+                await DownloadDelivery().finish(Downloads.configuration())
+            }
     }
 
     private static func withStore(_ body: (StormyStore) async -> Void) async {

@@ -1,7 +1,6 @@
 import BackgroundTransfer
 import Foundation
 import StormyWeather
-import Synchronization
 
 /// The background session `isStormy`: its transfers are the agent's, and their ends launch the app.
 enum WeatherSession {
@@ -77,23 +76,11 @@ struct StormQuestion {
 }
 
 /// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
-final class HandedOverWeather: URLSessionDownloadDelegate {
+final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuestion
-    private let finished = Mutex<CheckedContinuation<Void, Never>?>(nil)
+    let lastEvent = LastEvent()
 
-    private init(question: StormQuestion) { self.question = question }
-
-    /// Returns when every waiting event was delivered.
-    static func finish(_ question: StormQuestion) async {
-        let delegate = HandedOverWeather(question: question)
-        let made = Mutex<URLSession?>(nil)
-        await withCheckedContinuation { continuation in
-            delegate.finished.withLock { $0 = continuation }
-            let session = URLSession(configuration: WeatherSession.configuration(), delegate: delegate)
-            made.withLock { $0 = session }
-        }
-        made.withLock { $0?.finishTasksAndInvalidate() }
-    }
+    init(question: StormQuestion) { self.question = question }
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         guard let place = place(of: downloadTask), let data = try? Data(contentsOf: location) else { return }
@@ -105,13 +92,6 @@ final class HandedOverWeather: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error, let place = place(of: task) else { return }
         try? question.store.noteTrouble(error.localizedDescription, of: place, now: Date())
-    }
-
-    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
-        finished.withLock { finished in
-            finished?.resume()
-            finished = nil
-        }
     }
 
     /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.

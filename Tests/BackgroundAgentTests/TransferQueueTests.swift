@@ -124,6 +124,15 @@ import TransferMachines
             .transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(bytes.count)))))
     }
 
+    /// As if the agent had died before it wrote down that the file has its name.
+    private func forgetTheEnd(of id: Int64) throws {
+        try bench.change(id) {
+            $0.state = .running
+            $0.isFinishing = true
+            $0.finishedAt = nil
+        }
+    }
+
     @Test func itGrowsUnderAHiddenNameBesideItsPlace() throws {
         let id = try bench.download { $0.destination = place().path }
         try Data("earlier".utf8).write(to: place())
@@ -168,11 +177,7 @@ import TransferMachines
         try bench.turn()
         try finish(id)
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
-        try bench.change(id) {
-            $0.state = .running
-            $0.isFinishing = true
-            $0.finishedAt = nil
-        }
+        try forgetTheEnd(of: id)
         if !hasName { try FileManager.default.moveItem(at: place(), to: part) }
         try bench.startAgent()
         #expect(bench.transport.started.isEmpty, "no byte is asked for again")
@@ -186,11 +191,7 @@ import TransferMachines
         try bench.turn()
         try finish(id)
         try Data("my notes".utf8).write(to: place())
-        try bench.change(id) {
-            $0.state = .running
-            $0.isFinishing = true
-            $0.finishedAt = nil
-        }
+        try forgetTheEnd(of: id)
         try bench.startAgent()
         #expect(bench.transport.started.isEmpty)
         #expect(try bench.transfer(id).state == .completed)
@@ -205,11 +206,7 @@ import TransferMachines
         let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
         try FileManager.default.removeItem(at: place())
         try Data(text.utf8).write(to: part)
-        try bench.change(id) {
-            $0.state = .running
-            $0.isFinishing = true
-            $0.finishedAt = nil
-        }
+        try forgetTheEnd(of: id)
         try bench.startAgent()
         #expect(started() == [id])
         try finish(id)
@@ -250,11 +247,7 @@ import TransferMachines
         try bench.turn()
         try finish(id)
         try FileManager.default.removeItem(at: place())
-        try bench.change(id) {
-            $0.state = .running
-            $0.isFinishing = true
-            $0.finishedAt = nil
-        }
+        try forgetTheEnd(of: id)
         try bench.startAgent()
         #expect(started() == [id])
         try finish(id)

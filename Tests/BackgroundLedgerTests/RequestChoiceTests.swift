@@ -16,18 +16,9 @@ import Testing
         ledger = try test.open()
     }
 
-    private struct Generator: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state ^ (state >> 29)
-        }
-    }
-
     @Test(arguments: 1...40)
     func itIsThePlannersChoice(_ seed: UInt64) throws {
-        var random = Generator(state: seed)
+        var random = Seeded(state: seed)
         func chance() -> Bool { Bool.random(using: &random) }
         func moment() -> Date? { chance() ? now + Double(Int.random(in: -50...50, using: &random)) : nil }
         var requests: [RequestRecord] = []

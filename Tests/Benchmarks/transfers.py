@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -40,7 +41,8 @@ def nginx(folder):
     (folder / "nginx.conf").write_text(
         f"daemon off; pid {folder}/pid; error_log {folder}/error.log; {user} events {{}}\n"
         f"http {{ access_log off; sendfile on; {temporary} server {{ listen 127.0.0.1:{port}; root {folder}/www; }} }}\n")
-    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf")], env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin"))
+    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf")], env=dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin"),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while True:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -112,8 +114,9 @@ def main():
     finally:
         subprocess.run([BIN / "stormy", "quit"], env=environment, capture_output=True)
         subprocess.run([BIN / "courier-example", "background", "quit"], env=environment, capture_output=True)
-        server.kill()
-        subprocess.run(["pkill", "-f", str(folder)], check=False)
+        # With its workers: left behind they would hold whatever reads this script's output.
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
         shutil.rmtree(folder, ignore_errors=True)
     if missed:
         sys.exit("beyond its bar: " + ", ".join(missed))

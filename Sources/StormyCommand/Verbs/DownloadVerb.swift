@@ -6,6 +6,7 @@ import BackgroundTransfer
 import Foundation
 import Stormy
 import Synchronization
+import TransferMachines
 
 struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -27,7 +28,7 @@ struct DownloadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if let sha256, sha256.utf8.count != 64 || !sha256.allSatisfy(\.isHexDigit) {
+        if let sha256, RequiredDigest(askedSHA256: sha256) == nil {
             throw ValidationError("--sha256 takes 64 hex digits")
         }
         if let limitRate, Self.bytes(limitRate) == nil {

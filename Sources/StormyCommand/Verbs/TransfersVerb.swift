@@ -92,11 +92,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let now = Date()
         switch (action, transfer.state) {
         case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):
-            transfer.state = .cancelled
-            transfer.nextAttemptAt = nil
-            transfer.finishedAt = now
-            transfer.errorCode = URLError.Code.cancelled.rawValue
-            transfer.errorMessage = "Cancelled by hand."
+            transfer.cancel(now: now, message: "Cancelled by hand.")
         case (.pause, .queued), (.pause, .running), (.pause, .waiting):
             transfer.state = .paused
             transfer.nextAttemptAt = nil
