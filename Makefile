@@ -37,10 +37,8 @@ benchmark: build test-packages benchmark-packages ## Due instant to notification
 	python3 Tests/Benchmarks/benchmark.py
 
 benchmark-transfers: run-packages test-packages benchmark-packages ## Downloads beside curl: 1 GiB, 200 small files, memory, the next of 100,000
-	$(SWIFT) build -c release --product background-agent
-	$(SWIFT) build -c release --product stormy
-	$(SWIFT) build -c release --product courier-example
-	$(SWIFT) build -c release --product proving-ground
+	for product in background-agent stormy courier-example proving-ground; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/transfers.py
 
 format: ## Format the sources

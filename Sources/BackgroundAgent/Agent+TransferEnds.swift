@@ -22,7 +22,7 @@ extension Agent {
         // A whole file that could not get its name is kept for another try.
         let keepsWhole = state == .failed && transfer.isFinishing
         transfer.isFinishing = keepsWhole
-        mustPrune = true
+        endsBeforePruning -= 1
         if keepsWhole {
             transfer.keptUntil = pass.now.addingTimeInterval(Self.partPatience)
         } else if state != .completed {

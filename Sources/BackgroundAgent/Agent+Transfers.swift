@@ -6,7 +6,8 @@ import TransferMachines
 // Transfers: started when due, followed, finished, retried; collected when nobody wants them.
 extension Agent {
     func planTransfers(_ pass: inout Pass) throws {
-        let met = TransferNeeds(metBy: ports.conditions.current)
+        // What is guessed at the start is no promise: a transfer that needs power would begin on a battery.
+        let met = knowsConditions ? TransferNeeds(metBy: ports.conditions.current) : []
         try stopUnwanted(met: met, &pass)
         try giveUp(&pass)
         try collect(&pass)
@@ -14,7 +15,7 @@ extension Agent {
         // One transfer may end in being prepared and make room for another.
         while room.left > 0 {
             let next = try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit)
-            let candidates = try pass.transaction.nextTransfers(met: met, room: room)
+            let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)
             if candidates.isEmpty {
                 pass.wake(at: next)
                 break
@@ -31,6 +32,7 @@ extension Agent {
                 guard let start = try prepare(&transfer, &pass) else { continue }
                 try pass.transaction.update(transfer)
                 room.take(transfer.host)
+                lastHost = transfer.host
                 prepared[candidate.id] = start
                 pass.effects.append(.startTransfer(candidate.id))
             }
@@ -40,12 +42,14 @@ extension Agent {
 
     /// Cancelled, paused or suspended while its bytes moved; or what it needs is no longer there.
     private func stopUnwanted(met: TransferNeeds, _ pass: inout Pass) throws {
+        let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
         for (id, attempt) in running {
+            let isMet = met.isSuperset(of: attempt.needs)
+            guard !isMet || stopped.contains(id) else { continue }
             guard var transfer = try pass.transaction.transfer(id) else {
                 pass.effects.append(.stopAttempt(id))
                 continue
             }
-            let isMet = met.isSuperset(of: attempt.needs)
             // What must not be done twice is let finish, whatever the network costs by now.
             let mayStop = !isMet && !["POST", "PATCH"].contains(transfer.method)
             guard transfer.state != .running || transfer.isSuspended || mayStop else { continue }
@@ -112,8 +116,8 @@ extension Agent {
             try pass.transaction.settle(transfer.id!)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
-        guard mustPrune else { return }
-        mustPrune = false
+        guard endsBeforePruning <= 0 else { return }
+        endsBeforePruning = Self.endsPerPruning
         for transfer in try pass.transaction.pruneTransfers() {
             removeFiles(of: transfer, &pass)
             if let body = transfer.bodyFile {

@@ -35,8 +35,11 @@ final class Agent {
     var running: [Int64: RunningTransfer] = [:]
     /// Attempts that are committed and not yet handed to the transport.
     var prepared: [Int64: PreparedTransfer] = [:]
-    /// Some transfer ended: the oldest ended ones may be too many.
-    var mustPrune = true
+    /// The host that was served last.
+    var lastHost = ""
+    /// Transfers that may end before the oldest ended ones are looked at: are they too many?
+    var endsBeforePruning = 0
+    static let endsPerPruning = 100
     /// Upload machines between two requests of theirs.
     var uploads: [Int64: UploadMachine] = [:]
     /// Launches of an earlier agent whose process has not said who it is.
@@ -50,6 +53,8 @@ final class Agent {
     var isQuittingForGood = false
     /// What runs is let finish, nothing new begins, and then another agent takes over.
     var isDraining = false
+    /// What the ledger said of others' commits at the last look.
+    private var seenVersion = 0
     /// Migrations of the ledger that are known to be ours.
     private var knownMigrations = 0
     /// Notifications handed to the presenter that it has not answered for, and since when.
@@ -115,6 +120,7 @@ final class Agent {
                 if case .download(let file) = ended.work { file.settle(end) }
             }
             let (effects, next) = try ledger.write { transaction in
+                seenVersion = try transaction.foreignVersion()
                 var pass = Pass(
                     transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
                 try decide(heard, &pass)
@@ -123,7 +129,7 @@ final class Agent {
             }
             wake = next
             for effect in effects { try perform(effect) }
-            if effects.isEmpty && events.isEmpty { break }
+            if effects.allSatisfy(\.makesNothingDue) && events.isEmpty { break }
         }
         // Still something heard: come back at once rather than never.
         guard events.isEmpty else { return now() }
@@ -131,6 +137,13 @@ final class Agent {
         // A moment that lies behind and was not acted upon, a second time: looking again at once would find the same.
         defer { lastPastWake = wake }
         return wake == lastPastWake ? now().addingTimeInterval(1) : now()
+    }
+
+    /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with
+    /// many small transfers most rings are those.
+    func hasNews() throws(LedgerError) -> Bool {
+        guard events.isEmpty else { return true }
+        return try ledger.readAfterRing { try $0.foreignVersion() } != seenVersion
     }
 
     /// One transaction's worth of deciding.

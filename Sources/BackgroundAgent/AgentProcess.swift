@@ -90,13 +90,19 @@ public final class AgentProcess {
         agent.isFinished = false
         agent.idleSince = nil
         var failure: LedgerError?
+        var wake: Date? = .distantPast
         func turn() {
             do throws(LedgerError) {
+                guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                if Date() < wake ?? .distantFuture, try !agent.hasNews() {
+                    // Anew: it may have fired a moment early, and fires once.
+                    return loop.setTimer(wake)
+                }
                 let before = agent.zone
                 if agent.events.contains(where: \.isTimeChange) { agent.zone = ThisProcess.zone }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
-                guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
-                loop.setTimer(try agent.turn())
+                wake = try agent.turn()
+                loop.setTimer(wake)
                 if agent.isFinished { loop.stop() }
             } catch {
                 failure = error

@@ -161,6 +161,11 @@ public struct LedgerTransaction {
     /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
     public func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
+    /// Another number whenever another connection has committed; our own commits leave it. Cheap to ask.
+    public func foreignVersion() throws -> Int {
+        try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
+    }
+
     /// How many migrations it has seen: cheap to ask, and it grows with each.
     public func migrationCount() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0

@@ -139,7 +139,8 @@ extension LedgerTransaction {
                 if let transfers, !transfers.contains(event.transfer) { continue }
                 if let owner = event.claim, owner.isAlive { continue }
                 (event.claimPID, event.claimStart) = (process.pid, process.start)
-                try event.update(database)
+                try database.cachedStatement(sql: "UPDATE sessionEvent SET claimPID = ?, claimStart = ? WHERE id = ?")
+                    .execute(arguments: [process.pid, process.start, event.id])
                 claimed.append(event)
             }
         }
@@ -158,8 +159,10 @@ extension LedgerTransaction {
 
     /// One event for an ended transfer; a second call changes nothing.
     public func addEvent(for transfer: TransferRecord, now: Date) throws {
-        let known = try SessionEventRecord.filter(Column("transfer") == transfer.id!).fetchCount(database)
-        guard known == 0 else { return }
+        let isKnown = try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ?)"),
+            arguments: [transfer.id!])
+        guard isKnown != true else { return }
         var record = SessionEventRecord(
             id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil, claimPID: nil,
             claimStart: nil, launchesApp: transfer.launchesApp)
@@ -167,8 +170,8 @@ extension LedgerTransaction {
     }
 
     public func eventWasDelivered(_ id: Int64, now: Date) throws {
-        try database.execute(
-            sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?", arguments: [now.timeIntervalSince1970, id])
+        try database.cachedStatement(sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?")
+            .execute(arguments: [now.timeIntervalSince1970, id])
     }
 
     /// The transfer starts anew: its end will be told again.

@@ -30,8 +30,8 @@ extension LedgerTransaction {
 
     /// Nothing of this transfer's is left to tidy away.
     public func settle(_ transfer: Int64) throws {
-        try database.execute(
-            sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL", arguments: [transfer])
+        try database.cachedStatement(sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL")
+            .execute(arguments: [transfer])
     }
 
     /// When the next transfer becomes collectable by time alone.

@@ -2,7 +2,8 @@ import BackgroundScheduling
 import Foundation
 import GRDB
 
-// What the agent asks of the transfers' table: each question an index seek, whatever the number of rows.
+// What the agent asks of the transfers' table: each question an index seek, whatever the number of rows. The index is said
+// where order matters: the planner, without statistics, takes the one of states and sorts all that wait.
 extension LedgerTransaction {
     /// A queued transfer, as far as the choice of the next one needs it.
     public struct Candidate: Sendable, Equatable {
@@ -10,80 +11,105 @@ extension LedgerTransaction {
         public let host: String
         public let hostLimit: Int
         let priority: Double
+        let needs: TransferNeeds
+
+        fileprivate init(_ row: Row) {
+            (id, host, hostLimit, priority) = (row[0], row[1], row[2], row[3])
+            needs = TransferNeeds(rawValue: row[4])
+        }
     }
 
-    /// Rows looked at per class before hosts that are busy are stepped over.
-    private static let candidateDepth = 64
-    /// Hosts looked at when the front of the queue is all busy hosts.
-    private static let hostBreadth = 256
+    /// Rows looked at per class before hosts that are busy are stepped over: as many as can begin at once.
+    private static let candidateDepth = TransferRoom.limit
+    /// Pairs of host and class looked at when the front of the queue is all busy hosts.
+    private static let breadth = 64
 
     /// The next transfers to begin, best first: by priority, then by age, among those whose needs are met and whose host has
     /// room. Cost: some index seeks, whatever the number of rows.
-    public func nextTransfers(met: TransferNeeds, room: TransferRoom) throws -> [Candidate] {
+    ///
+    /// - Parameter last: the host that was served last. Where busy hosts stand before more others than are looked at, the
+    ///   look goes on behind it, so that everyone's turn comes.
+    public func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
-        var room = room
-        var chosen: [Candidate] = []
-        func choose(from candidates: [Candidate]) {
-            let known = Set(chosen.map(\.id))
-            let sorted = candidates.sorted { ($1.priority, $0.id) < ($0.priority, $1.id) }
-            for candidate in sorted where !known.contains(candidate.id) && room.has(candidate.host, limit: candidate.hostLimit) {
-                room.take(candidate.host)
-                chosen.append(candidate)
-            }
-        }
-        var isCutShort = false
-        var front: [Candidate] = []
+        var mayMiss = false
+        var pool: [Candidate] = []
         for needs in met.openClasses {
             let rows = try candidates(
-                "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
-            isCutShort = isCutShort || rows.count == Self.candidateDepth
-            front += rows
+                "INDEXED BY transferQueue", "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
+            pool += rows
+            // Some of these may find no room at their host; who stands behind them is not seen from here.
+            mayMiss = mayMiss || rows.count == Self.candidateDepth && Self.choice(from: rows, room).count < room.left
         }
-        choose(from: front)
-        guard isCutShort, room.left > 0 else { return chosen }
-        // One busy host may stand at the front with thousands: one row each of the others, host by host.
-        var others: [Candidate] = []
-        var last = ""
-        for _ in 0..<Self.hostBreadth {
-            guard
-                let host = try String.fetchOne(
-                    database.cachedStatement(
-                        sql: """
-                            SELECT host FROM transfer WHERE state = 'queued' AND isSuspended = 0 AND host > ? ORDER BY host LIMIT 1
-                            """), arguments: [last])
-            else { break }
-            last = host
-            for needs in met.openClasses {
-                others += try candidates(
-                    "host = ? AND needs = ? ORDER BY priority DESC, id LIMIT 6", [host, needs.rawValue])
-            }
+        guard mayMiss else { return Self.choice(from: pool, room) }
+        // One busy host may stand at the front with thousands: the best of each other one, then more of those that win.
+        var heads = try heads(behind: last)
+        if !last.isEmpty, heads.count < Self.breadth { heads += try self.heads(behind: "") }
+        pool += heads.filter { met.isSuperset(of: $0.needs) }
+        for winner in Self.choice(from: pool, room) where heads.contains(winner) {
+            pool += try candidates(
+                "INDEXED BY transferHost", "host = ? AND needs = ? ORDER BY priority DESC, id LIMIT ?",
+                [winner.host, winner.needs.rawValue, Self.candidateDepth])
         }
-        choose(from: others)
+        return Self.choice(from: pool, room)
+    }
+
+    private static func choice(from pool: [Candidate], _ room: TransferRoom) -> [Candidate] {
+        var room = room
+        var chosen: [Candidate] = []
+        // One may have been found twice.
+        var seen: Set<Int64> = []
+        for candidate in pool.sorted(by: { ($1.priority, $0.id) < ($0.priority, $1.id) })
+        where seen.insert(candidate.id).inserted && room.has(candidate.host, limit: candidate.hostLimit) {
+            room.take(candidate.host)
+            chosen.append(candidate)
+        }
         return chosen
     }
 
-    private func candidates(_ condition: String, _ arguments: StatementArguments) throws -> [Candidate] {
+    private func candidates(_ index: String, _ condition: String, _ arguments: StatementArguments) throws -> [Candidate] {
         let statement = try database.cachedStatement(
-            sql: "SELECT id, host, hostLimit, priority FROM transfer WHERE state = 'queued' AND isSuspended = 0 AND \(condition)")
-        return try Row.fetchAll(statement, arguments: arguments).map {
-            Candidate(id: $0[0], host: $0[1], hostLimit: $0[2], priority: $0[3])
-        }
+            sql: """
+                SELECT id, host, hostLimit, priority, needs FROM transfer \(index)
+                WHERE state = 'queued' AND isSuspended = 0 AND \(condition)
+                """)
+        return try Row.fetchAll(statement, arguments: arguments).map(Candidate.init)
+    }
+
+    /// The best of each host and class, host by host: from one to the next by the index, however many rows each has.
+    private func heads(behind host: String) throws -> [Candidate] {
+        let queued = "transfer INDEXED BY transferHost WHERE state = 'queued' AND isSuspended = 0"
+        let statement = try database.cachedStatement(
+            sql: """
+                WITH RECURSIVE head (id, atHost, atNeeds) AS (
+                    SELECT id, host, needs FROM (
+                        SELECT id, host, needs FROM \(queued) AND host > ? ORDER BY host, needs, priority DESC, id LIMIT 1)
+                    UNION ALL
+                    SELECT found.id, found.host, found.needs FROM head JOIN transfer AS found ON found.id = COALESCE(
+                        (SELECT id FROM \(queued) AND host = atHost AND needs > atNeeds ORDER BY needs, priority DESC, id LIMIT 1),
+                        (SELECT id FROM \(queued) AND host > atHost ORDER BY host, needs, priority DESC, id LIMIT 1))
+                    LIMIT ?)
+                SELECT transfer.id, host, hostLimit, priority, needs FROM head JOIN transfer ON transfer.id = head.id
+                """)
+        return try Row.fetchAll(statement, arguments: [host, Self.breadth]).map(Candidate.init)
     }
 
     /// Waiting transfers whose moment came join the queue; a handful at a time, as more cannot begin. Returns when the next
     /// one's moment comes.
     public func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 UPDATE transfer SET state = 'queued', nextAttemptAt = NULL WHERE id IN (
-                    SELECT id FROM transfer WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt <= ?
+                    SELECT id FROM transfer INDEXED BY transferWaiting
+                    WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt <= ?
                     ORDER BY nextAttemptAt LIMIT ?)
-                """, arguments: [seconds, limit])
+                """
+        ).execute(arguments: [seconds, limit])
         let next = try Double.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT nextAttemptAt FROM transfer WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt > ?
+                    SELECT nextAttemptAt FROM transfer INDEXED BY transferWaiting
+                    WHERE state = 'waiting' AND isSuspended = 0 AND nextAttemptAt > ?
                     ORDER BY nextAttemptAt LIMIT 1
                     """), arguments: [seconds])
         return next.map { Date(timeIntervalSince1970: $0) }
@@ -91,14 +117,14 @@ extension LedgerTransaction {
 
     /// Transfers without progress for too long, and when the next one's time is up.
     public func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
-        let condition = "state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
+        let waiting = "transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
         let due = try TransferRecord.fetchAll(
             database.cachedStatement(
-                sql: "SELECT * FROM transfer WHERE \(condition) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),
+                sql: "SELECT * FROM \(waiting) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),
             arguments: [now.timeIntervalSince1970, limit])
         let next = try Double.fetchOne(
             database.cachedStatement(
-                sql: "SELECT giveUpAt FROM transfer WHERE \(condition) AND giveUpAt > ? ORDER BY giveUpAt LIMIT 1"),
+                sql: "SELECT giveUpAt FROM \(waiting) AND giveUpAt > ? ORDER BY giveUpAt LIMIT 1"),
             arguments: [now.timeIntervalSince1970])
         return (due, next.map { Date(timeIntervalSince1970: $0) })
     }

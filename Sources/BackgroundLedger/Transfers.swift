@@ -244,7 +244,17 @@ extension LedgerTransaction {
 
     public func update(_ transfer: TransferRecord) throws { try transfer.update(database) }
 
-    public func transfer(_ id: Int64) throws -> TransferRecord? { try TransferRecord.fetchOne(database, key: id) }
+    public func transfer(_ id: Int64) throws -> TransferRecord? {
+        try TransferRecord.fetchOne(
+            database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
+    }
+
+    /// Of these that an agent runs: the ones that somebody stopped meanwhile. Asked at every turn, so no row is read whole.
+    public func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
+        let statement = try database.cachedStatement(
+            sql: "SELECT EXISTS (SELECT 1 FROM transfer WHERE id = ? AND state = 'running' AND isSuspended = 0)")
+        return Set(try running.filter { try Bool.fetchOne(statement, arguments: [$0]) != true })
+    }
 
     /// Oldest first.
     public func transfers() throws -> [TransferRecord] {

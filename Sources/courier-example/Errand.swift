@@ -10,6 +10,9 @@ struct Errand {
         configuration.isDiscretionary = environment["COURIER_DISCRETIONARY"] != nil
         configuration.sessionSendsLaunchEvents = environment["COURIER_QUIET"] == nil
         configuration.allowsExpensiveNetworkAccess = environment["COURIER_CHEAP"] == nil
+        if let count = environment["COURIER_CONNECTIONS"].flatMap(Int.init) {
+            configuration.httpMaximumConnectionsPerHost = count
+        }
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
