@@ -1,8 +1,8 @@
 # Two commands on a fresh machine: `make demo` and `make test`. Both install what is missing and say so.
 
 SWIFT ?= swift
-RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libsqlite3-dev pkg-config
-TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux
+RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev pkg-config
+TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux libimage-exiftool-perl
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd python3-venv
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300

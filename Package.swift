@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "BackgroundCommands", targets: ["BackgroundCommands"]),
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
+        .executable(name: "photo-cleaner", targets: ["photo-cleaner"]),
         .executable(name: "tide-example", targets: ["tide-example"]),
         .executable(name: "zashi-example", targets: ["zashi-example"]),
         .executable(name: "realm-example", targets: ["realm-example"]),
@@ -38,6 +39,7 @@ let package = Package(
         // C: doors to the system, no logic.
         .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
+        .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .target(name: "CLinux"),
 
         // Core: pure decisions.
@@ -96,6 +98,8 @@ let package = Package(
             resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
+        .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
+        .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .target(
             name: "BackgroundAgentTool",
             dependencies: ["BackgroundAgent", "CurlTransport", "DesktopServices"],
@@ -126,6 +130,7 @@ let package = Package(
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundTasksTests", dependencies: ["BackgroundTasks", "BackgroundRuntime"], swiftSettings: strict),
+        .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
         .testTarget(name: "TransferMachinesTests", dependencies: ["TransferMachines"], swiftSettings: strict),

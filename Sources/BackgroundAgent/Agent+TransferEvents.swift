@@ -36,7 +36,7 @@ extension Agent {
             if transfer.kind == .download { transfer.bytesTotal = partial?.totalBytes }
             transfer.bytesDone = transfer.kind == .upload ? sent : written
         case .upload(_, let source):
-            if source != nil { transfer.bytesDone = sent }
+            if let source { transfer.bytesDone = source.place(sent: sent) }
         }
         if transfer != before { try pass.transaction.update(transfer) }
     }
@@ -157,7 +157,7 @@ extension Agent {
         var machine = machine
         let id = transfer.id!
         if let source {
-            transfer.bytesDone = min(end.bytesSent, source.byteCount)
+            transfer.bytesDone = source.place(sent: end.bytesSent)
             if let digest = source.sha256 { transfer.sha256 = digest }
         }
         let outcome = machine.ended(
@@ -169,30 +169,40 @@ extension Agent {
             // The first question costs nothing and a look after a failed step brings nothing on: else a server that
             // refuses one step for ever would be asked for ever, without a pause.
             if machine.stage > furthest {
-                transfer.upload?.furthest = machine.stage
+                transfer.upload?.furthest = Int(machine.stage)
                 noteFruit(&transfer, hasProgress: true, now: pass.now)
             }
             try prepareNextStep(&transfer, &pass)
         case .retry(let after, let trouble):
-            // Its bytes will be sent again: that is no progress.
+            // What the server did not keep will be sent again: that is no progress.
+            transfer.bytesDone = machine.storedBytes
             noteFruit(&transfer, hasProgress: false, now: pass.now)
             try wait(&transfer, after: after, trouble, &pass)
         case .finished(let remoteURL):
-            transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
-            // After a restart the bytes may have been sent by an agent that is gone; their digest then is the snapshot's,
-            // whose length the server confirmed.
-            let sent = transfer.sha256 ?? transfer.sourceSHA256
-            guard sent == transfer.sourceSHA256 else {
-                transfer.errorCode = URLError.Code.dataLengthExceedsMaximum.rawValue
-                transfer.errorMessage = "What was sent differs from the file: the queued copy is damaged."
-                return try self.end(&transfer, as: .failed, &pass)
-            }
-            transfer.sha256 = sent
-            transfer.note = "stored as \(remoteURL)"
-            try self.end(&transfer, as: .completed, &pass)
+            try finishUpload(&transfer, machine, at: remoteURL, &pass)
         case .fail(let trouble):
             try fail(&transfer, trouble, &pass)
         }
+    }
+
+    /// The server has it: the receipt.
+    func finishUpload(_ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass) throws
+    {
+        transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
+        // After a restart the bytes may have been sent by an agent that is gone, and a resumed upload sends a part: their
+        // digest then is the snapshot's, whose length the server confirmed.
+        let sent = transfer.sha256 ?? transfer.sourceSHA256
+        guard sent == transfer.sourceSHA256 else {
+            transfer.errorCode = URLError.Code.dataLengthExceedsMaximum.rawValue
+            transfer.errorMessage = "What was sent differs from the file: the queued copy is damaged."
+            return try end(&transfer, as: .failed, &pass)
+        }
+        transfer.sha256 = sent
+        transfer.note = "stored as \(remoteURL)"
+        transfer.receipt = UploadReceipt(
+            url: remoteURL, byteCount: transfer.upload?.byteCount ?? transfer.bytesDone, sha256: sent ?? "", storedAt: pass.now,
+            proof: machine.proof, checkedAt: nil)
+        try end(&transfer, as: .completed, &pass)
     }
 
     // MARK: Waiting

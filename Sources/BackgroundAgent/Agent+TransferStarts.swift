@@ -28,12 +28,10 @@ extension Agent {
         case nil:
             return try prepareDownload(&transfer, &pass)
         case .plain:
-            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
+            guard let source = snapshot(of: transfer, nil) else { return try failMissingSnapshot(&transfer, &pass) }
             return try prepareExchange(&transfer, source: source, &pass)
-        case .webdav:
-            return try prepareUpload(&transfer, .webdav, &pass)
-        case .put:
-            return try prepareUpload(&transfer, .put, &pass)
+        case .webdav, .put, .multipart, .tus:
+            return try prepareUpload(&transfer, &pass)
         }
     }
 
@@ -92,29 +90,30 @@ extension Agent {
         return false
     }
 
-    private func prepareUpload(_ transfer: inout TransferRecord, _ kind: UploadKind, _ pass: inout Pass) throws
-        -> PreparedTransfer?
-    {
-        guard let order = transfer.upload, let id = transfer.id else { return nil }
-        var machine = uploads[id] ?? uploadMachine(transfer, order, kind)
+    private func prepareUpload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
+        guard let id = transfer.id, var machine = uploads[id] ?? uploadMachine(transfer) else { return nil }
         let command = machine.next()
         uploads[id] = machine
         switch command {
-        case .send(let request, let withBody, let saved):
-            var source: UploadFile?
-            if withBody {
-                source = snapshot(of: transfer)
-                guard source != nil else { return try failMissingSnapshot(&transfer, &pass) }
+        case .send(let request, let content, let memory):
+            var source: (any BodySource)?
+            var file: UploadFile?
+            switch content {
+            case .none: break
+            case .empty: source = EmptyBody()
+            case .snapshot, .wrapped:
+                file = snapshot(of: transfer, content)
+                guard let file else { return try failMissingSnapshot(&transfer, &pass) }
+                source = file
                 transfer.attempts += 1
-                transfer.bytesDone = 0
+                transfer.bytesDone = file.place(sent: 0)
             }
-            transfer.uploadState = String(decoding: try JSONEncoder().encode(saved), as: UTF8.self)
-            CrashPoint.reach("agent.upload.\(saved.step.rawValue)", id)
+            transfer.uploadState = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
+            CrashPoint.reach("agent.upload.\(memory.step.rawValue)", id)
             return PreparedTransfer(
-                transfer, request: request, source: source, sink: AnswerSink(), work: .upload(machine, source))
+                transfer, request: request, source: source, sink: AnswerSink(), work: .upload(machine, file))
         case .finished(let remoteURL):
-            transfer.note = "stored as \(remoteURL)"
-            try end(&transfer, as: .completed, &pass)
+            try finishUpload(&transfer, machine, at: remoteURL, &pass)
             return nil
         case .fail(let trouble):
             try fail(&transfer, trouble, &pass)
@@ -122,29 +121,31 @@ extension Agent {
         }
     }
 
-    private func uploadMachine(_ transfer: TransferRecord, _ order: UploadOrder, _ kind: UploadKind) -> UploadMachine {
-        let saved = transfer.uploadState.flatMap {
-            try? JSONDecoder().decode(UploadMachine.Saved.self, from: Data($0.utf8))
-        }
+    /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
+    func uploadMachine(_ transfer: TransferRecord) -> UploadMachine? {
+        guard let order = transfer.upload, let kind = UploadKind(rawValue: order.method.rawValue) else { return nil }
+        let memory = transfer.uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) }
         return UploadMachine(
             plan: UploadPlan(
                 kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
-                token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout),
-            resuming: saved)
+                token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+                rateLimit: transfer.rateLimit, contentType: order.contentType ?? "application/octet-stream",
+                field: order.field ?? "file", sha256: transfer.sourceSHA256),
+            resuming: memory, policy: Self.retryPolicy)
     }
 
     /// With a body of its own (a POST, say) or, mostly, without.
     private func prepareDownload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
         guard let body = transfer.bodyFile else { return try prepareExchange(&transfer, source: nil, &pass) }
         let source = UploadFile(
-            ledger.directories.spool.appendingPathComponent(body), byteCount: transfer.expectedToSend ?? -1)
+            ledger.directories.spool.appendingPathComponent(body), size: transfer.expectedToSend ?? -1)
         guard let source else { return try failMissingSnapshot(&transfer, &pass) }
         return try prepareExchange(&transfer, source: source, &pass)
     }
 
-    private func snapshot(of transfer: TransferRecord) -> UploadFile? {
+    private func snapshot(of transfer: TransferRecord, _ content: UploadContent?) -> UploadFile? {
         guard let name = transfer.bodyFile, let order = transfer.upload else { return nil }
-        return UploadFile(ledger.directories.spool.appendingPathComponent(name), byteCount: order.byteCount)
+        return UploadFile(ledger.directories.spool.appendingPathComponent(name), size: order.byteCount, content: content)
     }
 
     private func failMissingSnapshot(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {

@@ -308,6 +308,7 @@ final class Agent {
         case .stopAttempt(let id): stopAttempt(id)
         case .placeFile(let id): try placeFile(id)
         case .removeFile(let file): unlink(file.path)
+        case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
         case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
         case .withdraw(let identifier, let serverID):
             ports.presenter.withdraw(identifier: identifier, serverID: serverID)

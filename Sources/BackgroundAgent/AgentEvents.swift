@@ -52,6 +52,8 @@ enum AgentEffect: Equatable {
     case stopAttempt(Int64)
     /// A whole file gets its name.
     case placeFile(Int64)
+    /// What a cancelled upload left on the server is taken away, if the server can be reached now.
+    case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
     case present(Notice, replacing: UInt32?)
     case withdraw(identifier: String, serverID: UInt32)
@@ -62,7 +64,7 @@ enum AgentEffect: Equatable {
     /// transaction would be that look.
     var makesNothingDue: Bool {
         switch self {
-        case .startTransfer, .removeFile: true
+        case .startTransfer, .removeFile, .tidyServer: true
         default: false
         }
     }

@@ -32,7 +32,7 @@ struct RunningTransfer {
 struct PreparedTransfer {
     let attempt: AttemptID
     let request: WireRequest
-    let source: UploadFile?
+    let source: (any BodySource)?
     let sink: any BodySink
     let work: RunningTransfer.Work
     let wireBase: Int64
@@ -41,7 +41,8 @@ struct PreparedTransfer {
     let needs: TransferNeeds
 
     init(
-        _ transfer: TransferRecord, request: WireRequest, source: UploadFile?, sink: any BodySink, work: RunningTransfer.Work
+        _ transfer: TransferRecord, request: WireRequest, source: (any BodySource)?, sink: any BodySink,
+        work: RunningTransfer.Work
     ) {
         attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber)
         self.request = request

@@ -4,26 +4,45 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// Reads an upload's snapshot and hashes what it hands out.
+/// Reads what a request carries of an upload's snapshot, and hashes what it hands out.
 final class UploadFile: BodySource {
     private struct State {
         var descriptor: Int32
+        /// In the body, not in the file.
         var position: Int64 = 0
         var digest = RunningDigest()
     }
 
     private let state: Mutex<State>
+    private let before: Data
+    private let after: Data
+    private let start: Int64
+    /// Bytes of the file in this body.
+    private let fileBytes: Int64
+    private let isWhole: Bool
     let byteCount: Int64
 
     /// `nil` when the snapshot is not there in full.
-    init?(_ url: URL, byteCount: Int64) {
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
+    ///
+    /// - Parameters:
+    ///   - size: of the snapshot.
+    ///   - content: what of it goes out; the whole by default.
+    init?(_ url: URL, size: Int64, content: UploadContent? = nil) {
+        switch content ?? .snapshot(from: 0, count: size) {
+        case .none, .empty: return nil
+        case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
+        case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
+        }
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
         var information = stat()
-        guard descriptor >= 0, fstat(descriptor, &information) == 0, Int64(information.st_size) == byteCount else {
+        guard descriptor >= 0, fstat(descriptor, &information) == 0, Int64(information.st_size) == size,
+            start >= 0, fileBytes >= 0, start + fileBytes <= size
+        else {
             if descriptor >= 0 { close(descriptor) }
             return nil
         }
-        self.byteCount = byteCount
+        isWhole = start == 0 && fileBytes == size
+        byteCount = Int64(before.count + after.count) + fileBytes
         state = Mutex(State(descriptor: descriptor))
     }
 
@@ -31,12 +50,29 @@ final class UploadFile: BodySource {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         state.withLock { state in
-            let count = pread(state.descriptor, buffer.baseAddress, buffer.count, off_t(state.position))
-            guard count >= 0 else { return nil }
+            let endOfFile = Int64(before.count) + fileBytes
+            let count: Int
+            switch state.position {
+            case ..<Int64(before.count):
+                count = Self.copy(before, from: state.position, into: buffer)
+            case endOfFile...:
+                count = Self.copy(after, from: state.position - endOfFile, into: buffer)
+            default:
+                let offset = start + state.position - Int64(before.count)
+                count = pread(
+                    state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), off_t(offset)
+                )
+                guard count >= 0 else { return nil }
+                state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+            }
             state.position += Int64(count)
-            state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
             return count
         }
+    }
+
+    private static func copy(_ data: Data, from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let piece = data.dropFirst(Int(offset)).prefix(buffer.count)
+        return piece.copyBytes(to: buffer)
     }
 
     func rewind() -> Bool {
@@ -47,8 +83,20 @@ final class UploadFile: BodySource {
         return true
     }
 
-    /// Digest of what was handed out, once all of it was.
-    var sha256: String? { state.withLock { $0.position == byteCount ? $0.digest.hex : nil } }
+    /// Where in the file a body of which so much was sent has come to.
+    func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
+
+    /// Digest of what was handed out, once all of the file was.
+    var sha256: String? { state.withLock { isWhole && $0.position == byteCount ? $0.digest.hex : nil } }
+}
+
+/// A body of no bytes: the server is told that there are none.
+final class EmptyBody: BodySource {
+    var byteCount: Int64 { 0 }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? { 0 }
+
+    func rewind() -> Bool { true }
 }
 
 /// The short answer to an upload: kept up to a bound, the rest is read and dropped.

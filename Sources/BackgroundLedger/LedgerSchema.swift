@@ -18,6 +18,11 @@ enum LedgerSchema {
             try addTransferQueues(database)
             try addEventClaims(database)
         }
+        migrator.registerMigration("4: receipts of uploads") { database in
+            try database.alter(table: "transfer") { table in
+                for text in ["receipt", "originalSHA256"] { table.add(column: text, .text) }
+            }
+        }
         return migrator
     }
 

@@ -10,6 +10,8 @@ public struct Snapshot: Sendable, Equatable {
     public var byteCount: Int64
     /// Hex, lower case.
     public var sha256: String
+    /// Of the file it is a copy of, where the copy was changed before it was queued.
+    public var originalSHA256: String?
 
     /// Why a file cannot be queued.
     public enum Failure: Error, Equatable, CustomStringConvertible {
@@ -31,6 +33,33 @@ public struct Snapshot: Sendable, Equatable {
             case .noSpace(let path): "no space left in \(path)"
             case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
             }
+        }
+    }
+
+    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    ///
+    /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place.
+    /// - Throws: ``Failure``, or what `preparing` throws; nothing is left then.
+    public static func take(
+        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Void
+    ) throws -> Snapshot {
+        let original = try take(of: source, in: directories, allowsEmpty: allowsEmpty)
+        let copy = directories.spool.appendingPathComponent(original.name)
+        do {
+            try preparing(copy)
+            let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
+            guard descriptor >= 0 else { throw Failure.unreadable(copy.path, reason: String(cString: strerror(errno))) }
+            defer { close(descriptor) }
+            let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
+            guard digest != original.sha256 else { return original }
+            // A file that was put in its place may be wider than the copy was.
+            guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
+                throw Failure.cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+            }
+            return Snapshot(name: original.name, byteCount: count, sha256: digest, originalSHA256: original.sha256)
+        } catch {
+            unlink(copy.path)
+            throw error
         }
     }
 

@@ -10,8 +10,12 @@ public struct UploadOrder: Codable, Sendable, Equatable {
         case plain
         /// PUT to a temporary name, then MOVE.
         case webdav
-        /// One PUT to a free name.
+        /// One PUT to a free name, or to an address with a query as it stands.
         case put
+        /// One POST of a form.
+        case multipart
+        /// tus 1.0.0.
+        case tus
     }
 
     public var method: Method
@@ -22,12 +26,39 @@ public struct UploadOrder: Codable, Sendable, Equatable {
     public var token: String
     /// The furthest it came, as ``UploadMachine`` counts it: looking again after a failed step is no progress.
     public var furthest: Int?
+    /// Media type of the file.
+    public var contentType: String?
+    /// Name of the form's field (multipart).
+    public var field: String?
 
     public init(method: Method, fileName: String, byteCount: Int64, token: String) {
         self.method = method
         self.fileName = fileName
         self.byteCount = byteCount
         self.token = token
+    }
+}
+
+/// What proves that a server has an upload.
+public struct UploadReceipt: Codable, Sendable, Equatable {
+    /// Where it is, without secrets.
+    public var url: String
+    public var byteCount: Int64
+    /// Hex, of what was sent.
+    public var sha256: String
+    public var storedAt: Date
+    /// How it is known.
+    public var proof: UploadProof
+    /// Looked at again, later, and still there.
+    public var checkedAt: Date?
+
+    public init(url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?) {
+        self.url = url
+        self.byteCount = byteCount
+        self.sha256 = sha256
+        self.storedAt = storedAt
+        self.proof = proof
+        self.checkedAt = checkedAt
     }
 }
 
@@ -139,6 +170,10 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var resumeToken: String?
     /// Until when the part of a transfer that ended is kept for resume data.
     public var keptUntil: Date?
+    /// Of an upload that ended well.
+    public var receipt: UploadReceipt?
+    /// Of the file that a copy was made of, where the copy was changed before it was queued.
+    public var originalSHA256: String?
 
     public init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
         id = nil

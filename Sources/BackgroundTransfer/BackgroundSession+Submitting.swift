@@ -57,6 +57,7 @@ extension BackgroundSession {
         let facts = task.facts.withLock { $0 }
         record.taskIdentifier = task.taskIdentifier
         record.isAdopted = true
+        record.isSuspended = record.isSuspended || facts.startsSuspended
         // A handler lives in this process only: nobody is launched for its answer.
         if facts.completion != nil { record.launchesApp = false }
         record.adoptableUntil = nil
@@ -127,13 +128,8 @@ extension BackgroundSession {
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
         if case .file(let file) = body { new.sourceName = file.path }
-        let (method, remoteName): (UploadOrder.Method, String) =
-            switch task.delivery {
-            case .plain: (.plain, name)
-            case .webdav(let name): (.webdav, name)
-            case .put(let name): (.put, name)
-            }
-        new.upload = UploadOrder(method: method, fileName: remoteName, byteCount: taken.byteCount, token: taken.name)
+        let upload = Self.uploadOrder(task.delivery, name, taken)
+        new.upload = upload
         Self.fill(&new, from: task, now: now)
         let wanted = new
         let awaited = order.key(session: identifier, bodyDigest: taken.sha256)
@@ -147,7 +143,7 @@ extension BackgroundSession {
                 return earlier
             }
             // The upload whose await was cancelled a moment ago.
-            if key == nil, method == .plain,
+            if key == nil, upload.method == .plain,
                 var known = try transaction.revivableTransfer(
                     session: wanted.session, key: awaited, handedOver: handedOver, now: now),
                 !known.isAdopted
@@ -162,11 +158,31 @@ extension BackgroundSession {
         return started
     }
 
+    private static func uploadOrder(_ delivery: URLSessionUploadTask.Delivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
+        func order(_ method: UploadOrder.Method, _ name: String) -> UploadOrder {
+            UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
+        }
+        switch delivery {
+        case .plain: return order(.plain, name)
+        case .webdav(let name): return order(.webdav, name)
+        case .put(let name): return order(.put, name)
+        case .form(let field, let name, let contentType):
+            var order = order(.multipart, name)
+            (order.field, order.contentType) = (field, contentType)
+            return order
+        case .tus(let name, let contentType):
+            var order = order(.tus, name)
+            order.contentType = contentType
+            return order
+        }
+    }
+
     private func uploadRecord(_ order: Order, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {
         var record = order.record(configuration, session: identifier, key: key, kind: .upload, now: now)
         record.bodyFile = taken.name
         record.bytesTotal = taken.byteCount
         record.sourceSHA256 = taken.sha256
+        record.originalSHA256 = taken.originalSHA256
         record.upload = UploadOrder(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
         return record
     }

@@ -104,7 +104,7 @@ extension BackgroundSession {
         let task = task(of: transfer, session)
         let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
         let error = transfer.hasAnswer ? nil : transfer.urlError
-        task.facts.withLock { $0.error = error }
+        task.facts.withLock { ($0.error, $0.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) }) }
         if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
         task.progress.completedUnitCount = transfer.bytesDone
         defer { tellJoined(transfer, error, file, session) }

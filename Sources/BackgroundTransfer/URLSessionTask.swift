@@ -28,11 +28,14 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var earliestBegin: Date?
         var expectsToSend: Int64?
         var expectsToReceive: Int64?
+        var startsSuspended = false
         var destination: URL?
         var expectedSHA256: String?
         var delegate: (any URLSessionTaskDelegate)?
         /// Number in the ledger, once resumed in a background session.
         var row: Int64?
+        /// Where an upload is on its server.
+        var remoteURL: URL?
         /// Why it could not be started, or how it ended.
         var error: URLError?
         var isCanceling = false
@@ -196,9 +199,25 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         /// WebDAV: PUT to a temporary name in the collection at the request's URL, checked, then MOVE to this name
         /// (or the next free one): no half file ever stands under a final name.
         case webdav(fileName: String)
-        /// One PUT to this name (or the next free one) in the collection at the request's URL.
+        /// One PUT to this name (or the next free one) in the collection at the request's URL; to a URL with a query
+        /// (presigned) exactly as it stands.
         case put(fileName: String)
+        /// One POST of a form (`multipart/form-data`) to the request's URL, with the file in this field. A server that does
+        /// not know `Idempotency-Key` has the file twice if its answer is lost.
+        case form(field: String, fileName: String, contentType: String)
+        /// tus 1.0.0 at the request's URL: goes on where it was cut, byte by byte.
+        case tus(fileName: String, contentType: String)
     }
+
+    /// `resume()` queues it suspended: its file is copied and safe, and nothing is sent before another `resume()`, in this
+    /// process or a later one. Set before. Beyond Apple.
+    public var startsSuspended: Bool {
+        get { facts.withLock { $0.startsSuspended } }
+        set { facts.withLock { $0.startsSuspended = newValue } }
+    }
+
+    /// Where the server has the file, once it was uploaded by a ``Delivery`` that knows; without passwords. Beyond Apple.
+    public var remoteURL: URL? { facts.withLock { $0.remoteURL } }
 
     let body: UploadBody?
     private let chosenDelivery = Mutex(Delivery.plain)
@@ -236,20 +255,28 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     ///
     /// - Returns: the copy, and digest and size of what will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
+    ///
+    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say). Whatever it throws
+    ///   is thrown on, and nothing is kept. Only the first call's counts.
     @discardableResult
-    public func takeSnapshot() throws -> (file: URL, sha256: String, byteCount: Int64) {
-        let taken = try currentSnapshot()
+    public func takeSnapshot(preparing: ((URL) throws -> Void)? = nil) throws -> (file: URL, sha256: String, byteCount: Int64) {
+        let taken = try currentSnapshot(preparing: preparing)
         return (AppRuntime.shared.directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
     }
 
-    func currentSnapshot() throws -> Snapshot {
+    func currentSnapshot(preparing: ((URL) throws -> Void)? = nil) throws -> Snapshot {
         if let earlier = snapshot.withLock({ $0 }) { return earlier }
         guard let body else { throw URLError(.fileDoesNotExist) }
         _ = try AppRuntime.shared.ledger()
         let directories = AppRuntime.shared.directories
         let taken =
             switch body {
-            case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain)
+            case .file(let file):
+                if let preparing {
+                    try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing)
+                } else {
+                    try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain)
+                }
             case .data(let data): try Snapshot.store(data, in: directories)
             }
         snapshot.withLock { $0 = taken }

@@ -30,11 +30,10 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
                 for file in files {
                     let result = try uploads.add(
                         file, to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
-                    if case .held = result {
-                        await say(
-                            "Photo held back",
-                            "\(file.lastPathComponent) says where it was taken. In a terminal: stormy upload --keep-location FILE"
-                        )
+                    switch result {
+                    case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
+                    case .known: await say("Photo is there already", file.lastPathComponent)
+                    case .queued: break
                     }
                 }
             } catch {

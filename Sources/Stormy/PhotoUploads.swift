@@ -1,5 +1,6 @@
 import BackgroundTransfer
 import Foundation
+import Synchronization
 import UserNotifications
 
 /// Why a photo was not queued.
@@ -20,12 +21,24 @@ public struct PhotoUploads: Sendable {
     public static let sessionIdentifier = "StormyPhotos"
 
     public enum Result: Sendable, Equatable {
-        case queued(photo: Int64, transfer: Int64)
-        /// Kept back: it says where it was taken.
-        case held(photo: Int64)
+        /// - Parameters:
+        ///   - removed: what said where it was taken, by exiv2's names.
+        ///   - note: something the person should know about it.
+        case queued(photo: Int64, transfer: Int64, removed: [String] = [], note: String? = nil)
+        /// Kept back: it says where it was taken, or may.
+        case held(photo: Int64, reason: String)
+        /// The same photo is there already, or on its way.
+        case known(photo: Int64, transfer: Int64?, url: String?)
     }
 
     let store: StormyStore
+    private let cleaner = PhotoCleaner()
+    /// One per destination: they differ in how fast they may send.
+    private let sessions = Sessions()
+
+    private final class Sessions: Sendable {
+        let made = Mutex<[String: URLSession]>([:])
+    }
 
     public init(store: StormyStore) { self.store = store }
 
@@ -34,32 +47,43 @@ public struct PhotoUploads: Sendable {
     /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can) and its hash.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
     ///
-    /// - Parameter tells: raise a notification at its end, for a person who is not at a terminal.
+    /// - Parameters:
+    ///   - tells: raise a notification at its end, for a person who is not at a terminal.
+    ///   - isHeld: it waits for ``HeldUploads``, which the caller asks for.
     public func add(
-        _ file: URL, to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false
+        _ file: URL, to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false,
+        isHeld: Bool = false
     ) throws -> Result {
         let path = file.standardizedFileURL.path
         let request = Self.request(to: destination)
-        let task = URLSession(configuration: .background(withIdentifier: Self.sessionIdentifier))
-            .uploadTask(with: request, fromFile: file)
+        let task = session(for: destination).uploadTask(with: request, fromFile: file)
+        task.startsSuspended = isHeld
         switch destination.kind {
         case .webdav: task.delivery = .webdav(fileName: file.lastPathComponent)
         case .put: task.delivery = .put(fileName: file.lastPathComponent)
+        case .multipart(let field):
+            task.delivery = .form(field: field, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
+        case .tus:
+            task.delivery = .tus(fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
         }
-        // Judged on the copy: what is looked at is what would be sent.
-        let snapshot = try task.takeSnapshot()
-        if !keepsLocation, try Self.saysWhere(snapshot.file) {
+        // Cleaned and judged on the copy: what is looked at is what would be sent.
+        var privacy = PhotoPrivacy.send(removed: [], note: nil)
+        let snapshot = try task.takeSnapshot { copy in
+            if !keepsLocation { privacy = try clean(copy) }
+        }
+        guard case .send(let removed, let note) = privacy else {
+            guard case .hold(let reason) = privacy else { preconditionFailure() }
             task.discardSnapshot()
-            let advice = "it says where it was taken; upload it again with --keep-location to send it as it is"
-            let held = try store.beginPhoto(path: path, digest: snapshot.sha256, storm: storm, as: .held, message: advice)
-            return .held(photo: held.photo.id!)
+            let held = try store.beginPhoto(
+                path: path, digest: snapshot.sha256, storm: storm, destination: destination.name, as: .held, message: reason)
+            return .held(photo: held.photo.id!, reason: reason)
         }
         // The record first: the upload may have ended before this process gets to write anything.
         let (photo, before) = try store.beginPhoto(
-            path: path, digest: snapshot.sha256, storm: storm, as: .queued, message: nil)
-        if photo.state == .completed, let transfer = photo.transfer {
+            path: path, digest: snapshot.sha256, storm: storm, destination: destination.name, as: .queued, message: nil)
+        if photo.isKnown(before) {
             task.discardSnapshot()
-            return .queued(photo: photo.id!, transfer: transfer)
+            return .known(photo: photo.id!, transfer: photo.transfer, url: photo.remoteURL)
         }
         task.submissionKey = photo.key.map { "\($0) \(destination.url.absoluteString)" }
         task.taskDescription = Label(photo: photo.id!, tells: tells).text
@@ -69,7 +93,26 @@ public struct PhotoUploads: Sendable {
             throw PhotoUploadError.cannotRead(path: path, reason: task.error?.localizedDescription ?? "not queued")
         }
         try store.setTransfer(number, of: photo)
-        return .queued(photo: photo.id!, transfer: number)
+        return .queued(photo: photo.id!, transfer: number, removed: removed, note: note)
+    }
+
+    static func configuration() -> URLSessionConfiguration { .background(withIdentifier: sessionIdentifier) }
+
+    private func session(for destination: PhotoDestination) -> URLSession {
+        sessions.made.withLock { made in
+            if let session = made[destination.name] { return session }
+            let configuration = Self.configuration()
+            configuration.maximumBytesPerSecond = destination.bytesPerSecond
+            let session = URLSession(configuration: configuration)
+            made[destination.name] = session
+            return session
+        }
+    }
+
+    private func clean(_ copy: URL) throws -> PhotoPrivacy {
+        let format = PhotoFormat(of: copy)
+        let verdict = cleaner.clean(copy)
+        return PhotoPrivacy(format: format, verdict: verdict, looksLocated: try Self.saysWhere(copy))
     }
 
     /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
@@ -106,7 +149,7 @@ public struct PhotoUploads: Sendable {
 }
 
 /// Takes note of photos whose upload ended while nobody was there.
-final class PhotoDelivery: EventDelivery {
+class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because it holds nothing that changes
     private let store: StormyStore
     let lastEvent = LastEvent()
 
@@ -116,7 +159,8 @@ final class PhotoDelivery: EventDelivery {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
             let label = PhotoUploads.Label(parsing: task.taskDescription),
             let photo = try? store.endPhoto(
-                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription)
+                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
+                remoteURL: upload.remoteURL?.absoluteString)
         else { return }
         // The terminal shows its own uploads; a photo given to a notification's button has only this way to be heard of.
         if label.tells { tell(photo) }

@@ -28,6 +28,15 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     public var key: String?
     public var createdAt: Date
     public var changedAt: Date
+    /// Name of the destination it is for.
+    public var destination: String?
+    /// Where the server has it.
+    public var remoteURL: String?
+
+    /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
+    func isKnown(_ before: PhotoRecord?) -> Bool {
+        before == self && (state == .completed || state == .queued && transfer != nil)
+    }
 }
 
 extension PhotoRecord: StoreRecord {
@@ -48,14 +57,21 @@ extension StormyStore {
     ///
     /// - Returns: the record, and what it was before; `nil`: new.
     func beginPhoto(
-        path: String, digest: String, storm: Int64?, as state: PhotoRecord.State, message: String?
+        path: String, digest: String, storm: Int64?, destination: String? = nil, as state: PhotoRecord.State, message: String?
     ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
         try queue.write { database in
+            // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
             let again = try PhotoRecord.fetchOne(
                 database,
-                sql: "SELECT * FROM photo WHERE storm = ? AND digest = ? AND state IN ('queued', 'completed') LIMIT 1",
-                arguments: [storm, digest])
-            if let again { return (again, again) }
+                sql: """
+                    SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
+                    AND (storm IS ?2 AND ?2 IS NOT NULL OR destination IS ?3 AND ?3 IS NOT NULL)
+                    ORDER BY state, id LIMIT 1
+                    """, arguments: [digest, storm, destination])
+            if let again, state == .queued {
+                if again.storm == nil || again.storm != storm { try Self.closeJob(of: storm, in: database) }
+                return (again, again)
+            }
             let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
             let job = try PhotoRecord.fetchOne(
                 database,
@@ -67,16 +83,26 @@ extension StormyStore {
                 before
                 ?? PhotoRecord(
                     id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, key: nil,
-                    createdAt: now, changedAt: now)
+                    createdAt: now, changedAt: now, destination: nil, remoteURL: nil)
             photo.state = state
             photo.path = path
             photo.digest = digest
+            photo.destination = destination
             photo.key = UUID().uuidString
             photo.message = message
             photo.changedAt = now
             try photo.save(database)
             return (photo, before)
         }
+    }
+
+    /// The photo that a storm waited for is there already.
+    private static func closeJob(of storm: Int64?, in database: Database) throws {
+        try database.execute(
+            sql: """
+                UPDATE photo SET state = 'completed', message = 'the photo is there already' WHERE id = (
+                    SELECT id FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1)
+                """, arguments: [storm])
     }
 
     /// It could not be queued after all: it is what it was.
@@ -114,7 +140,9 @@ extension StormyStore {
     }
 
     /// Its upload ended. `nil`: no such photo.
-    func endPhoto(_ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?) throws -> PhotoRecord? {
+    func endPhoto(
+        _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil
+    ) throws -> PhotoRecord? {
         try queue.write { database in
             // A transfer of another photo, from before this store was made anew.
             guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else {
@@ -123,9 +151,15 @@ extension StormyStore {
             photo.state = state
             photo.transfer = transfer
             photo.message = message
+            photo.remoteURL = remoteURL
             try photo.update(database)
             return photo
         }
+    }
+
+    /// A server no longer has it: it may be given again.
+    public func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
+        _ = try endPhoto(id, transfer: transfer, as: .failed, message: message)
     }
 
     /// Takes a held photo or a waiting job off the list.

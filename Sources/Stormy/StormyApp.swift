@@ -26,9 +26,10 @@ public struct StormyApp: App {
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
                 await Self.withStore {
-                    await PhotoDelivery($0).finish(.background(withIdentifier: PhotoUploads.sessionIdentifier))
+                    await PhotoDelivery($0).finish(PhotoUploads.configuration())
                 }
             }
+            .backgroundTask(.processing(HeldUploads.identifier)) { await Self.withStore { await HeldUploads(store: $0).run() } }
             .backgroundTask(.urlSession(Downloads.sessionIdentifier)) {
                 await DownloadDelivery().finish(Downloads.configuration())
             }

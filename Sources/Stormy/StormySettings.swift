@@ -47,6 +47,9 @@ public struct PhotoDestination: Sendable, Equatable {
     public enum Kind: Sendable, Equatable {
         case webdav
         case put
+        /// A form, with the photo in this field.
+        case multipart(field: String)
+        case tus
     }
 
     public var name: String
@@ -55,8 +58,11 @@ public struct PhotoDestination: Sendable, Equatable {
     public var url: URL
     /// Value of the Authorization header; `nil`: none.
     public var authorization: String?
+    /// At most; `nil`: no limit.
+    public var bytesPerSecond: Int64?
 
-    public init(name: String, kind: Kind, url: URL, authorization: String?) {
+    public init(name: String, kind: Kind, url: URL, authorization: String?, bytesPerSecond: Int64? = nil) {
+        self.bytesPerSecond = bytesPerSecond
         self.name = name
         self.kind = kind
         self.url = url

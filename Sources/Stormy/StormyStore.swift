@@ -143,6 +143,12 @@ public final class StormyStore: Sendable {
             }
             try database.execute(sql: "UPDATE photo SET changedAt = createdAt")
         }
+        migrator.registerMigration("3: where photos went") { database in
+            try database.alter(table: "photo") { table in
+                for text in ["destination", "remoteURL"] { table.add(column: text, .text) }
+            }
+            try database.create(index: "photoDigest", on: "photo", columns: ["digest"])
+        }
         return migrator
     }
 

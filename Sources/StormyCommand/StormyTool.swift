@@ -111,13 +111,17 @@ public enum StormyTool {
         switch destination.kind {
         case .webdav: kind = .webdav
         case .put: kind = .put
-        case .multipart, .tus, .resumable, .s3, .nextcloud, .immich:
+        case .multipart: kind = .multipart(field: destination.field ?? "file")
+        case .tus: kind = .tus
+        case .resumable, .s3, .nextcloud, .immich:
             throw CommandFailure(
                 .badConfiguration,
-                "\(path): upload.destinations.\(chosen).kind = \"\(destination.kind.rawValue)\" is not supported by this version: use \"webdav\" or \"put\""
+                "\(path): upload.destinations.\(chosen).kind = \"\(destination.kind.rawValue)\" is not supported by this version: use \"webdav\", \"put\", \"multipart\" or \"tus\""
             )
         }
-        return PhotoDestination(name: chosen, kind: kind, url: url, authorization: try authorization(destination, chosen))
+        return PhotoDestination(
+            name: chosen, kind: kind, url: url, authorization: try authorization(destination, chosen),
+            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
     }
 
     /// The `Authorization` that the configuration gives today for uploads to this address; `nil`: it knows no such one.

@@ -27,6 +27,17 @@ struct TransferReport: Encodable {
     let sha256: OrNull<String>
     let sourceSha256: OrNull<String>
     let note: OrNull<String>
+    let receipt: OrNull<Receipt>
+
+    /// What the server has, and how that is known: `answer` (it said so), `length` (it has so many bytes) or `digest`.
+    struct Receipt: Encodable {
+        let url: String
+        let byteCount: Int64
+        let sha256: String
+        let storedAt: Date
+        let verified: String
+        let checkedAt: OrNull<Date>
+    }
 
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 
@@ -36,7 +47,8 @@ struct TransferReport: Encodable {
         kind = transfer.kind.rawValue
         method = transfer.method
         url = OrNull(Self.withoutSecrets(transfer.url))
-        state = transfer.state.rawValue
+        // Held by the app for a good moment.
+        state = transfer.isSuspended && !transfer.state.isTerminal ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
         bytesTotal = OrNull(transfer.bytesTotal)
         bytesOnWire = transfer.bytesOnWire
@@ -45,8 +57,14 @@ struct TransferReport: Encodable {
         error = OrNull(transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) })
         file = OrNull(transfer.sourceName ?? transfer.destination ?? transfer.file)
         sha256 = OrNull(transfer.sha256)
-        sourceSha256 = OrNull(transfer.sourceSHA256)
+        sourceSha256 = OrNull(transfer.originalSHA256 ?? transfer.sourceSHA256)
         note = OrNull(transfer.note)
+        receipt = OrNull(
+            transfer.receipt.map {
+                Receipt(
+                    url: $0.url, byteCount: $0.byteCount, sha256: $0.sha256, storedAt: $0.storedAt, verified: $0.proof.rawValue,
+                    checkedAt: OrNull($0.checkedAt))
+            })
     }
 
     init(_ photo: PhotoRecord) {
@@ -66,6 +84,7 @@ struct TransferReport: Encodable {
         sha256 = OrNull(nil)
         sourceSha256 = OrNull(nil)
         note = OrNull(photo.message)
+        receipt = OrNull(nil)
     }
 
     /// A password in an address is nobody's business here.

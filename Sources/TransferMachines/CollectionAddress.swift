@@ -60,6 +60,17 @@ struct CollectionAddress: Equatable, Sendable {
     }
 }
 
+/// An address as others may see it.
+enum PublicAddress {
+    /// Without user and password; without its query, which may be the key to the place, unless that is wanted.
+    static func of(_ url: String, keepsQuery: Bool = false) -> String {
+        guard var parts = URLComponents(string: url) else { return String(url.prefix { $0 != "?" && $0 != "@" }) }
+        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
+        if !keepsQuery { parts.query = nil }
+        return parts.string ?? ""
+    }
+}
+
 /// Names of files on a server.
 enum RemoteName {
     /// File systems behind WebDAV servers end names at 255 bytes.

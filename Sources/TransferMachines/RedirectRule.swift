@@ -35,9 +35,10 @@ public enum RedirectRule {
         return (becomesGet ? "GET" : method, target.absoluteString, kept)
     }
 
-    private static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization"]
+    /// Headers that are meant for one server alone, in lower case.
+    static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
 
-    private static func origin(of url: URL) -> String {
+    static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }

@@ -1,96 +1,37 @@
 import Foundation
 
-/// One upload's life: PUT, and what makes it safe to be killed at any line.
+/// One upload's life, whatever its protocol. The rules are each protocol's own: ``FolderUpload``, ``FormUpload``,
+/// ``TusUpload``.
 ///
-/// The rule: after any crash, lost answer or retry there is exactly one whole copy under a final name, and nobody
-/// else's file was touched. What was sent without an answer is never sent again before the server was asked what it did.
-public struct UploadMachine: Equatable, Sendable {
-    /// What is committed before each request, so that a new process continues.
-    public struct Saved: Codable, Equatable, Sendable {
-        /// The step that is about to be sent.
-        public enum Step: String, Codable, Sendable { case chooseName, put, check, move }
+/// The promise of all: what was sent without an answer is never sent again before the server was asked what it did, where the
+/// protocol has such a question; and what is needed to go on is committed before each request.
+public enum UploadMachine: Equatable, Sendable {
+    case folder(FolderUpload)
+    case address(AddressUpload)
+    case form(FormUpload)
+    case tus(TusUpload)
 
-        public var step: Step
-        /// Which of the numbered names.
-        public var nameIndex: Int
-        /// Whether the temporary file is whole.
-        public var isStored: Bool
-    }
-
-    enum State: Equatable, Sendable {
-        /// HEAD the final name: it must be free.
-        case choosingName(Int, isStored: Bool)
-        /// PUT.
-        case sendingBody(Int, foldersMade: Bool)
-        /// MKCOL of one level: up until a parent exists, then down again.
-        case makingFolder(Int, level: Int, goingDown: Bool)
-        /// HEAD what was PUT: its length must be right.
-        case checkingBody(Int)
-        /// MOVE to the final name.
-        case moving(Int)
-        /// HEAD the temporary name after a MOVE without a clear yes. `wasRefused`: the server said 412.
-        case lookingForTemporary(Int, wasRefused: Bool)
-        /// HEAD the final name: is it ours already?
-        case lookingForTarget(Int)
-        case finished(String)
-        case failed(TransferTrouble)
-    }
-
-    let plan: UploadPlan
-    let policy: RetryPolicy
-    let address: CollectionAddress?
-    var state: State
-
-    /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
-    public init(plan: UploadPlan, resuming saved: Saved? = nil, policy: RetryPolicy = .standard) {
-        self.plan = plan
-        self.policy = policy
-        address = CollectionAddress(plan.collectionURL)
-        let name = saved?.nameIndex ?? 0
-        switch (saved?.step, plan.kind) {
-        case (nil, _): state = .choosingName(0, isStored: false)
-        case (.chooseName, _): state = .choosingName(name, isStored: saved?.isStored ?? false)
-        case (.put, .webdav): state = .sendingBody(name, foldersMade: false)
-        // The PUT may have been sent: a file of our length under that name is ours.
-        case (.put, .put): state = .lookingForTarget(name)
-        case (.check, _): state = .checkingBody(name)
-        case (.move, _): state = .lookingForTemporary(name, wasRefused: false)
+    /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
+    public init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+        switch plan.kind {
+        case .put where AddressUpload.isMeant(by: plan): self = .address(AddressUpload(plan: plan, policy: policy))
+        case .put, .webdav: self = .folder(FolderUpload(plan: plan, resuming: memory, policy: policy))
+        case .multipart: self = .form(FormUpload(plan: plan, policy: policy))
+        case .tus: self = .tus(TusUpload(plan: plan, resuming: memory, policy: policy))
         }
     }
 
     /// The next request, or the end. Asking twice gives the same answer.
     public mutating func next() -> UploadCommand {
-        guard let address else {
-            state = .failed(TransferTrouble(.unsupportedURL))
-            return .fail(TransferTrouble(.unsupportedURL))
-        }
-        switch state {
-        case .choosingName(let index, let isStored):
-            return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
-        case .sendingBody(let index, _):
-            let isDirect = plan.kind == .put
-            let url = address.file(isDirect ? finalName(index) : temporaryName)
-            let condition = isDirect ? [HeaderField("If-None-Match", "*")] : []
-            return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
-        case .makingFolder(let index, let level, _):
-            return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
-        case .checkingBody(let index):
-            let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
-            return send("HEAD", url, saving: .check, index, isStored: true)
-        case .moving(let index):
-            let headers = [
-                HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
-            ]
-            return send("MOVE", address.file(temporaryName), headers, saving: .move, index, isStored: true)
-        case .lookingForTemporary(let index, _):
-            return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
-        case .lookingForTarget(let index):
-            let step: Saved.Step = plan.kind == .put ? .put : .move
-            return send("HEAD", address.file(finalName(index)), saving: step, index, isStored: plan.kind == .webdav)
-        case .finished(let url):
-            return .finished(remoteURL: url)
-        case .failed(let trouble):
-            return .fail(trouble)
+        switch self {
+        case .folder(var machine):
+            defer { self = .folder(machine) }
+            return machine.next()
+        case .address(let machine): return machine.next()
+        case .form(let machine): return machine.next()
+        case .tus(var machine):
+            defer { self = .tus(machine) }
+            return machine.next()
         }
     }
 
@@ -98,56 +39,67 @@ public struct UploadMachine: Equatable, Sendable {
     /// - Parameters:
     ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
     ///   - jitter: 0..<1, a random number.
-    public mutating func ended(
-        _ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double
-    ) -> UploadOutcome {
-        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
-        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
-        guard end.failure != .cancelled, let head = end.head else {
-            return afterFailure(end.failure ?? .badAnswer("no headers"), pauses)
-        }
-        if let outcome = commonStatus(head, pauses) { return outcome }
-        switch state {
-        case .choosingName(let index, let isStored):
-            return afterNameCheck(head, index, isStored: isStored)
-        case .sendingBody(let index, let foldersMade):
-            return afterPut(head, index, foldersMade: foldersMade)
-        case .makingFolder(let index, let level, let goingDown):
-            return afterFolder(head, index, level: level, goingDown: goingDown)
-        case .checkingBody(let index):
-            return afterBodyCheck(head, index, pauses)
-        case .moving(let index):
-            return afterMove(head, index, pauses)
-        case .lookingForTemporary(let index, let wasRefused):
-            return afterTemporaryCheck(head, index, wasRefused: wasRefused)
-        case .lookingForTarget(let index):
-            return afterTargetCheck(head, index, pauses)
-        case .finished(let url):
-            return .finished(remoteURL: url)
-        case .failed(let trouble):
-            return .fail(trouble)
+    public mutating func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
+        switch self {
+        case .folder(var machine):
+            defer { self = .folder(machine) }
+            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+        case .address(var machine):
+            defer { self = .address(machine) }
+            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+        case .form(var machine):
+            defer { self = .form(machine) }
+            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+        case .tus(var machine):
+            defer { self = .tus(machine) }
+            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
         }
     }
 
-    /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
-    public var stage: Int {
-        switch state {
-        case .choosingName(_, let isStored): isStored ? 1 : 0
-        case .sendingBody, .makingFolder, .checkingBody, .failed: 0
-        case .lookingForTarget: plan.kind == .webdav ? 1 : 0
-        case .moving, .lookingForTemporary, .finished: 1
+    /// How far it came, in the protocol's own measure: more than ever before is progress. It may fall back, when what was
+    /// stored is lost.
+    public var stage: Int64 {
+        switch self {
+        case .folder(let machine): Int64(machine.stage)
+        case .address, .form: 0
+        case .tus(let machine): machine.stage
         }
     }
 
-    var temporaryName: String { RemoteName.temporary(token: plan.token) }
-
-    func finalName(_ index: Int) -> String { RemoteName.numbered(plan.fileName, index) }
-
-    private func send(
-        _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: Saved.Step,
-        _ index: Int, isStored: Bool
-    ) -> UploadCommand {
-        let saved = Saved(step: step, nameIndex: index, isStored: isStored)
-        return .send(plan.request(method, url, extra), withBody: withBody, persistFirst: saved)
+    /// Bytes that the server has for good, and that are not sent again.
+    public var storedBytes: Int64 {
+        switch self {
+        case .folder(let machine): machine.storedBytes
+        case .address, .form: 0
+        case .tus(let machine): machine.storedBytes
+        }
     }
+
+    /// How it is known that the server has the whole file.
+    public var proof: UploadProof {
+        switch self {
+        case .folder(let machine): machine.isLengthConfirmed ? .length : .answer
+        case .address, .form: .answer
+        case .tus: .length
+        }
+    }
+
+    /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
+    public var removal: WireRequest? {
+        switch self {
+        case .folder(let machine): machine.removal
+        case .address, .form: nil
+        case .tus(let machine): machine.removal
+        }
+    }
+}
+
+/// How it is known that a server has the whole file. From weak to strong.
+public enum UploadProof: String, Codable, Sendable {
+    /// It said so.
+    case answer
+    /// It says that it has so many bytes as were to be sent.
+    case length
+    /// It was read back, or its own digest is ours.
+    case digest
 }

@@ -1,9 +1,15 @@
+import Foundation
+
 /// How a server takes files.
 public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// PUT under a temporary name, then MOVE: a half file never has the final name.
     case webdav
-    /// One PUT to the final name, for servers without MOVE.
+    /// One PUT to the final name, for servers without MOVE; to an address with a query (presigned) as it stands.
     case put
+    /// One POST of a form with the file in it, as a browser sends it.
+    case multipart
+    /// tus 1.0.0: resumable, byte by byte.
+    case tus
 }
 
 /// What is to be uploaded, and where to.
@@ -23,10 +29,17 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     public var idleTimeout: Double
     /// Bytes per second.
     public var rateLimit: Int64?
+    /// Media type of the file.
+    public var contentType: String
+    /// Name of the form's field (multipart).
+    public var field: String
+    /// Of the snapshot, in lower-case hex; `nil`: unknown.
+    public var sha256: String?
 
     public init(
         kind: UploadKind, collectionURL: String, fileName: String, byteCount: Int64, token: String,
-        headers: [HeaderField] = [], idleTimeout: Double = 60, rateLimit: Int64? = nil
+        headers: [HeaderField] = [], idleTimeout: Double = 60, rateLimit: Int64? = nil,
+        contentType: String = "application/octet-stream", field: String = "file", sha256: String? = nil
     ) {
         self.kind = kind
         self.collectionURL = collectionURL
@@ -36,18 +49,30 @@ public struct UploadPlan: Codable, Equatable, Sendable {
         self.headers = headers
         self.idleTimeout = idleTimeout
         self.rateLimit = rateLimit
+        self.contentType = contentType
+        self.field = field
+        self.sha256 = sha256
     }
 
     private static let reserved: Set<String> = [
         "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
-        "range", "content-range", "depth",
+        "range", "content-range", "depth", "tus-resumable", "upload-length", "upload-offset", "upload-metadata",
+        "upload-checksum", "upload-defer-length", "upload-concat", "idempotency-key",
     ]
 
     /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
+        // A server may keep uploads at another one; what opens this door is not for that.
+        let isAtHome =
+            if let home = URL(string: collectionURL), let target = URL(string: url) {
+                RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
+            } else {
+                url == collectionURL
+            }
         let own = headers.filter { field in
             let name = field.name.lowercased()
             return !Self.reserved.contains(name) && (method == "PUT" || !name.hasPrefix("content-"))
+                && (isAtHome || !RedirectRule.secrets.contains(name))
         }
         // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
         return WireRequest(
@@ -56,10 +81,56 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     }
 }
 
+/// The body that goes with a request.
+public enum UploadContent: Equatable, Sendable {
+    case none
+    /// Nothing, and the server is told so (`Content-Length: 0`).
+    case empty
+    /// So many bytes of the snapshot, from there on.
+    case snapshot(from: Int64, count: Int64)
+    /// The whole snapshot, with something before and behind it.
+    case wrapped(before: Data, after: Data)
+}
+
+/// What is committed before each request, so that a new process continues. One shape for all protocols: each uses what it
+/// needs.
+public struct UploadMemory: Codable, Equatable, Sendable {
+    /// The step that is about to be sent.
+    public enum Step: String, Codable, Sendable {
+        case chooseName, put, check, move
+        /// A place on the server is made.
+        case create
+        /// How much of it the server has.
+        case ask
+        /// Bytes go to the place made before.
+        case append
+    }
+
+    public var step: Step
+    /// Which of the numbered names.
+    public var nameIndex: Int
+    /// Whether the temporary file is whole.
+    public var isStored: Bool
+    /// Address of the place that the server made.
+    public var place: String?
+    /// Places made so far, and lost.
+    public var creations: Int?
+
+    public init(
+        step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil
+    ) {
+        self.step = step
+        self.nameIndex = nameIndex
+        self.isStored = isStored
+        self.place = place
+        self.creations = creations
+    }
+}
+
 /// What an upload wants next.
 public enum UploadCommand: Equatable, Sendable {
     /// Commit `persistFirst`, then send. A crash between or after is what the saved state is for.
-    case send(WireRequest, withBody: Bool, persistFirst: UploadMachine.Saved)
+    case send(WireRequest, UploadContent, persistFirst: UploadMemory)
     case finished(remoteURL: String)
     case fail(TransferTrouble)
 }

@@ -25,6 +25,8 @@ struct House {
             "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
             "StormyWeather": [],
             "StormyConfiguration": [],
+            "photo-cleaner": ["PhotoMetadata"],
+            "PhotoMetadata": ["CLibgexiv2"],
             // API
             "BackgroundTasks": ["BackgroundRuntime"],
             "BackgroundTransfer": ["BackgroundRuntime", "CurlTransport"],
@@ -44,6 +46,7 @@ struct House {
             // C
             "CLibcurl": [],
             "CLibnotify": [],
+            "CLibgexiv2": [],
             "CLinux": [],
             // test support
             "FaultyServer": [],
@@ -55,6 +58,7 @@ struct House {
         doors: [
             "CLibcurl": ["CurlTransport"],
             "CLibnotify": ["DesktopServices"],
+            "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],
             "Crypto": ["BackgroundLedger"],
             "TOMLKit": ["StormyConfiguration"],

@@ -131,10 +131,11 @@ import Testing
         do {
             let store = try StormyStore(folder: old)
             try store.queue.write { database in
-                for column in ["changedAt", "digest", "key"] {
+                try database.execute(sql: "DROP INDEX photoDigest")
+                for column in ["changedAt", "digest", "key", "destination", "remoteURL"] {
                     try database.execute(sql: "ALTER TABLE photo DROP COLUMN \(column)")
                 }
-                try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '2:%'")
+                try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '2:%' OR identifier LIKE '3:%'")
                 try database.execute(sql: "INSERT INTO photo (storm, state, createdAt) VALUES (3, 'awaitingPhoto', 1000)")
             }
         }

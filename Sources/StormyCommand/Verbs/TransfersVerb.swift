@@ -96,6 +96,9 @@ struct TransfersVerb: AsyncParsableCommand {
         case (.pause, .queued), (.pause, .running), (.pause, .waiting):
             transfer.state = .paused
             transfer.nextAttemptAt = nil
+        case (.resume, _) where transfer.isSuspended && !transfer.state.isTerminal:
+            transfer.isSuspended = false
+            transfer.requeue(now: now)
         case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
             transfer.requeue(now: now)
         case (.retry, .failed) where transfer.kind == .download || transfer.bodyFile != nil:

@@ -8,49 +8,122 @@ import Stormy
 struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues photos for upload and returns at once.",
-        discussion: "Example:\n  stormy upload IMG_2041.jpg --wait")
+        discussion: """
+            What says where a photo was taken is removed from the copy that is sent.
 
-    @Argument(help: "Photos.", completion: .file()) var files: [String]
+            Example:
+              stormy upload IMG_2041.jpg --wait
+              stormy upload --recursive ~/Pictures/storm --when charging
+              find . -newer noon -print0 | stormy upload -
+              stormy upload --verify
+            """)
+
+    enum Moment: String, ExpressibleByArgument, CaseIterable {
+        case now
+        case charging
+    }
+
+    @Argument(help: "Photos, patterns, folders (with --recursive), or - for a list on standard input.", completion: .file())
+    var files: [String] = []
     @Option(help: "A configured destination.") var to: String?
     @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
-    @Flag(help: "Send photos that say where they were taken as they are.") var keepLocation = false
+    @Flag(help: "Send the photos in folders and all folders in them.") var recursive = false
+    @Flag(help: "Send photos as they are, with what says where they were taken.") var keepLocation = false
+    @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
+    @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
     @Flag(help: "Print JSON.") var json = false
+
+    func validate() throws {
+        if files.isEmpty, !verify { throw ValidationError("say which photos") }
+        if verify, wait || recursive || keepLocation || when != .now {
+            throw ValidationError("--verify only looks; it goes with files and --json alone")
+        }
+        if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
+    }
 
     func run() async throws {
         try StormyTool.configure()
+        if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, json: json) }
         let destination = try StormyTool.destination(named: to)
-        let uploads = PhotoUploads(store: try StormyStore.open())
-        var failure: CommandFailure?
-        var transfers: [Int64] = []
-        var held = 0
-        // One bad file does not keep the others: each says what is wrong with it.
-        for file in files {
-            do {
-                // What Swift cannot read as text arrives with replacement characters, and names another file.
-                guard !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) else {
-                    throw CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first")
+        var finder = PhotoFinder(isRecursive: recursive)
+        let found = finder.find(files)
+        var batch = Batch(destination: destination, keepsLocation: keepLocation, isHeld: when == .charging)
+        for failure in finder.failures { batch.note(failure) }
+        try batch.add(found)
+        if finder.skipped > 0 {
+            Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
+        }
+        if batch.isHeld, batch.queued > 0 { try HeldUploads.submit() }
+        if !json, batch.queued > 0 {
+            let rest = batch.isHeld ? ", held until there is external power and a network that costs nothing" : ""
+            Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
+        }
+        if wait, !batch.transfers.isEmpty { try await follow(batch.transfers) }
+        if json { try Output.json(try reports(batch.transfers)) }
+        if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
+        if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
+    }
+
+    /// Photos of one call, and what became of each.
+    private struct Batch {
+        let destination: PhotoDestination
+        let keepsLocation: Bool
+        let isHeld: Bool
+        private(set) var transfers: [Int64] = []
+        private(set) var queued = 0
+        private(set) var held = 0
+        /// The first one; each was said.
+        private(set) var failure: CommandFailure?
+
+        init(destination: PhotoDestination, keepsLocation: Bool, isHeld: Bool) {
+            self.destination = destination
+            self.keepsLocation = keepsLocation || StormySettings.current.keepsLocation
+            self.isHeld = isHeld
+        }
+
+        /// One bad file does not keep the others: each says what is wrong with it.
+        mutating func add(_ files: [String]) throws {
+            let uploads = PhotoUploads(store: try StormyStore.open())
+            for file in files {
+                do {
+                    try add(file, uploads)
+                } catch {
+                    note(CommandFailure(ofStormy: error))
                 }
-                let url = URL(fileURLWithPath: file)
-                switch try uploads.add(url, to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation)
-                {
-                case .queued(_, let transfer): transfers.append(transfer)
-                case .held:
-                    held += 1
-                    Output.note("\(file): held back, it says where it was taken; --keep-location sends it as it is")
-                }
-            } catch {
-                let problem = CommandFailure(ofStormy: error)
-                Output.note("stormy: \(problem.message)")
-                failure = failure ?? problem
             }
         }
-        if !json, !transfers.isEmpty {
-            Output.line("Queued \(transfers.count) photo\(transfers.count == 1 ? "" : "s") for \(destination.name).")
+
+        mutating func note(_ problem: CommandFailure) {
+            Output.note("stormy: \(problem.message)")
+            failure = failure ?? problem
         }
-        if wait, !transfers.isEmpty { try await follow(transfers) }
-        if json { try Output.json(try reports(transfers)) }
-        if let failure { throw ExitCode(failure.status.rawValue) }
-        if transfers.isEmpty, held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
+
+        private mutating func add(_ file: String, _ uploads: PhotoUploads) throws {
+            // What Swift cannot read as text arrives with replacement characters, and names another file.
+            guard !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) else {
+                throw CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first")
+            }
+            let url = URL(fileURLWithPath: file)
+            switch try uploads.add(url, to: destination, keepsLocation: keepsLocation, isHeld: isHeld) {
+            case .queued(_, let transfer, let removed, let note):
+                transfers.append(transfer)
+                queued += 1
+                if !removed.isEmpty { Output.note("\(file): location removed (\(UploadVerb.short(removed)))") }
+                if let note { Output.note("\(file): \(note)") }
+            case .held(_, let reason):
+                held += 1
+                Output.note("\(file): held back: \(reason)")
+            case .known(_, let transfer, let url):
+                if let transfer { transfers.append(transfer) }
+                Output.note("\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")")
+            }
+        }
+    }
+
+    /// The last words of tags, a few of them.
+    private static func short(_ tags: [String]) -> String {
+        let names = tags.map { String($0.split(separator: ".").last ?? "") }
+        return names.prefix(4).joined(separator: ", ") + (names.count > 4 ? " and \(names.count - 4) more" : "")
     }
 
     private func reports(_ transfers: [Int64]) throws -> [TransferReport] {
@@ -61,12 +134,12 @@ struct UploadVerb: AsyncParsableCommand {
 
     private func follow(_ transfers: [Int64]) async throws {
         let bar = ProgressBar()
-        let ended = try await AppRuntime.shared.wait { transaction -> [TransferRecord]? in
+        let ended = try await AppRuntime.shared.waitForAgent { transaction -> [TransferRecord]? in
             let records = try transfers.compactMap { try transaction.transfer($0) }
             bar.show(
                 done: records.reduce(0) { $0 + $1.bytesDone }, of: records.reduce(0) { $0 + ($1.bytesTotal ?? 0) },
                 waiting: records.first { $0.state == .waiting }?.errorMessage)
-            return records.allSatisfy { $0.state.isTerminal || $0.state == .paused } ? records : nil
+            return records.allSatisfy { $0.state.isTerminal || $0.state == .paused || $0.isSuspended } ? records : nil
         }
         bar.end()
         for record in ended where record.state != .completed {

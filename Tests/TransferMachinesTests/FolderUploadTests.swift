@@ -11,16 +11,16 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         headers: [HeaderField("Authorization", "x"), HeaderField("Content-Type", "image/jpeg"), HeaderField("Expect", "y")])
 }
 
-@Suite struct UploadMachineTests {
-    private func ask(_ machine: inout UploadMachine) -> (line: String, request: WireRequest, saved: UploadMachine.Saved)? {
-        guard case .send(let request, let withBody, let saved) = machine.next() else { return nil }
+@Suite struct FolderUploadTests {
+    private func ask(_ machine: inout FolderUpload) -> (line: String, request: WireRequest, saved: UploadMemory)? {
+        guard case .send(let request, let content, let saved) = machine.next() else { return nil }
         let place = request.url.replacingOccurrences(of: "https://me:pw@host/dav/", with: "")
-        return ("\(request.method) \(place)\(withBody ? " body" : "")", request, saved)
+        return ("\(request.method) \(place)\(content == .none ? "" : " body")", request, saved)
     }
 
     /// Plays a dialogue: each line is a request as it must be, and its answer's status.
     private func play(
-        _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:]
+        _ machine: inout FolderUpload, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:]
     ) -> UploadOutcome? {
         var outcome: UploadOutcome?
         for (index, (line, status)) in dialogue.enumerated() {
@@ -41,7 +41,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     private let done = UploadOutcome.finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg")
 
     @Test func plainCourse() {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         let outcome = play(
             &machine,
             [
@@ -52,11 +52,11 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func headers() {
-        var machine = UploadMachine(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        var machine = FolderUpload(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         let put = ask(&machine)?.request
         #expect(put?.headers.map(\.name) == ["Authorization", "Content-Type"])
         #expect(put?.maximumRedirects == 0)
-        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
+        machine = FolderUpload(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)])
         #expect(
             ask(&machine)?.request.headers == [
@@ -66,7 +66,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func takenNamesAreCountedUp() {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         _ = play(
             &machine,
             [
@@ -77,7 +77,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func missingFoldersAreMade() {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         _ = play(
             &machine,
             [
@@ -85,7 +85,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("PUT \(part) body", 201),
             ])
         #expect(ask(&machine)?.line == "HEAD \(part)")
-        var hopeless = UploadMachine(plan: plan())
+        var hopeless = FolderUpload(plan: plan())
         let outcome = play(
             &hopeless,
             [
@@ -95,7 +95,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func aLostMoveIsAskedAbout() {
-        var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
+        var machine = FolderUpload(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
         let outcome = play(
             &machine,
             [
@@ -103,14 +103,14 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             ], lengths: [3: 10])
         #expect(outcome == done)
         // Not carried out: again, under the same name.
-        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
+        machine = FolderUpload(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)], lengths: [0: 10])
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
     @Test(arguments: [(401, -1013), (403, -1102), (413, -1103), (301, -1010), (400, -1011)])
     func finalAnswers(_ status: Int, _ code: Int) {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)]) else {
             Issue.record("no failure")
             return
@@ -120,7 +120,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     @Test(arguments: [408, 423, 429, 500, 502, 503, 507])
     func answersThatPass(_ status: Int) {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])
         else { Issue.record("no retry"); return }
         #expect(trouble.status == status && (status != 507 || after >= 1800))
@@ -128,7 +128,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func aServerWithoutMoveIsSaidToBeOne() {
-        var machine = UploadMachine(plan: plan())
+        var machine = FolderUpload(plan: plan())
         let outcome = play(
             &machine,
             [
@@ -139,19 +139,19 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func plainPut() {
-        var machine = UploadMachine(plan: plan(.put))
+        var machine = FolderUpload(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 404)])
         #expect(ask(&machine)?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
         let outcome = play(&machine, [("PUT \(name) body", 0), ("HEAD \(name)", 200)], lengths: [1: 10])
         #expect(outcome == done)
         // Somebody else's file of another length stays as it is.
-        machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        machine = FolderUpload(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         _ = play(&machine, [("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(next) body", 201)], lengths: [0: 4])
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 
     @Test func namesAreBoundedAndAddressesChecked() {
-        var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
+        var machine = FolderUpload(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
         _ = machine.next()
         let head = ResponseHead(status: 200, headers: [], url: "")
         let there = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
@@ -159,14 +159,14 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             Issue.record("unbounded")
             return
         }
-        var nowhere = UploadMachine(
+        var nowhere = FolderUpload(
             plan: UploadPlan(
                 kind: .put, collectionURL: "photos", fileName: "a", byteCount: 1, token: "t"))
         #expect(nowhere.next() == .fail(TransferTrouble(.unsupportedURL)))
     }
 
     @Test func savedStateSurvivesCoding() throws {
-        let saved = UploadMachine.Saved(step: .move, nameIndex: 7, isStored: true)
-        #expect(try JSONDecoder().decode(UploadMachine.Saved.self, from: JSONEncoder().encode(saved)) == saved)
+        let saved = UploadMemory(step: .move, nameIndex: 7, isStored: true)
+        #expect(try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved)) == saved)
     }
 }

@@ -1,30 +1,12 @@
 import Foundation
 
-/// What an end's waiting time is made of.
-struct Pauses {
-    let policy: RetryPolicy
-    let now: Date
-    let attempts: Int
-    let jitter: Double
-
-    func retry(_ head: ResponseHead, _ message: String? = nil) -> UploadOutcome {
-        let trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
-        let after = policy.delay(retryAfter: trouble.retryAfter, attemptsWithoutProgress: attempts, jitter: jitter)
-        return .retry(after: after, trouble)
-    }
-}
-
 /// Each step's answers.
-extension UploadMachine {
+extension FolderUpload {
     mutating func afterFailure(_ failure: WireFailure, _ pauses: Pauses) -> UploadOutcome {
-        let trouble = TransferTrouble(failure)
-        guard failure.isWorthRetrying else { return fail(trouble) }
+        let outcome = pauses.after(failure)
+        if case .fail(let trouble) = outcome { return fail(trouble) }
         if failure.mayHaveActed { noteUncertainty() }
-        let after =
-            trouble.isWaitingForNetwork
-            ? policy.networkPause(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter)
-            : policy.backoff(attemptsWithoutProgress: pauses.attempts, jitter: pauses.jitter)
-        return .retry(after: after, trouble)
+        return outcome
     }
 
     /// The last request may have been carried out though its answer says otherwise or is lost: ask before repeating.
@@ -43,28 +25,10 @@ extension UploadMachine {
 
     /// Answers that mean the same to every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
-        switch head.status {
-        case 300..<400 where head.status != 304:
-            let place = head["Location"].map { String($0.prefix(while: { $0 != "?" })) } ?? "another address"
-            return fail(trouble(-1010, head, "The folder has moved to \(place): change the upload's address."))
-        case 401, 407:
-            return fail(trouble(-1013, head, "Not permitted: the server wants other credentials."))
-        case 403:
-            return fail(trouble(-1102, head, "Not permitted: the server refuses uploads to this folder."))
-        case 413:
-            return fail(trouble(-1103, head, "The file is too large for the server."))
-        case 507:
-            noteUncertainty()
-            let trouble = TransferTrouble(head: head, now: pauses.now, policy: policy, message: "The server is full.")
-            return .retry(after: max(trouble.retryAfter ?? 0, policy.fullDelay * (1 + pauses.jitter)), trouble)
-        case 405, 501:
-            return nil
-        case 408, 423, 425, 429, 500...:
-            noteUncertainty()
-            return pauses.retry(head, head.status == 423 ? "The file is locked on the server." : nil)
-        default:
-            return nil
-        }
+        guard let common = CommonAnswer(head, pauses) else { return nil }
+        if common.mayHaveActed { noteUncertainty() }
+        if case .fail(let trouble) = common.outcome { state = .failed(trouble) }
+        return common.outcome
     }
 
     mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool) -> UploadOutcome {
@@ -120,6 +84,7 @@ extension UploadMachine {
     mutating func afterBodyCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
         case .there(let length):
+            isLengthConfirmed = length == plan.byteCount
             if length == nil || length == plan.byteCount { return stored(index) }
             if plan.kind == .put {
                 let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
@@ -186,7 +151,10 @@ extension UploadMachine {
         switch existence(head) {
         case .there(let length):
             // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
-            if length == plan.byteCount || (length == nil && plan.kind == .webdav) { return finish(index) }
+            if length == plan.byteCount || (length == nil && plan.kind == .webdav) {
+                isLengthConfirmed = isLengthConfirmed || length != nil
+                return finish(index)
+            }
             if plan.kind == .put { return tryName(after: index, isStored: false) }
             state = .choosingName(index, isStored: false)
             return pauses.retry(head, "The temporary file is gone from the server.")
@@ -205,7 +173,7 @@ extension UploadMachine {
 
 // MARK: - Words of an answer
 
-extension UploadMachine {
+extension FolderUpload {
     private enum Existence {
         case there(length: Int64?)
         case absent

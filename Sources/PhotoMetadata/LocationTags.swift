@@ -1,0 +1,29 @@
+/// Which metadata says where a picture was taken. Tags by exiv2's names: `Exif.GPSInfo.GPSLatitude`, `Xmp.photoshop.City`,
+/// `Iptc.Application2.SubLocation`.
+///
+/// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
+/// city, state and country), XMP's exif, photoshop and iptcExt schemas; makers' notes by the same words.
+public enum LocationTags {
+    public static func isLocation(_ tag: String) -> Bool {
+        let parts = tag.split(separator: ".", maxSplits: 2)
+        guard parts.count == 3 else { return false }
+        if parts[1] == "GPSInfo" { return true }
+        // Inside XMP structures: `LocationCreated[1]/iptcExt:City`.
+        return parts[2].lowercased().split { "[]/:".contains($0) }.contains { name in
+            !pixelPlaces.contains(String(name))
+                && (words.contains { name.contains($0) } || names.contains(String(name)) || isCity(name))
+        }
+    }
+
+    private static let words = ["gps", "latitude", "longitude", "location", "geotag"]
+
+    private static let names: Set<String> = [
+        "state", "province", "provincestate", "country", "countrycode", "countryname", "landmark", "worldregion",
+    ]
+
+    /// `City`, and Panasonic's `City2`.
+    private static func isCity(_ name: Substring) -> Bool { name == "city" || name == "city2" }
+
+    /// Places inside the picture, not of the world.
+    private static let pixelPlaces: Set<String> = ["subjectlocation", "facelocation", "subjectarea"]
+}

@@ -1,0 +1,103 @@
+import BackgroundTasks
+import BackgroundTransfer
+import Foundation
+import Synchronization
+
+/// Uploads that wait for a good moment: queued held, and released by a processing task, in the way of Zashi's sync. It runs on
+/// external power with a network; that the network costs nothing it looks at itself.
+public struct HeldUploads: Sendable {
+    public static let identifier = "StormyUploads"
+
+    /// Seconds until it looks again whether the network still costs money.
+    private static let meteredDelay: Double = 900
+
+    let store: StormyStore
+
+    public init(store: StormyStore) { self.store = store }
+
+    /// Asks for the next good moment. One request, however many photos wait.
+    public static func submit(after delay: Double = 0) throws {
+        let request = BGProcessingTaskRequest(identifier: identifier)
+        request.requiresNetworkConnectivity = true
+        request.requiresExternalPower = true
+        if delay > 0 { request.earliestBeginDate = Date(timeIntervalSinceNow: delay) }
+        try BGTaskScheduler.shared.submit(request)
+    }
+
+    /// The processing task: releases what is held and awaits it. Its expiration holds back what is not through (what the
+    /// server has of it is kept) and asks for another moment.
+    func run() async {
+        let delivery = ReleasedUploads(store)
+        let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
+        defer { session.finishTasksAndInvalidate() }
+        let held = await session.allTasks.filter { $0.state == .suspended }
+        guard !held.isEmpty else { return }
+        guard NetworkPath.current?.isMetered != true else { return again(after: Self.meteredDelay) }
+        delivery.expect(held)
+        await withTaskCancellationHandler {
+            for task in held { task.resume() }
+            await delivery.allEnded()
+        } onCancel: {
+            delivery.giveUp()
+        }
+        let left = delivery.left
+        guard !left.isEmpty else { return }
+        for task in left { task.suspend() }
+        again(after: 0)
+    }
+
+    private func again(after delay: Double) {
+        do {
+            try Self.submit(after: delay)
+        } catch {
+            BGTaskScheduler.shared.failCurrentLaunch("held uploads cannot ask for another moment: \(error.localizedDescription)")
+        }
+    }
+}
+
+/// Takes note of ended photos, and knows which of those that were released are still on their way.
+private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
+    private struct Waiting {
+        var left: [Int: URLSessionTask] = [:]
+        var isOver = false
+        var continuation: CheckedContinuation<Void, Never>?
+    }
+
+    private let waiting = Mutex(Waiting())
+
+    var left: [URLSessionTask] { waiting.withLock { Array($0.left.values) } }
+
+    func expect(_ tasks: [URLSessionTask]) {
+        waiting.withLock { waiting in for task in tasks { waiting.left[task.taskIdentifier] = task } }
+    }
+
+    func allEnded() async {
+        await withCheckedContinuation { continuation in
+            let isOver = waiting.withLock { waiting in
+                if !waiting.isOver { waiting.continuation = continuation }
+                return waiting.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    func giveUp() { end { _ in true } }
+
+    override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        super.urlSession(session, task: task, didCompleteWithError: error)
+        end { waiting in
+            waiting.left[task.taskIdentifier] = nil
+            return waiting.left.isEmpty
+        }
+    }
+
+    private func end(_ change: (inout Waiting) -> Bool) {
+        let continuation = waiting.withLock { waiting -> CheckedContinuation<Void, Never>? in
+            guard change(&waiting), !waiting.isOver else { return nil }
+            waiting.isOver = true
+            defer { waiting.continuation = nil }
+            return waiting.continuation
+        }
+        continuation?.resume()
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+/// What kind of picture a file is: by its first bytes, never by its name.
+public enum PhotoFormat: String, Sendable, CaseIterable {
+    case jpeg, png, webp, heic, avif, tiff, raw
+
+    /// Bytes that are enough to tell.
+    static let signatureLength = 64
+
+    /// `nil`: not a picture of a kind that is known here.
+    public init?(firstBytes bytes: Data) {
+        let bytes = [UInt8](bytes.prefix(Self.signatureLength))
+        func has(_ text: String, at offset: Int) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
+        if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
+            self = .jpeg
+        } else if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
+            self = .png
+        } else if has("RIFF", at: 0), has("WEBP", at: 8) {
+            self = .webp
+        } else if has("ftyp", at: 4) {
+            // Brands of ISO base media files: the major one, or one of those it says it is compatible with.
+            let brands = stride(from: 8, to: min(bytes.count, 56), by: 4).filter { $0 != 12 }.map {
+                String(decoding: bytes.dropFirst($0).prefix(4), as: UTF8.self)
+            }
+            if brands.contains(where: { ["avif", "avis"].contains($0) }) {
+                self = .avif
+            } else if brands.contains(where: { ["heic", "heix", "hevc", "heim", "heis", "mif1", "msf1"].contains($0) }) {
+                self = .heic
+            } else if brands.contains("crx ") {
+                self = .raw
+            } else {
+                return nil
+            }
+        } else if bytes.starts(with: [0x49, 0x49, 0x2A, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) {
+            // Most cameras' raw files are TIFF files; Canon's says so behind the header.
+            self = has("CR", at: 8) ? .raw : .tiff
+        } else if has("FUJIFILMCCD-RAW", at: 0) || has("IIRO", at: 0) || has("IIRS", at: 0) || has("MMOR", at: 0)
+            || bytes.starts(with: [0x49, 0x49, 0x55, 0x00]) || has("FOVb", at: 0)
+        {
+            self = .raw
+        } else {
+            return nil
+        }
+    }
+
+    /// `nil`: not a picture, or not to be read.
+    public init?(of file: URL) {
+        guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
+        defer { try? handle.close() }
+        guard let bytes = try? handle.read(upToCount: Self.signatureLength) else { return nil }
+        self.init(firstBytes: bytes)
+    }
+
+    /// Media type, as servers know it.
+    public var contentType: String {
+        switch self {
+        case .jpeg: "image/jpeg"
+        case .png: "image/png"
+        case .webp: "image/webp"
+        case .heic: "image/heic"
+        case .avif: "image/avif"
+        case .tiff: "image/tiff"
+        case .raw: "application/octet-stream"
+        }
+    }
+
+    static func contentType(of file: URL) -> String { PhotoFormat(of: file)?.contentType ?? "application/octet-stream" }
+}

@@ -1,0 +1,174 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTransfer
+import Foundation
+import Stormy
+import TransferMachines
+
+/// Asks servers again whether they have what was uploaded to them.
+struct UploadVerification {
+    enum Finding: Equatable {
+        /// Read back, byte for byte what was sent.
+        case same
+        /// It says that it has so many bytes.
+        case sameLength
+        case differs
+        case gone
+        /// Its protocol, or its server, has no such question.
+        case unknown(String)
+        case unreachable(String)
+
+        var words: String {
+            switch self {
+            case .same: "is what was sent (read back)"
+            case .sameLength: "is there, and as long as what was sent"
+            case .differs: "is NOT what was sent"
+            case .gone: "is GONE from the server; upload it again"
+            case .unknown(let why): "cannot be checked: \(why)"
+            case .unreachable(let why): "could not be checked now: \(why)"
+            }
+        }
+
+        /// For scripts.
+        var name: String {
+            switch self {
+            case .same: "same"
+            case .sameLength: "sameLength"
+            case .differs: "differs"
+            case .gone: "gone"
+            case .unknown: "unknown"
+            case .unreachable: "unreachable"
+            }
+        }
+    }
+
+    private struct Report: Encodable {
+        let id: String
+        let file: OrNull<String>
+        let url: String
+        let finding: String
+        let detail: String
+    }
+
+    let store: StormyStore
+    private let session = URLSession(configuration: .ephemeral)
+
+    init(store: StormyStore) { self.store = store }
+
+    /// - Parameter files: those to look at; none: all.
+    func run(_ files: [String], json: Bool) async throws {
+        let wanted = Set(files.map { URL(fileURLWithPath: $0).standardizedFileURL.path })
+        let uploads = try AppRuntime.shared.ledger().read { transaction in
+            try transaction.transfers().filter { transfer in
+                transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.sourceName ?? ""))
+            }
+        }
+        for path in wanted.sorted() where !uploads.contains(where: { $0.sourceName == path }) {
+            Output.note("stormy: \(path): was not uploaded, as far as is known here")
+        }
+        guard !uploads.isEmpty else {
+            throw CommandFailure(.notFound, wanted.isEmpty ? "nothing was uploaded yet" : "none of these was uploaded")
+        }
+        var reports: [Report] = []
+        var isWhole = true
+        for upload in uploads {
+            guard let receipt = upload.receipt else { continue }
+            let finding = try await look(upload, receipt)
+            try note(finding, upload, receipt)
+            let name = upload.sourceName.map { URL(fileURLWithPath: $0).lastPathComponent } ?? receipt.url
+            if !json { Output.line("\(name): \(finding.words)") }
+            reports.append(
+                Report(
+                    id: "\(upload.id ?? 0)", file: OrNull(upload.sourceName), url: receipt.url, finding: finding.name,
+                    detail: finding.words))
+            if [.same, .sameLength].contains(finding) { continue }
+            if case .unknown = finding { continue }
+            isWhole = false
+        }
+        if json { try Output.json(reports) }
+        if !isWhole || Set(uploads.compactMap(\.sourceName)).isSuperset(of: wanted) == false {
+            throw ExitCode(ExitStatus.unavailable.rawValue)
+        }
+    }
+
+    private func look(_ upload: TransferRecord, _ receipt: UploadReceipt) async throws -> Finding {
+        guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
+        var request = URLRequest(url: url)
+        // Only where the password belongs: a server may have put it at another one.
+        if URL(string: upload.url)?.host == url.host, let authorization = try StormyTool.authorization(forUploadsTo: upload.url) {
+            request.setValue(authorization, forHTTPHeaderField: "Authorization")
+        }
+        switch method {
+        case .webdav: return try await readBack(request, receipt)
+        case .put:
+            guard !upload.url.contains("?") else { return .unknown("a presigned address lets nobody look") }
+            return try await readBack(request, receipt)
+        case .multipart:
+            guard receipt.url.contains(where: { $0 != "/" }), receipt.url != upload.url else {
+                return .unknown("the server did not say where it put it")
+            }
+            return try await readBack(request, receipt)
+        case .tus: return try await askForOffset(request, receipt)
+        case .plain: return .unknown("a plain request says nothing of its place")
+        }
+    }
+
+    /// Downloads it and compares digests: nothing less proves it.
+    private func readBack(_ request: URLRequest, _ receipt: UploadReceipt) async throws -> Finding {
+        do {
+            let (file, response) = try await session.download(for: request)
+            defer { try? FileManager.default.removeItem(at: file) }
+            switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
+            case 200:
+                let found = try FileDigest.sha256(of: file)
+                return found.digest == receipt.sha256 ? .same : .differs
+            case 404, 410: return .gone
+            case 401, 403, 405: return .unknown("the server lets nobody read it")
+            case let status: return .unreachable("the server answered with status \(status)")
+            }
+        } catch let error as URLError {
+            return .unreachable(error.localizedDescription)
+        }
+    }
+
+    private func askForOffset(_ request: URLRequest, _ receipt: UploadReceipt) async throws -> Finding {
+        var request = request
+        request.httpMethod = "HEAD"
+        request.setValue("1.0.0", forHTTPHeaderField: "Tus-Resumable")
+        do {
+            let (_, response) = try await session.data(for: request)
+            let answer = response as? HTTPURLResponse
+            switch answer?.statusCode ?? 0 {
+            case 200..<300:
+                return answer?.value(forHTTPHeaderField: "Upload-Offset") == "\(receipt.byteCount)" ? .sameLength : .differs
+            case 404, 410: return .unknown("the server has taken it from where it was uploaded to")
+            case let status: return .unreachable("the server answered with status \(status)")
+            }
+        } catch let error as URLError {
+            return .unreachable(error.localizedDescription)
+        }
+    }
+
+    /// A receipt that was proven says so; a photo that is gone can be uploaded again.
+    private func note(_ finding: Finding, _ upload: TransferRecord, _ receipt: UploadReceipt) throws {
+        var receipt = receipt
+        switch finding {
+        case .same: (receipt.proof, receipt.checkedAt) = (.digest, Date())
+        case .sameLength: receipt.checkedAt = Date()
+        case .gone, .differs:
+            if let label = PhotoUploads.Label(parsing: upload.taskDescription), let id = upload.id {
+                try store.photoWasLost(label.photo, transfer: id, message: finding.words)
+            }
+            return
+        case .unknown, .unreachable: return
+        }
+        let proven = receipt
+        try AppRuntime.shared.ledger().write { transaction in
+            guard var row = try upload.id.flatMap({ try transaction.transfer($0) }) else { return }
+            row.receipt = proven
+            try transaction.update(row)
+        }
+    }
+}

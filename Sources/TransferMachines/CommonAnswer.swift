@@ -1,0 +1,66 @@
+import Foundation
+
+/// What an end's waiting time is made of.
+struct Pauses {
+    let policy: RetryPolicy
+    let now: Date
+    let attempts: Int
+    let jitter: Double
+
+    func retry(_ head: ResponseHead, _ message: String? = nil) -> UploadOutcome {
+        let trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
+        let after = policy.delay(retryAfter: trouble.retryAfter, attemptsWithoutProgress: attempts, jitter: jitter)
+        return .retry(after: after, trouble)
+    }
+
+    /// After an attempt without an answer.
+    func after(_ failure: WireFailure) -> UploadOutcome {
+        let trouble = TransferTrouble(failure)
+        guard failure.isWorthRetrying else { return .fail(trouble) }
+        let after =
+            trouble.isWaitingForNetwork
+            ? policy.networkPause(attemptsWithoutProgress: attempts, jitter: jitter)
+            : policy.backoff(attemptsWithoutProgress: attempts, jitter: jitter)
+        return .retry(after: after, trouble)
+    }
+}
+
+/// Answers that mean the same to every request of every upload protocol.
+struct CommonAnswer {
+    let outcome: UploadOutcome
+    /// The request may have been carried out all the same: the server is asked before it is sent again.
+    let mayHaveActed: Bool
+
+    /// `nil`: what it means depends on what was asked.
+    init?(_ head: ResponseHead, _ pauses: Pauses) {
+        func trouble(_ code: Int, _ message: String) -> UploadOutcome {
+            .fail(TransferTrouble(code: code, message: message, status: head.status))
+        }
+        switch head.status {
+        case 300..<400 where head.status != 304:
+            let place = head["Location"].map { String($0.prefix(while: { $0 != "?" })) } ?? "another address"
+            outcome = trouble(-1010, "The folder has moved to \(place): change the upload's address.")
+            mayHaveActed = false
+        case 401, 407:
+            outcome = trouble(-1013, "Not permitted: the server wants other credentials.")
+            mayHaveActed = false
+        case 403:
+            outcome = trouble(-1102, "Not permitted: the server refuses uploads to this folder.")
+            mayHaveActed = false
+        case 413:
+            outcome = trouble(-1103, "The file is too large for the server.")
+            mayHaveActed = false
+        case 507:
+            let full = TransferTrouble(head: head, now: pauses.now, policy: pauses.policy, message: "The server is full.")
+            outcome = .retry(after: max(full.retryAfter ?? 0, pauses.policy.fullDelay * (1 + pauses.jitter)), full)
+            mayHaveActed = true
+        case 405, 501:
+            return nil
+        case 408, 423, 425, 429, 500...:
+            outcome = pauses.retry(head, head.status == 423 ? "The file is locked on the server." : nil)
+            mayHaveActed = true
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+
+/// An upload into a folder: PUT, and with WebDAV a MOVE, and what makes it safe to be killed at any line.
+///
+/// The rule: after any crash, lost answer or retry there is exactly one whole copy under a final name, and nobody
+/// else's file was touched. What was sent without an answer is never sent again before the server was asked what it did.
+public struct FolderUpload: Equatable, Sendable {
+    enum State: Equatable, Sendable {
+        /// HEAD the final name: it must be free.
+        case choosingName(Int, isStored: Bool)
+        /// PUT.
+        case sendingBody(Int, foldersMade: Bool)
+        /// MKCOL of one level: up until a parent exists, then down again.
+        case makingFolder(Int, level: Int, goingDown: Bool)
+        /// HEAD what was PUT: its length must be right.
+        case checkingBody(Int)
+        /// MOVE to the final name.
+        case moving(Int)
+        /// HEAD the temporary name after a MOVE without a clear yes. `wasRefused`: the server said 412.
+        case lookingForTemporary(Int, wasRefused: Bool)
+        /// HEAD the final name: is it ours already?
+        case lookingForTarget(Int)
+        case finished(String)
+        case failed(TransferTrouble)
+    }
+
+    let plan: UploadPlan
+    let policy: RetryPolicy
+    let address: CollectionAddress?
+    var state: State
+    /// The server said how long the file is that it has.
+    var isLengthConfirmed = false
+
+    /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
+    init(plan: UploadPlan, resuming saved: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+        self.plan = plan
+        self.policy = policy
+        address = CollectionAddress(plan.collectionURL)
+        let name = saved?.nameIndex ?? 0
+        switch (saved?.step, plan.kind) {
+        case (nil, _): state = .choosingName(0, isStored: false)
+        case (.chooseName, _): state = .choosingName(name, isStored: saved?.isStored ?? false)
+        case (.put, .webdav): state = .sendingBody(name, foldersMade: false)
+        // The PUT may have been sent: a file of our length under that name is ours.
+        case (.put, .put): state = .lookingForTarget(name)
+        case (.check, _): state = .checkingBody(name)
+        case (.move, _): state = .lookingForTemporary(name, wasRefused: false)
+        // Of no use here: another protocol's.
+        case (.create, _), (.ask, _), (.append, _), (.put, .multipart), (.put, .tus): state = .choosingName(0, isStored: false)
+        }
+    }
+
+    /// The next request, or the end. Asking twice gives the same answer.
+    mutating func next() -> UploadCommand {
+        guard let address else {
+            state = .failed(TransferTrouble(.unsupportedURL))
+            return .fail(TransferTrouble(.unsupportedURL))
+        }
+        switch state {
+        case .choosingName(let index, let isStored):
+            return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
+        case .sendingBody(let index, _):
+            let isDirect = plan.kind == .put
+            let url = address.file(isDirect ? finalName(index) : temporaryName)
+            let condition = isDirect ? [HeaderField("If-None-Match", "*")] : []
+            return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
+        case .makingFolder(let index, let level, _):
+            return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
+        case .checkingBody(let index):
+            let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
+            return send("HEAD", url, saving: .check, index, isStored: true)
+        case .moving(let index):
+            let headers = [
+                HeaderField("Destination", address.publicFile(finalName(index))), HeaderField("Overwrite", "F"),
+            ]
+            return send("MOVE", address.file(temporaryName), headers, saving: .move, index, isStored: true)
+        case .lookingForTemporary(let index, _):
+            return send("HEAD", address.file(temporaryName), saving: .move, index, isStored: true)
+        case .lookingForTarget(let index):
+            let step: UploadMemory.Step = plan.kind == .put ? .put : .move
+            return send("HEAD", address.file(finalName(index)), saving: step, index, isStored: plan.kind == .webdav)
+        case .finished(let url):
+            return .finished(remoteURL: url)
+        case .failed(let trouble):
+            return .fail(trouble)
+        }
+    }
+
+    /// An attempt ended.
+    /// - Parameters:
+    ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
+    ///   - jitter: 0..<1, a random number.
+    mutating func ended(
+        _ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double
+    ) -> UploadOutcome {
+        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
+        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
+        guard end.failure != .cancelled, let head = end.head else {
+            return afterFailure(end.failure ?? .badAnswer("no headers"), pauses)
+        }
+        if let outcome = commonStatus(head, pauses) { return outcome }
+        switch state {
+        case .choosingName(let index, let isStored):
+            return afterNameCheck(head, index, isStored: isStored)
+        case .sendingBody(let index, let foldersMade):
+            return afterPut(head, index, foldersMade: foldersMade)
+        case .makingFolder(let index, let level, let goingDown):
+            return afterFolder(head, index, level: level, goingDown: goingDown)
+        case .checkingBody(let index):
+            return afterBodyCheck(head, index, pauses)
+        case .moving(let index):
+            return afterMove(head, index, pauses)
+        case .lookingForTemporary(let index, let wasRefused):
+            return afterTemporaryCheck(head, index, wasRefused: wasRefused)
+        case .lookingForTarget(let index):
+            return afterTargetCheck(head, index, pauses)
+        case .finished(let url):
+            return .finished(remoteURL: url)
+        case .failed(let trouble):
+            return .fail(trouble)
+        }
+    }
+
+    /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
+    var stage: Int {
+        switch state {
+        case .choosingName(_, let isStored): isStored ? 1 : 0
+        case .sendingBody, .makingFolder, .checkingBody, .failed: 0
+        case .lookingForTarget: plan.kind == .webdav ? 1 : 0
+        case .moving, .lookingForTemporary, .finished: 1
+        }
+    }
+
+    /// The hidden name of a WebDAV upload that was given up; of a plain PUT nobody knows whose file it is.
+    var removal: WireRequest? {
+        guard plan.kind == .webdav, let address else { return nil }
+        switch state {
+        case .sendingBody, .checkingBody, .moving, .lookingForTemporary:
+            return plan.request("DELETE", address.file(temporaryName))
+        case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
+        case .makingFolder, .lookingForTarget, .finished, .failed: return nil
+        }
+    }
+
+    /// All of it, once it is whole under its temporary name.
+    var storedBytes: Int64 { stage > 0 ? plan.byteCount : 0 }
+
+    var temporaryName: String { RemoteName.temporary(token: plan.token) }
+
+    func finalName(_ index: Int) -> String { RemoteName.numbered(plan.fileName, index) }
+
+    private func send(
+        _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
+        _ index: Int, isStored: Bool
+    ) -> UploadCommand {
+        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored)
+        let content = withBody ? UploadContent.snapshot(from: 0, count: plan.byteCount) : .none
+        return .send(plan.request(method, url, extra), content, persistFirst: memory)
+    }
+}

@@ -1,0 +1,296 @@
+import Foundation
+
+/// tus 1.0.0 (tus.io/protocols/resumable-upload): a place is made with POST, asked with HEAD, filled with PATCH.
+///
+/// The rule: the server's offset is the truth. After anything that went wrong it is asked before a byte is sent, and no byte
+/// below it is sent again. (So `Upload-Expires` needs no clock of ours: a place that is over answers 404 or 410.)
+public struct TusUpload: Equatable, Sendable {
+    enum State: Equatable, Sendable {
+        /// OPTIONS: does it speak our version, and how large may a file be?
+        case discovering
+        /// POST: a place for the file.
+        case creating
+        /// HEAD: how much is there?
+        case asking
+        /// PATCH from this offset on.
+        case appending(Int64)
+        case finished(String)
+        case failed(TransferTrouble)
+    }
+
+    /// Places made for one file before it is given up: a server that loses each at once would be asked for ever.
+    static let maximumCreations = 5
+    /// What one request carries, where a proxy refuses more (413): tried from the greatest down.
+    static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
+    /// Up to this size a file goes with its digest, where the server checks it: a cut costs at most this much again, as
+    /// a server cannot keep a part that it cannot check.
+    static let checkedBytes: Int64 = 4 << 20
+
+    let plan: UploadPlan
+    let policy: RetryPolicy
+    private(set) var state: State
+    private(set) var place: String?
+    private var creations: Int
+    private var checksums: Set<String> = []
+    /// `nil`: not known, a process before this one asked.
+    private var canTerminate: Bool?
+    /// Bytes of one request; `nil`: all that is left.
+    private var chunk: Int64?
+    /// The server's last word.
+    private(set) var storedBytes: Int64 = 0
+
+    init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+        self.plan = plan
+        self.policy = policy
+        place = memory?.place
+        creations = memory?.creations ?? 0
+        state =
+            switch memory?.step {
+            case nil, .chooseName, .put, .check, .move: .discovering
+            case .create: .creating
+            case .ask, .append: memory?.place == nil ? .creating : .asking
+            }
+    }
+
+    var stage: Int64 {
+        if case .finished = state { return plan.byteCount + 1 }
+        return storedBytes
+    }
+
+    var removal: WireRequest? {
+        guard canTerminate != false, let place else { return nil }
+        return plan.request("DELETE", place, [Self.version])
+    }
+
+    private static let version = HeaderField("Tus-Resumable", "1.0.0")
+
+    // MARK: Requests
+
+    mutating func next() -> UploadCommand {
+        guard ["http", "https"].contains(URL(string: plan.collectionURL)?.scheme?.lowercased()) else {
+            state = .failed(TransferTrouble(.unsupportedURL))
+            return .fail(TransferTrouble(.unsupportedURL))
+        }
+        switch state {
+        case .discovering:
+            return .send(plan.request("OPTIONS", plan.collectionURL), .none, persistFirst: memory(.chooseName))
+        case .creating:
+            let headers = [
+                Self.version, HeaderField("Upload-Length", "\(plan.byteCount)"), HeaderField("Upload-Metadata", metadata),
+            ]
+            return .send(plan.request("POST", plan.collectionURL, headers), .empty, persistFirst: memory(.create))
+        case .asking:
+            return .send(plan.request("HEAD", place ?? "", [Self.version]), .none, persistFirst: memory(.ask))
+        case .appending(let offset):
+            let count = min(plan.byteCount - offset, chunk ?? .max)
+            var headers = [
+                Self.version, HeaderField("Content-Type", "application/offset+octet-stream"),
+                HeaderField("Upload-Offset", "\(offset)"),
+            ]
+            if let checksum, count == plan.byteCount { headers.append(checksum) }
+            return .send(
+                plan.request("PATCH", place ?? "", headers), .snapshot(from: offset, count: count),
+                persistFirst: memory(.append))
+        case .finished(let url): return .finished(remoteURL: url)
+        case .failed(let trouble): return .fail(trouble)
+        }
+    }
+
+    private func memory(_ step: UploadMemory.Step) -> UploadMemory {
+        UploadMemory(step: step, place: place, creations: creations)
+    }
+
+    /// Some servers ask for both of these.
+    private var metadata: String {
+        let pairs = [("filename", RemoteName.safe(plan.fileName)), ("filetype", plan.contentType)]
+        return pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
+    }
+
+    /// Over the whole, which we know without reading it again.
+    private var checksum: HeaderField? {
+        guard checksums.contains("sha256"), plan.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Self.bytes)
+        else { return nil }
+        return HeaderField("Upload-Checksum", "sha256 \(bytes.base64EncodedString())")
+    }
+
+    private static func bytes(ofHex text: String) -> Data? {
+        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count == 64, !digits.contains(nil) else { return nil }
+        return Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) })
+    }
+
+    // MARK: Answers
+
+    mutating func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
+        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
+        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
+        guard end.failure != .cancelled, let head = end.head else {
+            askNext()
+            return settle(pauses.after(end.failure ?? .badAnswer("no headers")))
+        }
+        switch state {
+        case .discovering: return afterDiscovery(head, pauses)
+        case .creating: return afterCreation(head, pauses)
+        case .asking: return afterQuestion(head, pauses)
+        case .appending(let offset): return afterAppend(head, offset, pauses)
+        case .finished(let url): return .finished(remoteURL: url)
+        case .failed(let trouble): return .fail(trouble)
+        }
+    }
+
+    /// Bytes may have arrived without an answer.
+    private mutating func askNext() {
+        if case .appending = state { state = .asking }
+    }
+
+    private mutating func afterDiscovery(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
+                return fail(head, -1011, "The server speaks tus \(versions), and not 1.0.0.")
+            }
+            if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.byteCount > most {
+                return fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
+            }
+            let extensions = Self.list(head["Tus-Extension"] ?? "")
+            canTerminate = extensions.contains("termination")
+            if extensions.contains("checksum") { checksums = Set(Self.list(head["Tus-Checksum-Algorithm"] ?? "")) }
+            guard extensions.isEmpty || extensions.contains("creation") else {
+                return fail(head, -1011, "The server takes no new files over tus (it does not offer \"creation\").")
+            }
+        case 408, 429, 500, 502...599: return pauses.retry(head)
+        // A proxy may not let the question through: what matters shows at the next one.
+        default: break
+        }
+        state = .creating
+        return .continue
+    }
+
+    private mutating func afterCreation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let made = address(of: head["Location"]) else {
+                return fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
+            }
+            creations += 1
+            place = made
+            storedBytes = 0
+            if plan.byteCount == 0 { return finish() }
+            state = .appending(0)
+            return .continue
+        case 404, 410, 405, 501:
+            return fail(head, -1100, "There is no tus upload at this address (status \(head.status)).")
+        default: return otherwise(head, pauses)
+        }
+    }
+
+    private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let offset = head["Upload-Offset"].flatMap({ Int64($0) }), (0...plan.byteCount).contains(offset) else {
+                return startOver(head, pauses, "The server does not say how much of the file it has.")
+            }
+            if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
+                return startOver(head, pauses, "The server expects another file there.")
+            }
+            return take(offset)
+        case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        default: return otherwise(head, pauses)
+        }
+    }
+
+    private mutating func afterAppend(_ head: ResponseHead, _ offset: Int64, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            // Theirs counts, whatever was sent. Without it, or without having moved, they are asked.
+            guard let now = head["Upload-Offset"].flatMap({ Int64($0) }), now > offset, now <= plan.byteCount else {
+                state = .asking
+                return pauses.retry(head, "The server does not say how much of the file it has.")
+            }
+            return take(now)
+        case 409, 423, 460:
+            state = .asking
+            let why =
+                switch head.status {
+                case 409: "The server has another part of the file than was thought."
+                case 423: "The server is still busy with the file."
+                default: "The server found the bytes damaged on the way."
+                }
+            return pauses.retry(head, why)
+        case 413:
+            let sent = min(plan.byteCount - offset, chunk ?? .max)
+            guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
+                return fail(head, -1103, "The file is too large for the server.")
+            }
+            // Asked first: a proxy may have let a part of it through.
+            chunk = smaller
+            state = .asking
+            return .continue
+        case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        default:
+            state = .asking
+            return otherwise(head, pauses)
+        }
+    }
+
+    private mutating func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        if head.status == 412 {
+            let versions = head["Tus-Version"].map { " (it speaks \($0))" } ?? ""
+            return fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
+        }
+        if let common = CommonAnswer(head, pauses) { return settle(common.outcome) }
+        return fail(head, -1011, "The server answered with status \(head.status).")
+    }
+
+    private mutating func take(_ offset: Int64) -> UploadOutcome {
+        storedBytes = offset
+        if offset == plan.byteCount { return finish() }
+        state = .appending(offset)
+        return .continue
+    }
+
+    private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
+        guard creations < Self.maximumCreations else {
+            return fail(head, -1011, "\(why) It did so \(creations) times.")
+        }
+        place = nil
+        storedBytes = 0
+        state = .creating
+        return pauses.retry(head, why)
+    }
+
+    private mutating func finish() -> UploadOutcome {
+        let url = PublicAddress.of(place ?? plan.collectionURL)
+        state = .finished(url)
+        return .finished(remoteURL: url)
+    }
+
+    private mutating func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
+        settle(.fail(TransferTrouble(code: code, message: message, status: head.status)))
+    }
+
+    private mutating func settle(_ outcome: UploadOutcome) -> UploadOutcome {
+        if case .fail(let trouble) = outcome { state = .failed(trouble) }
+        return outcome
+    }
+
+    /// Absolute or relative. A server behind a proxy that ends TLS names itself with http: the address we came by counts.
+    private func address(of location: String?) -> String? {
+        guard let location, !location.isEmpty, let home = URL(string: plan.collectionURL),
+            let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty
+        else { return nil }
+        switch (home.scheme?.lowercased(), target.scheme?.lowercased()) {
+        case (_, "https"), ("http", "http"): return target.absoluteString
+        case ("https", "http"):
+            guard host.lowercased() == home.host?.lowercased() else { return nil }
+            guard var parts = URLComponents(url: target, resolvingAgainstBaseURL: true) else { return nil }
+            (parts.scheme, parts.port) = (home.scheme, home.port)
+            return parts.string
+        default: return nil
+        }
+    }
+
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+    }
+}

@@ -1,0 +1,29 @@
+// Cleans photos of their location, one after the other: a path as a JSON string per line comes in, what was removed goes out.
+// It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
+import Foundation
+import PhotoMetadata
+
+struct Answer: Encodable {
+    var removed: [String] = []
+    var trouble: String?
+}
+
+// What a crafted file may cost at most.
+var memory = rlimit(rlim_cur: 2 << 30, rlim_max: 2 << 30)
+setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &memory)
+var noCore = rlimit(rlim_cur: 0, rlim_max: 0)
+setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noCore)
+
+LocationRemoval.start()
+while let line = readLine() {
+    var answer = Answer()
+    do {
+        let path = try JSONDecoder().decode(String.self, from: Data(line.utf8))
+        answer.removed = try LocationRemoval.clean(path)
+    } catch {
+        answer.trouble = "\(error)"
+    }
+    var text = try JSONEncoder().encode(answer)
+    text.append(0x0A)
+    try FileHandle.standardOutput.write(contentsOf: text)
+}

@@ -1,0 +1,196 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What a person asks of `stormy upload`: privacy, folders, no doubles, a good moment, proof.
+    @Suite struct Photos {
+        private let nginx: Nginx
+        private let home: Home
+        private let camera: URL
+
+        init() throws {
+            nginx = try Nginx()
+            home = try Home(extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(nginx.url)photos/\"\n")
+            camera = home.folder.appendingPathComponent("camera")
+            try FileManager.default.createDirectory(at: camera, withIntermediateDirectories: true)
+        }
+
+        private func tool(_ command: String, _ arguments: [String]) throws -> String {
+            let process = Process()
+            let output = Pipe()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments = [command] + arguments
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            process.waitUntilExit()
+            return text
+        }
+
+        /// A real picture; with a place if wanted.
+        private func picture(_ name: String, isLocated: Bool = false) throws -> URL {
+            let file = camera.appendingPathComponent(name)
+            try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            _ = try tool("convert", ["-size", "200x150", "plasma:", file.path])
+            if isLocated {
+                _ = try tool(
+                    "exiftool",
+                    [
+                        "-q", "-overwrite_original", "-n", "-GPSLatitude=48.1", "-GPSLatitudeRef=N", "-Orientation=6",
+                        "-XMP-photoshop:City=Munich", file.path,
+                    ])
+            }
+            return file
+        }
+
+        private var arrived: [String] {
+            get throws { try FileManager.default.contentsOfDirectory(atPath: nginx.photos.path).sorted() }
+        }
+
+        // MARK: Privacy
+
+        @Test func aPhotosPlaceIsRemovedFromWhatIsSent() throws {
+            let photo = try picture("garden.jpg", isLocated: true)
+            let original = try Data(contentsOf: photo)
+            let sent = try home.stormy("upload", "--wait", photo.path)
+            #expect(sent.status == 0, "\(sent.errors)")
+            #expect(sent.errors.contains("location removed (GPSLatitude"))
+            let there = nginx.photos.appendingPathComponent("garden.jpg")
+            let tags = try tool("exiftool", ["-s", there.path])
+            #expect(!tags.contains("GPS") && !tags.contains("Munich") && tags.contains("Orientation"))
+            let pixels = try [photo, there].map { try tool("identify", ["-format", "%#", $0.path]) }
+            #expect(pixels[0] == pixels[1])
+            // The person's own file is theirs.
+            #expect(try Data(contentsOf: photo) == original)
+            let row = try #require(try home.rows("transfers").first)
+            #expect(row["sourceSha256"] as? String == FileDigest.sha256(of: original))
+            #expect(row["sha256"] as? String == (try FileDigest.sha256(of: there).digest))
+            let receipt = try #require(row["receipt"] as? [String: Any])
+            #expect(receipt["verified"] as? String == "length" && receipt["sha256"] as? String == row["sha256"] as? String)
+        }
+
+        @Test func asItIsWhenThePersonSaysSo() throws {
+            let photo = try picture("garden.jpg", isLocated: true)
+            #expect(try home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
+            #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("garden.jpg")) == Data(contentsOf: photo))
+        }
+
+        /// What cannot be cleaned is not sent in silence.
+        @Test func whatCannotBeCleanedIsHeldBack() throws {
+            let photo = camera.appendingPathComponent("new.heic")
+            try
+                (Data([0, 0, 0, 24]) + Data("ftypheic".utf8) + Data(count: 4) + Data("mif1heic".utf8)
+                + Data(repeating: 7, count: 900))
+                .write(to: photo)
+            let held = try home.stormy("upload", photo.path)
+            #expect(held.status == 77)
+            #expect(held.errors.contains("HEIC photos cannot be cleaned") && held.errors.contains("--keep-location"))
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held"])
+            #expect(try home.stormy("upload", "--keep-location", "--wait", photo.path).status == 0)
+            #expect(try arrived == ["new.heic"])
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
+        }
+
+        // MARK: Which files
+
+        @Test func foldersPatternsAndLists() throws {
+            let photos = try ["a/one.jpg", "a/b/two.png", "a/three.dat.jpg", "four.webp"].map { try picture($0) }
+            // By content, not by name.
+            let named = camera.appendingPathComponent("a/three.dat")
+            try FileManager.default.moveItem(at: photos[2], to: named)
+            try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.jpg"))
+            let folder = try home.stormy("upload", "--recursive", "--wait", camera.appendingPathComponent("a").path)
+            #expect(folder.status == 0 && folder.errors.contains("1 other file skipped"), "\(folder.errors)")
+            #expect(try arrived == ["one.jpg", "three.dat", "two.png"])
+            let pattern = try home.stormy("upload", "--wait", camera.path + "/f*.webp")
+            #expect(pattern.status == 0, "\(pattern.errors)")
+            let list = try Child.run(
+                "/bin/sh", ["-c", "find '\(camera.path)/a' -name 'one*' -print0 | '\(Home.product("stormy"))' upload -"],
+                environment: home.environment)
+            #expect(list.errors.contains("one.jpg: is there already, as \(nginx.url)photos/one.jpg"), "\(list.errors)")
+            #expect(try arrived.contains("four.webp"))
+        }
+
+        // MARK: No doubles
+
+        @Test func theSamePhotoTwiceIsOneUpload() throws {
+            let photo = try picture("one.jpg", isLocated: true)
+            let copy = camera.appendingPathComponent("copy of one.jpg")
+            try FileManager.default.copyItem(at: photo, to: copy)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            let again = try home.stormy("upload", copy.path)
+            #expect(again.status == 0 && again.errors.contains("is on its way already"))
+            home.environment["STORMY_NO_AGENT"] = nil
+            #expect(try home.stormy("upload", "--wait", copy.path).status == 0)
+            try home.waitForQuiet()
+            #expect(try arrived == ["one.jpg"])
+            #expect(try home.stormy("upload", copy.path).errors.contains("is there already, as"))
+            #expect(try home.rows("transfers").count == 1)
+            // Another photo of that name does not take its place.
+            let other = try picture("elsewhere/one.jpg")
+            #expect(try home.stormy("upload", "--wait", other.path).status == 0)
+            #expect(try arrived == ["one-1.jpg", "one.jpg"])
+        }
+
+        // MARK: A good moment
+
+        @Test func heldUntilThereIsPower() throws {
+            let system = try SystemServices()
+            home.environment.merge(system.environment) { $1 }
+            try system.set(.power, "OnBattery", "true")
+            let photos = try [picture("one.jpg"), picture("two.jpg")]
+            let queued = try home.run("stormy", ["upload", "--when", "charging"] + photos.map(\.path))
+            #expect(queued.status == 0 && queued.output.contains("held until there is external power"))
+            try home.wait("an agent that knows") { try $0.fact(.conditions)?.conditions.isOnExternalPower == false ? true : nil }
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held", "held"])
+            #expect(try home.stormy("why", "StormyUploads").output.contains("externalPower"))
+            // The original is of no matter any more.
+            try FileManager.default.removeItem(at: photos[0])
+            try system.set(.power, "OnBattery", "false")
+            try home.waitForQuiet(seconds: 60)
+            #expect(try arrived == ["one.jpg", "two.jpg"])
+            #expect(try home.rows("transfers").allSatisfy { $0["state"] as? String == "completed" })
+        }
+
+        /// The processing task's time ends in the middle: held again, and asked for another moment.
+        @Test func anExpiredReleaseHoldsBackWhatIsLeft() async throws {
+            let server = try await FaultyServer.start()
+            server.route("PUT", "/p/*", .status(201).after(.hold(until: "never")))
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/p/\"\n")
+            let photo = try picture("one.jpg")
+            #expect(try home.stormy("upload", "--when", "charging", photo.path).status == 0)
+            _ = try home.stormy("simulate", "launch", "StormyUploads")
+            try home.wait("sending") { try $0.transfers().first?.state == .running ? true : nil }
+            _ = try home.stormy("simulate", "expire", "StormyUploads")
+            try home.wait("held again") { transaction in
+                try transaction.transfers().first?.isSuspended == true && transaction.request("StormyUploads") != nil ? true : nil
+            }
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held"])
+            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
+        }
+
+        // MARK: Proof
+
+        @Test func whatTheServerLostIsFoundOut() throws {
+            let photos = try [picture("one.jpg"), picture("two.jpg")]
+            #expect(try home.run("stormy", ["upload", "--wait"] + photos.map(\.path)).status == 0)
+            let fine = try home.stormy("upload", "--verify")
+            #expect(
+                fine.status == 0 && fine.output.contains("one.jpg: is what was sent (read back)"), "\(fine.output)\(fine.errors)")
+            let receipt = try #require(try home.rows("transfers").first?["receipt"] as? [String: Any])
+            #expect(receipt["verified"] as? String == "digest" && receipt["checkedAt"] is String)
+            try FileManager.default.removeItem(at: nginx.photos.appendingPathComponent("one.jpg"))
+            try Data("other".utf8).write(to: nginx.photos.appendingPathComponent("two.jpg"))
+            let lost = try home.stormy("upload", "--verify")
+            #expect(lost.status == 69)
+            #expect(lost.output.contains("one.jpg: is GONE") && lost.output.contains("two.jpg: is NOT what was sent"))
+            // Known to be lost, it is sent again.
+            #expect(try home.run("stormy", ["upload", "--wait"] + photos.map(\.path)).status == 0)
+            #expect(try arrived == ["one.jpg", "two-1.jpg", "two.jpg"])
+        }
+    }
+}

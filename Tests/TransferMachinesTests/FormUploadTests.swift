@@ -1,0 +1,116 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+@Suite struct FormUploadTests {
+    private func plan(name: String = "noon.jpg", field: String = "file") -> UploadPlan {
+        UploadPlan(
+            kind: .multipart, collectionURL: "https://me:pw@h/up?album=1", fileName: name, byteCount: 10, token: "a-b_c1",
+            headers: [HeaderField("Authorization", "x")], contentType: "image/jpeg", field: field)
+    }
+
+    private func form(_ plan: UploadPlan) -> (request: WireRequest, text: String, length: Int64) {
+        guard case .send(let request, .wrapped(let before, let after), _) = FormUpload(plan: plan, policy: .standard).next()
+        else {
+            Issue.record("no form")
+            return (WireRequest(method: "", url: ""), "", 0)
+        }
+        let text = String(decoding: before, as: UTF8.self) + "<photo>" + String(decoding: after, as: UTF8.self)
+        return (request, text, Int64(before.count + after.count) + plan.byteCount)
+    }
+
+    @Test func asABrowserWritesIt() {
+        let (request, text, _) = form(plan())
+        #expect(request.method == "POST" && request.url == "https://me:pw@h/up?album=1")
+        #expect(request.headers.contains(HeaderField("Content-Type", "multipart/form-data; boundary=----stormy-abc1")))
+        #expect(request.headers.contains(HeaderField("Idempotency-Key", "\"abc1\"")))
+        #expect(
+            text
+                == "------stormy-abc1\r\nContent-Disposition: form-data; name=\"file\"; filename=\"noon.jpg\"\r\n"
+                + "Content-Type: image/jpeg\r\n\r\n<photo>\r\n------stormy-abc1--\r\n")
+    }
+
+    @Test(arguments: [
+        ("a\"b.jpg", "a%22b.jpg"), ("a\r\nX-Evil: 1.jpg", "a__X-Evil: 1.jpg"), ("../etc/passwd", ".._etc_passwd"), ("..", "__"),
+        ("Ä🌩.jpg", "Ä🌩.jpg"),
+    ]) func namesThatTryToBeMore(_ name: String, _ written: String) {
+        #expect(form(plan(name: name)).text.contains("filename=\"\(written)\"\r\n"))
+        #expect(form(plan(field: name)).text.components(separatedBy: "\r\n").count == 7)
+    }
+
+    private func end(_ status: Int, sent: Int64, _ headers: [String: String] = [:]) -> WireEnd {
+        let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
+        return WireEnd(
+            head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: sent, bytesReceived: 0)
+    }
+
+    private func outcome(_ end: WireEnd) -> UploadOutcome {
+        var machine = FormUpload(plan: plan(), policy: .standard)
+        return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
+    }
+
+    @Test func answers() {
+        let whole = form(plan()).length
+        #expect(outcome(end(200, sent: whole)) == .finished(remoteURL: "https://h/up"))
+        #expect(outcome(end(201, sent: whole, ["Location": "/p/1"])) == .finished(remoteURL: "https://h/p/1"))
+        #expect(outcome(end(303, sent: whole)) == .finished(remoteURL: "https://h/up"))
+        // A page that asks for a login redirects like this.
+        for status in [301, 302, 307, 308, 400, 401, 403, 404, 413, 415] {
+            guard case .fail = outcome(end(status, sent: whole)) else {
+                Issue.record("\(status)")
+                return
+            }
+        }
+        for status in [0, 408, 429, 500, 502, 503, 507] {
+            guard case .retry = outcome(end(status, sent: whole)) else {
+                Issue.record("\(status)")
+                return
+            }
+        }
+        // It cannot be about a photo that it did not read.
+        guard case .retry = outcome(end(200, sent: whole - 1)) else {
+            Issue.record("believed")
+            return
+        }
+    }
+}
+
+@Suite struct AddressUploadTests {
+    private func machine(_ url: String = "https://s3/b/p.jpg?X-Amz-Signature=1") -> UploadMachine {
+        UploadMachine(plan: UploadPlan(kind: .put, collectionURL: url, fileName: "p.jpg", byteCount: 10, token: "t"))
+    }
+
+    @Test func exactlyThatAddressAndNothingElse() {
+        var machine = machine()
+        guard case .send(let request, .snapshot(0, 10), _) = machine.next() else {
+            Issue.record("")
+            return
+        }
+        #expect(request.method == "PUT" && request.url == "https://s3/b/p.jpg?X-Amz-Signature=1" && request.headers.isEmpty)
+        let end = WireEnd(head: ResponseHead(status: 200, headers: [], url: ""), failure: nil, bytesSent: 10, bytesReceived: 0)
+        // The signature is not remembered.
+        #expect(machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0) == .finished(remoteURL: "https://s3/b/p.jpg"))
+    }
+
+    @Test func expired() {
+        var machine = machine()
+        let end = WireEnd(head: ResponseHead(status: 403, headers: [], url: ""), failure: nil, bytesSent: 10, bytesReceived: 0)
+        guard case .fail(let trouble) = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0) else {
+            Issue.record("")
+            return
+        }
+        #expect(trouble.message.contains("expired"))
+    }
+
+    @Test func anAddressWithoutAQueryIsAFolder() {
+        var machine = machine("https://h/photos/")
+        guard case .send(let request, .none, _) = machine.next() else {
+            Issue.record("")
+            return
+        }
+        #expect(request.method == "HEAD" && request.url == "https://h/photos/p.jpg")
+    }
+}

@@ -1,0 +1,207 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+/// The checklist of tus 1.0.0, line by line.
+@Suite struct TusUploadTests {
+    private func plan(_ byteCount: Int64 = 100, url: String = "https://h/files/", sha256: String? = nil) -> UploadPlan {
+        UploadPlan(
+            kind: .tus, collectionURL: url, fileName: "noon 12:00.jpg", byteCount: byteCount, token: "t",
+            headers: [HeaderField("Authorization", "x"), HeaderField("Upload-Offset", "77")], contentType: "image/jpeg",
+            sha256: sha256)
+    }
+
+    /// Plays answers; returns the requests as lines, and what came of the last answer.
+    private func play(
+        _ machine: inout TusUpload, _ answers: [(Int, [String: String])]
+    ) -> (lines: [String], requests: [WireRequest], outcome: UploadOutcome?) {
+        var lines: [String] = []
+        var requests: [WireRequest] = []
+        var outcome: UploadOutcome?
+        for (status, headers) in answers {
+            guard case .send(let request, let content, _) = machine.next() else { break }
+            requests.append(request)
+            var line = "\(request.method) \(request.url)"
+            if case .snapshot(let from, let count) = content { line += " \(from)+\(count)" }
+            lines.append(line)
+            let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
+            let end = WireEnd(
+                head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: 0, bytesReceived: 0)
+            outcome = machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
+        }
+        return (lines, requests, outcome)
+    }
+
+    private let options = (204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation,checksum,termination"])
+    private func made(_ place: String = "https://h/files/1") -> (Int, [String: String]) { (201, ["Location": place]) }
+    private func at(_ offset: Int, _ status: Int = 204) -> (Int, [String: String]) { (status, ["Upload-Offset": "\(offset)"]) }
+
+    @Test func plainCourse() {
+        var machine = TusUpload(plan: plan())
+        let (lines, requests, outcome) = play(&machine, [options, made(), at(100)])
+        #expect(lines == ["OPTIONS https://h/files/", "POST https://h/files/", "PATCH https://h/files/1 0+100"])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+        #expect(!requests[0].headers.contains { $0.name == "Tus-Resumable" })
+        #expect(requests[1].headers.contains(HeaderField("Tus-Resumable", "1.0.0")))
+        #expect(requests[1].headers.contains(HeaderField("Upload-Length", "100")))
+        let metadata = requests[1].headers.first { $0.name == "Upload-Metadata" }?.value
+        #expect(metadata == "filename bm9vbiAxMjowMC5qcGc=,filetype aW1hZ2UvanBlZw==")
+        #expect(requests[2].headers.contains(HeaderField("Content-Type", "application/offset+octet-stream")))
+        // Nobody's own header stands in for the protocol's.
+        #expect(requests[2].headers.filter { $0.name == "Upload-Offset" } == [HeaderField("Upload-Offset", "0")])
+        #expect(requests.allSatisfy { $0.maximumRedirects == 0 && $0.headers.contains(HeaderField("Authorization", "x")) })
+    }
+
+    @Test(arguments: [
+        ("1", "https://h/files/1"), ("/up/1?k=v", "https://h/up/1?k=v"), ("//h/up/1", "https://h/up/1"),
+        // A server behind a proxy that ends TLS.
+        ("http://h/files/1", "https://h/files/1"), ("http://h:8080/files/1", "https://h/files/1"),
+    ]) func placesOfEveryShape(_ location: String, _ place: String) {
+        var machine = TusUpload(plan: plan())
+        #expect(play(&machine, [options, made(location), at(50)]).lines.last == "PATCH \(place) 0+100")
+    }
+
+    @Test(arguments: ["", "http://other/1", "file:///etc/passwd", "ftp://h/1"]) func placesThatAreNone(_ location: String) {
+        var machine = TusUpload(plan: plan())
+        guard case .fail = play(&machine, [options, made(location)]).outcome else {
+            Issue.record("taken")
+            return
+        }
+    }
+
+    /// The password is for the server that was configured.
+    @Test func anotherServerGetsNoPassword() {
+        var machine = TusUpload(plan: plan())
+        let requests = play(&machine, [options, made("https://store/1"), at(100)]).requests
+        #expect(requests[2].url == "https://store/1")
+        #expect(!requests[2].headers.contains { $0.name == "Authorization" })
+    }
+
+    @Test func afterACutTheServerIsAsked() {
+        var machine = TusUpload(plan: plan())
+        let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100)])
+        #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 40+60"])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test func aNewProcessAsksFirst() {
+        let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
+        var machine = TusUpload(plan: plan(), resuming: memory)
+        #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
+        // The last answer was lost: all is there.
+        machine = TusUpload(plan: plan(), resuming: memory)
+        #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test(arguments: [409, 423, 460]) func wordsAboutTheOffset(_ status: Int) {
+        var machine = TusUpload(plan: plan())
+        let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(10, 200), at(100)])
+        #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 10+90"])
+        #expect(outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    /// Theirs counts, also if it is less than was sent.
+    @Test func aSmallerStepThanSent() {
+        var machine = TusUpload(plan: plan())
+        #expect(play(&machine, [options, made(), at(30), at(100)]).lines.last == "PATCH https://h/files/1 30+70")
+    }
+
+    @Test(arguments: [404, 410, 403]) func aPlaceThatIsGoneIsMadeAnewButNotForEver(_ status: Int) {
+        var machine = TusUpload(plan: plan())
+        var answers = [options]
+        for _ in 0..<TusUpload.maximumCreations { answers += [made(), (status, [:])] }
+        let (lines, _, outcome) = play(&machine, answers)
+        #expect(lines.filter { $0.hasPrefix("POST") }.count == TusUpload.maximumCreations)
+        guard case .fail(let trouble) = outcome else {
+            Issue.record("\(outcome as Any)")
+            return
+        }
+        #expect(trouble.message.contains("thrown away"))
+    }
+
+    @Test func aReplyWithoutOffsetOrOfAnotherFileIsNotBelieved() {
+        for headers in [[:], ["Upload-Offset": "-1"], ["Upload-Offset": "101"], ["Upload-Offset": "5", "Upload-Length": "99"]] {
+            var machine = TusUpload(plan: plan(), resuming: UploadMemory(step: .append, place: "https://h/files/1", creations: 1))
+            #expect(play(&machine, [(200, headers), made()]).lines.last == "POST https://h/files/")
+        }
+    }
+
+    @Test func tooLargeIsSaidBeforeAByte() {
+        var machine = TusUpload(plan: plan())
+        guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "1.0.0", "Tus-Max-Size": "99"])]).outcome
+        else {
+            Issue.record("sent")
+            return
+        }
+        #expect(trouble.message.contains("99 bytes"))
+    }
+
+    @Test func anotherVersion() {
+        var machine = TusUpload(plan: plan())
+        guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "0.2.2"])]).outcome else {
+            Issue.record("")
+            return
+        }
+        #expect(trouble.message.contains("0.2.2"))
+        machine = TusUpload(plan: plan())
+        guard case .fail(let late) = play(&machine, [(405, [:]), (412, ["Tus-Version": "2.0.0"])]).outcome else {
+            Issue.record("")
+            return
+        }
+        #expect(late.message.contains("2.0.0"))
+    }
+
+    /// A proxy in front takes only so much in one request.
+    @Test func piecesWhereAProxyRefusesMore() {
+        var machine = TusUpload(plan: plan(100 << 20))
+        let (lines, _, _) = play(
+            &machine, [options, made(), (413, [:]), at(0, 200), (413, [:]), at(0, 200), at(16 << 20), at(32 << 20)])
+        let pieces = lines.filter { $0.hasPrefix("PATCH") }
+        #expect(pieces[1] == "PATCH https://h/files/1 0+\(64 << 20)")
+        #expect(pieces[2] == "PATCH https://h/files/1 0+\(16 << 20)")
+        #expect(pieces[3] == "PATCH https://h/files/1 \(16 << 20)+\(16 << 20)")
+    }
+
+    @Test func aChecksumWhereItIsCheckedAndCheap() {
+        let digest = String(repeating: "ab", count: 32)
+        let checked = (
+            204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation,checksum", "Tus-Checksum-Algorithm": "md5,sha256"]
+        )
+        func sum(_ byteCount: Int64, _ options: (Int, [String: String])) -> HeaderField? {
+            var machine = TusUpload(plan: plan(byteCount, sha256: digest))
+            return play(&machine, [options, made(), at(1)]).requests.last?.headers.first { $0.name == "Upload-Checksum" }
+        }
+        let value = Data(repeating: 0xAB, count: 32).base64EncodedString()
+        #expect(sum(100, checked) == HeaderField("Upload-Checksum", "sha256 \(value)"))
+        #expect(sum(100, options) == nil)
+        // A cut would cost the server all of a large one.
+        #expect(sum(100 << 20, checked) == nil)
+    }
+
+    @Test func nothingIsCompleteAtOnce() {
+        var machine = TusUpload(plan: plan(0))
+        #expect(play(&machine, [options, made()]).outcome == .finished(remoteURL: "https://h/files/1"))
+    }
+
+    @Test func aCancelledOneIsTakenAway() {
+        var machine = TusUpload(plan: plan())
+        #expect(machine.removal == nil)
+        _ = play(&machine, [options, made()])
+        #expect(machine.removal?.method == "DELETE" && machine.removal?.url == "https://h/files/1")
+        machine = TusUpload(plan: plan())
+        _ = play(&machine, [(204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation"]), made()])
+        #expect(machine.removal == nil)
+    }
+
+    @Test(arguments: [401, 413, 415, 400]) func finalAnswersAtTheStart(_ status: Int) {
+        var machine = TusUpload(plan: plan())
+        guard case .fail = play(&machine, [options, (status, [:])]).outcome else {
+            Issue.record("\(status)")
+            return
+        }
+        #expect(machine.next() == machine.next())
+    }
+}
