@@ -3,12 +3,12 @@
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev pkg-config
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux libimage-exiftool-perl
-INTEROP_PACKAGES = nginx-light apache2-bin lighttpd python3-venv
+INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers
+.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,8 +30,9 @@ screenshot: run-packages test-packages ## Take the README's picture of the notif
 torture: build ## 300 kills of agent and app while fifty requests go round
 	python3 Tests/Torture/torture.py $(KILLS)
 
-test-interop: build interop-packages ## Downloads from nginx, Apache, lighttpd, Caddy and http.server, interrupted
+test-interop: build interop-packages ## Downloads and photos from and to a dozen real servers, interrupted
 	python3 Tests/Interop/downloads.py
+	python3 Tests/Interop/uploads.py
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py
@@ -40,6 +41,11 @@ benchmark-transfers: run-packages test-packages benchmark-packages ## Downloads 
 	for product in background-agent stormy courier-example proving-ground; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/transfers.py
+
+benchmark-uploads: run-packages test-packages benchmark-packages ## Photos beside curl: 500 of 200 kB, 10,000 queued, one of 2 GiB
+	for product in background-agent photo-cleaner stormy; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	python3 Tests/Benchmarks/uploads.py
 
 format: ## Format the sources
 	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift

@@ -38,15 +38,16 @@ public struct Snapshot: Sendable, Equatable {
 
     /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
     ///
-    /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place.
+    /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
     /// - Throws: ``Failure``, or what `preparing` throws; nothing is left then.
     public static func take(
-        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Void
+        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool
     ) throws -> Snapshot {
         let original = try take(of: source, in: directories, allowsEmpty: allowsEmpty)
         let copy = directories.spool.appendingPathComponent(original.name)
         do {
-            try preparing(copy)
+            // Mostly there is nothing to change: then nothing is read again.
+            guard try preparing(copy) else { return original }
             let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
             guard descriptor >= 0 else { throw Failure.unreadable(copy.path, reason: String(cString: strerror(errno))) }
             defer { close(descriptor) }

@@ -6,19 +6,26 @@ import TransferMachines
 
 // Orders become rows: durable before a byte moves.
 extension BackgroundSession {
-    /// Begins or joins the transfer of a task, in one transaction.
-    func start(_ task: URLSessionTask) throws -> TransferRecord {
+    /// A task on its way into the ledger.
+    struct Submission {
+        /// Begins or joins its transfer, in the transaction.
+        let write: (LedgerTransaction) throws -> TransferRecord
+        /// Once that is committed.
+        var afterwards: (TransferRecord) -> Void = { _ in }
+    }
+
+    func submission(of task: URLSessionTask) throws -> Submission {
         switch task {
-        case let upload as URLSessionUploadTask: try start(upload)
-        case let download as URLSessionDownloadTask: try start(download)
-        default: try start(task, request: task.originalRequest, kind: "data")
+        case let upload as URLSessionUploadTask: try submission(of: upload)
+        case let download as URLSessionDownloadTask: try submission(of: download)
+        default: try submission(of: task, request: task.originalRequest, kind: "data")
         }
     }
 
-    private func start(_ task: URLSessionDownloadTask) throws -> TransferRecord {
+    private func submission(of task: URLSessionDownloadTask) throws -> Submission {
         switch task.source {
         case .request(let request):
-            return try start(task, request: request, kind: nil)
+            return try submission(of: task, request: request, kind: nil)
         case .resumeData(let data):
             guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
             let order = try Order(request, configuration)
@@ -26,7 +33,7 @@ extension BackgroundSession {
             var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
             Self.fill(&new, from: task, now: now)
             let wanted = new
-            return try AppRuntime.shared.commit { transaction in
+            return Submission { transaction in
                 var new = wanted
                 try Self.takePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
@@ -82,7 +89,7 @@ extension BackgroundSession {
         if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
     }
 
-    private func start(_ task: URLSessionTask, request: URLRequest?, kind: String?) throws -> TransferRecord {
+    private func submission(of task: URLSessionTask, request: URLRequest?, kind: String?) throws -> Submission {
         guard let request else { throw URLError(.badURL) }
         let order = try Order(request, configuration)
         let now = Date()
@@ -99,8 +106,7 @@ extension BackgroundSession {
         // A file with a place of its own is nobody else's.
         let mayRevive = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
         let handedOver = state.withLock { $0.handedOver }
-        var handOverIsOver: Int64?
-        let started = try AppRuntime.shared.commit { transaction -> TransferRecord in
+        return Submission { transaction in
             guard mayRevive,
                 var known = try transaction.revivableTransfer(
                     session: wanted.session, key: wanted.key, handedOver: handedOver, now: now),
@@ -109,16 +115,15 @@ extension BackgroundSession {
             let identifier = known.isAdopted ? known.taskIdentifier : task.taskIdentifier
             known.launchesApp = wanted.launchesApp
             try Self.takeUp(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
-            handOverIsOver = known.id
             return known
+        } afterwards: { [self] started in
+            if let body, started.bodyFile != body.name { discard(body) }
+            // Taken up once; an equal task after this one is a transfer of its own.
+            if let id = started.id { state.withLock { _ = $0.handedOver.remove(id) } }
         }
-        if let body, started.bodyFile != body.name { discard(body) }
-        // Taken up once; an equal task after this one is a transfer of its own.
-        if let handOverIsOver { state.withLock { _ = $0.handedOver.remove(handOverIsOver) } }
-        return started
     }
 
-    private func start(_ task: URLSessionUploadTask) throws -> TransferRecord {
+    private func submission(of task: URLSessionUploadTask) throws -> Submission {
         // Without a body it was made from resume data, which no upload gives.
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try Order(request, configuration, defaultMethod: "PUT")
@@ -134,7 +139,7 @@ extension BackgroundSession {
         let wanted = new
         let awaited = order.key(session: identifier, bodyDigest: taken.sha256)
         let handedOver = state.withLock { $0.handedOver }
-        let started = try AppRuntime.shared.commit { transaction -> TransferRecord in
+        return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 if earlier.state == .paused {
                     earlier.requeue(now: now)
@@ -153,9 +158,9 @@ extension BackgroundSession {
                 return known
             }
             return try transaction.insert(wanted)
+        } afterwards: { started in
+            if started.bodyFile != taken.name { task.discardSnapshot() }
         }
-        if started.bodyFile != taken.name { task.discardSnapshot() }
-        return started
     }
 
     private static func uploadOrder(_ delivery: URLSessionUploadTask.Delivery, _ name: String, _ taken: Snapshot) -> UploadOrder {

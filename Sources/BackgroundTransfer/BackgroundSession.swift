@@ -141,25 +141,42 @@ final class BackgroundSession: SessionEngine {
         session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
     }
 
-    func resume(_ task: URLSessionTask) {
-        let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
-        guard refused == nil else { return end(task, refused) }
-        if let row { return letGoOn(row) }
-        // Somebody in this process waits for its end.
-        if task.facts.withLock({ $0.completion != nil }) { listen(task.session) }
+    func resume(_ task: URLSessionTask) { resume([task]) }
+
+    /// In one transaction: durable is what takes the time.
+    func resume(_ tasks: [URLSessionTask]) {
+        let new = tasks.filter { task in
+            let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
+            if refused != nil { end(task, refused) } else if let row { letGoOn(row) }
+            return refused == nil && row == nil
+        }
+        var submissions: [(task: URLSessionTask, order: Submission)] = []
+        for task in new {
+            // Somebody in this process waits for its end.
+            if task.facts.withLock({ $0.completion != nil }) { listen(task.session) }
+            do { submissions.append((task, try submission(of: task))) } catch { refuse(task, error) }
+        }
+        guard !submissions.isEmpty else { return }
         do {
-            let record = try start(task)
-            CrashPoint.reach("app.taskResumed")
-            task.facts.withLock { $0.row = record.id }
-            if let id = record.id, record.taskIdentifier != task.taskIdentifier {
-                state.withLock { $0.joined[id, default: []].append(task) }
+            let records = try AppRuntime.shared.commit { transaction in try submissions.map { try $0.order.write(transaction) } }
+            for ((task, order), record) in zip(submissions, records) {
+                order.afterwards(record)
+                CrashPoint.reach("app.taskResumed")
+                task.facts.withLock { $0.row = record.id }
+                if let id = record.id, record.taskIdentifier != task.taskIdentifier {
+                    state.withLock { $0.joined[id, default: []].append(task) }
+                }
             }
             keepAgentSoon()
         } catch {
-            let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
-            task.facts.withLock { $0.error = failure }
-            end(task, failure)
+            for (task, _) in submissions { refuse(task, error) }
         }
+    }
+
+    private func refuse(_ task: URLSessionTask, _ error: any Error) {
+        let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+        task.facts.withLock { $0.error = failure }
+        end(task, failure)
     }
 
     /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.

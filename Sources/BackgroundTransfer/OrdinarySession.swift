@@ -48,6 +48,8 @@ final class OrdinarySession: SessionEngine {
         session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
     }
 
+    func resume(_ tasks: [URLSessionTask]) { for task in tasks { resume(task) } }
+
     func resume(_ task: URLSessionTask) {
         guard task.facts.withLock({ !$0.isCompleted }) else { return }
         let (run, isNew) = state.withLock { state -> (OrdinaryRun, Bool) in

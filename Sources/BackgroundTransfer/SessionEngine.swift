@@ -7,6 +7,7 @@ protocol SessionEngine: AnyObject, Sendable {
     func nextTaskIdentifier() -> Int
     func add(_ task: URLSessionTask)
     func resume(_ task: URLSessionTask)
+    func resume(_ tasks: [URLSessionTask])
     func suspend(_ task: URLSessionTask)
     func cancel(_ task: URLSessionTask)
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data?

@@ -82,6 +82,10 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// Hears of the session and its tasks. `nil` once it is invalid.
     open var delegate: (any URLSessionDelegate)? { engine.delegate }
 
+    /// Resumes many tasks of this session at once. In a background session that is one durable commit instead of one each:
+    /// for hundreds of tasks most of the time. Beyond Apple.
+    public func resume(_ tasks: [URLSessionTask]) { engine.resume(tasks) }
+
     /// Lets go of the delegate when the tasks that this process resumed have ended; transfers that the agent was given by
     /// earlier processes go on.
     open func finishTasksAndInvalidate() { engine.invalidate(cancelling: false) }

@@ -256,15 +256,15 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// - Returns: the copy, and digest and size of what will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
     ///
-    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say). Whatever it throws
+    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it did. Whatever it throws
     ///   is thrown on, and nothing is kept. Only the first call's counts.
     @discardableResult
-    public func takeSnapshot(preparing: ((URL) throws -> Void)? = nil) throws -> (file: URL, sha256: String, byteCount: Int64) {
+    public func takeSnapshot(preparing: ((URL) throws -> Bool)? = nil) throws -> (file: URL, sha256: String, byteCount: Int64) {
         let taken = try currentSnapshot(preparing: preparing)
         return (AppRuntime.shared.directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
     }
 
-    func currentSnapshot(preparing: ((URL) throws -> Void)? = nil) throws -> Snapshot {
+    func currentSnapshot(preparing: ((URL) throws -> Bool)? = nil) throws -> Snapshot {
         if let earlier = snapshot.withLock({ $0 }) { return earlier }
         guard let body else { throw URLError(.fileDoesNotExist) }
         _ = try AppRuntime.shared.ledger()

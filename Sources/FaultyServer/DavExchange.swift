@@ -19,7 +19,7 @@ final class DavExchange: Exchange {
         var refusal: ResponseScript?
         var takesBody = request.method == "PUT"
         var losesAnswer = false
-        switch store.takeFault(for: request.method) {
+        switch store.faults.take(for: request.method) {
         case nil:
             // A client that asked first is told before it sends; what is decided here is asked again at the end,
             // for another upload may have come in between.

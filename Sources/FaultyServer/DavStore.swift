@@ -1,9 +1,8 @@
 import Foundation
-import Synchronization
 
 /// A WebDAV-like sink for uploads, with faults on demand. Mounted by `FaultyServer.mount(_:)`. Bodies go straight to
 /// disk, whatever their size: into a hidden file first, then in place by one rename, so a broken upload leaves nothing.
-public final class DavStore: Sendable {
+public final class DavStore: MountedStore {
     /// Where the store hangs on the server, such as `/dav`.
     public let prefix: String
     /// The folder that holds the files.
@@ -11,7 +10,7 @@ public final class DavStore: Sendable {
 
     let tree: DavTree
     private let isTemporary: Bool
-    private let faults = Mutex<[DavFault]>([])
+    public let faults = UploadFaults()
 
     /// A store under a prefix (no slash at its end).
     /// - Parameter directory: kept afterwards. `nil`: a temporary one, removed with the store. There is no variant in
@@ -27,6 +26,8 @@ public final class DavStore: Sendable {
     deinit {
         if isTemporary { try? FileManager.default.removeItem(at: directory) }
     }
+
+    func exchange(for request: RecordedRequest) -> any Exchange { DavExchange(self, request) }
 
     // MARK: What is there
 
@@ -46,57 +47,4 @@ public final class DavStore: Sendable {
 
     /// Hidden files of uploads under way, or left behind.
     public var unfinishedUploads: Int { tree.unfinishedUploads }
-
-    // MARK: Faults, taken in the order they were asked for
-
-    /// Refuses the next requests with a status (507, 423, 403, 500). With `Expect: 100-continue` the answer comes
-    /// before the body, else after it. `method` `nil`: any.
-    public func refuse(status: Int, method: String? = nil, next count: Int = 1, headers: HeaderList = [:]) {
-        add(.init(kind: .refuse(status, headers), method: method, remaining: count))
-    }
-
-    /// Closes the connection of the next PUTs once this many body bytes arrived.
-    public func cutUploads(afterBytes bytes: Int, next count: Int = 1) {
-        add(.init(kind: .cut(afterBytes: bytes), method: "PUT", remaining: count))
-    }
-
-    /// Reads no further than about this many body bytes of the next PUTs, and never answers. See
-    /// `ResponseScript.Step.stopReading` for what the log can still know.
-    public func stallUploads(afterBytes bytes: Int, next count: Int = 1) {
-        add(.init(kind: .stall(afterBytes: bytes), method: "PUT", remaining: count))
-    }
-
-    /// Does what the next requests of a method ask, then closes the connection in place of the answer.
-    public func loseAnswers(to method: String, next count: Int = 1) {
-        add(.init(kind: .loseAnswer, method: method, remaining: count))
-    }
-
-    /// Takes back all faults that were not used.
-    public func clearFaults() { faults.withLock { $0 = [] } }
-
-    private func add(_ fault: DavFault) { faults.withLock { $0.append(fault) } }
-
-    /// The fault for a request, consumed.
-    func takeFault(for method: String) -> DavFault.Kind? {
-        faults.withLock { faults in
-            faults.removeAll { $0.remaining <= 0 }
-            guard let index = faults.firstIndex(where: { $0.method == nil || $0.method == method }) else { return nil }
-            faults[index].remaining -= 1
-            return faults[index].kind
-        }
-    }
-}
-
-/// A fault waiting for its request.
-struct DavFault {
-    enum Kind {
-        case refuse(Int, HeaderList)
-        case cut(afterBytes: Int)
-        case stall(afterBytes: Int)
-        case loseAnswer
-    }
-
-    let kind: Kind
-    let method: String?
-    var remaining: Int
 }

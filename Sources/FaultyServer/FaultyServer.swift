@@ -119,7 +119,8 @@ public final class FaultyServer: Sendable {
     }
 
     /// Serves a store of uploads under its prefix.
-    public func mount(_ store: DavStore) {
+    public func mount(_ store: some UploadStore) {
+        guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
         routes.set(nil, store.prefix, .store(store))
         routes.set(nil, store.prefix + "/*", .store(store))
     }

@@ -6,7 +6,7 @@ final class RouteTable: Sendable {
         /// One script per request, the last one for all further requests.
         case scripts([ResponseScript], next: Int)
         case handler(@Sendable (RecordedRequest) -> ResponseScript)
-        case store(DavStore)
+        case store(any MountedStore)
     }
 
     private struct Route {
@@ -49,7 +49,7 @@ final class RouteTable: Sendable {
         case nil: return ScriptedExchange(.status(404, body: "no such route"))
         case .scripts(let scripts, let next): return ScriptedExchange(scripts[next])
         case .handler(let handler): return ScriptedExchange(handler(request))
-        case .store(let store): return DavExchange(store, request)
+        case .store(let store): return store.exchange(for: request)
         }
     }
 }

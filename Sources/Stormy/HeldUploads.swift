@@ -40,6 +40,7 @@ public struct HeldUploads: Sendable {
         } onCancel: {
             delivery.giveUp()
         }
+        await delivery.tell()
         let left = delivery.left
         guard !left.isEmpty else { return }
         for task in left { task.suspend() }

@@ -28,8 +28,9 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             do {
                 let uploads = PhotoUploads(store: try StormyStore.open())
                 for file in files {
-                    let result = try uploads.add(
-                        file, to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
+                    let order = PhotoUploads.Order(
+                        to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
+                    let result = try uploads.add(file, order)
                     switch result {
                     case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
                     case .known: await say("Photo is there already", file.lastPathComponent)

@@ -42,22 +42,49 @@ public struct PhotoUploads: Sendable {
 
     public init(store: StormyStore) { self.store = store }
 
-    /// Queues a photo and fills a waiting photo job (that of `storm`, or the oldest).
+    /// What all photos of one call have in common.
+    public struct Order: Sendable {
+        public var destination: PhotoDestination
+        public var keepsLocation: Bool
+        /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
+        public var storm: Int64?
+        /// Raise a notification at the end, for a person who is not at a terminal.
+        public var tells: Bool
+        /// They wait for ``HeldUploads``, which the caller asks for.
+        public var isHeld: Bool
+
+        public init(
+            to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false
+        ) {
+            self.destination = destination
+            self.keepsLocation = keepsLocation
+            self.storm = storm
+            self.tells = tells
+            self.isHeld = isHeld
+        }
+    }
+
+    /// A photo that was copied and cleaned, and is not queued yet.
+    public struct Prepared {
+        let path: String
+        let task: URLSessionUploadTask
+        let digest: String
+        let privacy: PhotoPrivacy
+    }
+
+    /// Queues a photo and fills a waiting photo job (that of the storm, or the oldest).
     ///
-    /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can) and its hash.
+    /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can), its hash, a few commits.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
-    ///
-    /// - Parameters:
-    ///   - tells: raise a notification at its end, for a person who is not at a terminal.
-    ///   - isHeld: it waits for ``HeldUploads``, which the caller asks for.
-    public func add(
-        _ file: URL, to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false,
-        isHeld: Bool = false
-    ) throws -> Result {
-        let path = file.standardizedFileURL.path
-        let request = Self.request(to: destination)
-        let task = session(for: destination).uploadTask(with: request, fromFile: file)
-        task.startsSuspended = isHeld
+    public func add(_ file: URL, _ order: Order) throws -> Result {
+        try queue([try prepare(file, order)], order)[0].get()
+    }
+
+    /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
+    public func prepare(_ file: URL, _ order: Order) throws -> Prepared {
+        let destination = order.destination
+        let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
+        task.startsSuspended = order.isHeld
         switch destination.kind {
         case .webdav: task.delivery = .webdav(fileName: file.lastPathComponent)
         case .put: task.delivery = .put(fileName: file.lastPathComponent)
@@ -66,34 +93,70 @@ public struct PhotoUploads: Sendable {
         case .tus:
             task.delivery = .tus(fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
         }
-        // Cleaned and judged on the copy: what is looked at is what would be sent.
         var privacy = PhotoPrivacy.send(removed: [], note: nil)
         let snapshot = try task.takeSnapshot { copy in
-            if !keepsLocation { privacy = try clean(copy) }
+            guard !order.keepsLocation else { return false }
+            privacy = try clean(copy)
+            // Also when it is held back: it may have been changed all the same.
+            return privacy != .send(removed: [], note: nil)
         }
-        guard case .send(let removed, let note) = privacy else {
-            guard case .hold(let reason) = privacy else { preconditionFailure() }
-            task.discardSnapshot()
+        return Prepared(path: file.standardizedFileURL.path, task: task, digest: snapshot.sha256, privacy: privacy)
+    }
+
+    /// Queues many in a few commits: durable is what takes the time.
+    ///
+    /// - Returns: what became of each, in their order.
+    public func queue(_ photos: [Prepared], _ order: Order) throws -> [Swift.Result<Result, any Error>] {
+        var results: [Int: Swift.Result<Result, any Error>] = [:]
+        var sendable: [Int] = []
+        for (index, photo) in photos.enumerated() {
+            guard case .hold(let reason) = photo.privacy else {
+                sendable.append(index)
+                continue
+            }
+            photo.task.discardSnapshot()
             let held = try store.beginPhoto(
-                path: path, digest: snapshot.sha256, storm: storm, destination: destination.name, as: .held, message: reason)
-            return .held(photo: held.photo.id!, reason: reason)
+                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.name, as: .held,
+                message: reason)
+            results[index] = .success(.held(photo: held.photo.id!, reason: reason))
         }
-        // The record first: the upload may have ended before this process gets to write anything.
-        let (photo, before) = try store.beginPhoto(
-            path: path, digest: snapshot.sha256, storm: storm, destination: destination.name, as: .queued, message: nil)
-        if photo.isKnown(before) {
-            task.discardSnapshot()
-            return .known(photo: photo.id!, transfer: photo.transfer, url: photo.remoteURL)
+        // The records first: an upload may have ended before this process gets to write anything.
+        let records = try store.beginPhotos(
+            sendable.map {
+                StormyStore.NewPhoto(
+                    path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.name,
+                    tells: order.tells)
+            })
+        var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
+        for (index, (photo, before)) in zip(sendable, records) {
+            guard !photo.isKnown(before), !begun.contains(where: { $0.photo.id == photo.id }) else {
+                photos[index].task.discardSnapshot()
+                results[index] = .success(.known(photo: photo.id!, transfer: photo.transfer, url: photo.remoteURL))
+                continue
+            }
+            let task = photos[index].task
+            task.submissionKey = photo.key.map { "\($0) \(order.destination.url.absoluteString)" }
+            task.taskDescription = Label(photo: photo.id!, tells: order.tells).text
+            begun.append((index, photo, before))
         }
-        task.submissionKey = photo.key.map { "\($0) \(destination.url.absoluteString)" }
-        task.taskDescription = Label(photo: photo.id!, tells: tells).text
-        task.resume()
-        guard task.error == nil, let number = task.transferNumber else {
+        session(for: order.destination).resume(begun.map { photos[$0.index].task })
+        try store.setTransfers(begun.compactMap { entry in photos[entry.index].task.transferNumber.map { (entry.photo.id, $0) } })
+        for (index, photo, before) in begun {
+            results[index] = try outcome(of: photos[index], photo, before)
+        }
+        return photos.indices.map { results[$0]! }
+    }
+
+    private func outcome(
+        of prepared: Prepared, _ photo: PhotoRecord, _ before: PhotoRecord?
+    ) throws -> Swift.Result<Result, any Error> {
+        guard prepared.task.error == nil, let number = prepared.task.transferNumber else {
             try store.giveBack(photo, before: before)
-            throw PhotoUploadError.cannotRead(path: path, reason: task.error?.localizedDescription ?? "not queued")
+            let reason = prepared.task.error?.localizedDescription ?? "not queued"
+            return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
         }
-        try store.setTransfer(number, of: photo)
-        return .queued(photo: photo.id!, transfer: number, removed: removed, note: note)
+        guard case .send(let removed, let note) = prepared.privacy else { preconditionFailure("held back, and sent") }
+        return .success(.queued(photo: photo.id!, transfer: number, removed: removed, note: note))
     }
 
     static func configuration() -> URLSessionConfiguration { .background(withIdentifier: sessionIdentifier) }
@@ -149,9 +212,11 @@ public struct PhotoUploads: Sendable {
 }
 
 /// Takes note of photos whose upload ended while nobody was there.
-class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because it holds nothing that changes
+class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock guards what changes
     private let store: StormyStore
     let lastEvent = LastEvent()
+    /// Of those a person hears of by notification.
+    private let ended = Mutex<[PhotoRecord]>([])
 
     init(_ store: StormyStore) { self.store = store }
 
@@ -162,8 +227,8 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because it holds n
                 label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
                 remoteURL: upload.remoteURL?.absoluteString)
         else { return }
-        // The terminal shows its own uploads; a photo given to a notification's button has only this way to be heard of.
-        if label.tells { tell(photo) }
+        // The terminal shows the uploads it waits for; the others have only this way to be heard of.
+        if label.tells { ended.withLock { $0.append(photo) } }
     }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
@@ -171,13 +236,19 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because it holds n
         return (error as? URLError)?.code == .cancelled ? .cancelled : .failed
     }
 
-    private func tell(_ photo: PhotoRecord) {
-        let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "The photo"
+    /// One notification for all of a batch.
+    func tell() async {
+        let photos = ended.withLock { ended in
+            defer { ended = [] }
+            return ended
+        }
+        guard !photos.isEmpty, let (batch, left) = try? store.noteBatch(photos), let words = batch.words(left: left) else {
+            return
+        }
         let content = UNMutableNotificationContent()
-        content.title = photo.state == .completed ? "Photo uploaded" : "Photo not uploaded"
-        content.body = photo.state == .completed ? name : "\(name): \(photo.message ?? "")"
+        (content.title, content.body) = (words.title, words.body)
         content.interruptionLevel = .passive
-        UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: "photo-\(photo.id ?? 0)", content: content, trigger: nil))
+        try? await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil))
     }
 }

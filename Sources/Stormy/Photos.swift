@@ -32,6 +32,8 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     public var destination: String?
     /// Where the server has it.
     public var remoteURL: String?
+    /// A notification says how it ended: nobody waits for it at a terminal.
+    public var tells = false
 
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
@@ -57,43 +59,68 @@ extension StormyStore {
     ///
     /// - Returns: the record, and what it was before; `nil`: new.
     func beginPhoto(
-        path: String, digest: String, storm: Int64?, destination: String? = nil, as state: PhotoRecord.State, message: String?
+        path: String, digest: String, storm: Int64?, destination: String? = nil, tells: Bool = false,
+        as state: PhotoRecord.State, message: String?
     ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
         try queue.write { database in
-            // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
-            let again = try PhotoRecord.fetchOne(
-                database,
-                sql: """
-                    SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
-                    AND (storm IS ?2 AND ?2 IS NOT NULL OR destination IS ?3 AND ?3 IS NOT NULL)
-                    ORDER BY state, id LIMIT 1
-                    """, arguments: [digest, storm, destination])
-            if let again, state == .queued {
-                if again.storm == nil || again.storm != storm { try Self.closeJob(of: storm, in: database) }
-                return (again, again)
-            }
-            let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
-            let job = try PhotoRecord.fetchOne(
-                database,
-                sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
-                arguments: [storm])
-            let before = held ?? job
-            let now = Date()
-            var photo =
-                before
-                ?? PhotoRecord(
-                    id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, key: nil,
-                    createdAt: now, changedAt: now, destination: nil, remoteURL: nil)
-            photo.state = state
-            photo.path = path
-            photo.digest = digest
-            photo.destination = destination
-            photo.key = UUID().uuidString
-            photo.message = message
-            photo.changedAt = now
-            try photo.save(database)
-            return (photo, before)
+            try Self.begin(
+                NewPhoto(path: path, digest: digest, storm: storm, destination: destination, tells: tells), as: state,
+                message: message, in: database)
         }
+    }
+
+    /// The same for many, in one transaction.
+    func beginPhotos(_ photos: [NewPhoto]) throws -> [(photo: PhotoRecord, before: PhotoRecord?)] {
+        try queue.write { database in try photos.map { try Self.begin($0, as: .queued, message: nil, in: database) } }
+    }
+
+    /// A photo that is given now.
+    struct NewPhoto {
+        var path: String
+        var digest: String
+        var storm: Int64?
+        var destination: String?
+        var tells = false
+    }
+
+    private static func begin(
+        _ new: NewPhoto, as state: PhotoRecord.State, message: String?, in database: Database
+    ) throws -> (photo: PhotoRecord, before: PhotoRecord?) {
+        let (path, digest, storm, destination) = (new.path, new.digest, new.storm, new.destination)
+        // Queued twice is one upload; so is one that is there already. A storm's own wish for it is then fulfilled.
+        let again = try PhotoRecord.fetchOne(
+            database,
+            sql: """
+                SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
+                AND (storm IS ?2 AND ?2 IS NOT NULL OR destination IS ?3 AND ?3 IS NOT NULL)
+                ORDER BY state, id LIMIT 1
+                """, arguments: [digest, storm, destination])
+        if let again, state == .queued {
+            if again.storm == nil || again.storm != storm { try closeJob(of: storm, in: database) }
+            return (again, again)
+        }
+        let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
+        let job = try PhotoRecord.fetchOne(
+            database,
+            sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
+            arguments: [storm])
+        let before = held ?? job
+        let now = Date()
+        var photo =
+            before
+            ?? PhotoRecord(
+                id: nil, storm: storm, state: state, path: path, transfer: nil, message: nil, digest: nil, key: nil,
+                createdAt: now, changedAt: now, destination: nil, remoteURL: nil)
+        photo.state = state
+        photo.path = path
+        photo.digest = digest
+        photo.destination = destination
+        photo.tells = new.tells
+        photo.key = UUID().uuidString
+        photo.message = message
+        photo.changedAt = now
+        try photo.save(database)
+        return (photo, before)
     }
 
     /// The photo that a storm waited for is there already.
@@ -133,9 +160,10 @@ extension StormyStore {
         }
     }
 
-    func setTransfer(_ transfer: Int64, of photo: PhotoRecord) throws {
+    func setTransfers(_ transfers: [(photo: Int64?, transfer: Int64)]) throws {
         try queue.write { database in
-            try database.execute(sql: "UPDATE photo SET transfer = ? WHERE id = ?", arguments: [transfer, photo.id])
+            let statement = try database.cachedStatement(sql: "UPDATE photo SET transfer = ? WHERE id = ?")
+            for (photo, transfer) in transfers { try statement.execute(arguments: [transfer, photo]) }
         }
     }
 

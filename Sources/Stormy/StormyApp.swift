@@ -26,7 +26,9 @@ public struct StormyApp: App {
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
                 await Self.withStore {
-                    await PhotoDelivery($0).finish(PhotoUploads.configuration())
+                    let delivery = PhotoDelivery($0)
+                    await delivery.finish(PhotoUploads.configuration())
+                    await delivery.tell()
                 }
             }
             .backgroundTask(.processing(HeldUploads.identifier)) { await Self.withStore { await HeldUploads(store: $0).run() } }

@@ -146,8 +146,10 @@ public final class StormyStore: Sendable {
         migrator.registerMigration("3: where photos went") { database in
             try database.alter(table: "photo") { table in
                 for text in ["destination", "remoteURL"] { table.add(column: text, .text) }
+                table.add(column: "tells", .boolean).notNull().defaults(to: false)
             }
             try database.create(index: "photoDigest", on: "photo", columns: ["digest"])
+            try database.create(index: "photoState", on: "photo", columns: ["state", "path"])
         }
         return migrator
     }

@@ -49,10 +49,9 @@ struct Errand {
     private func begin(_ words: [String]) async {
         let session = session
         let tasks = words.dropFirst().compactMap(URL.init(string:)).map { session.downloadTask(with: $0) }
-        for (index, task) in tasks.enumerated() {
-            task.taskDescription = "get\(index)"
-            task.resume()
-        }
+        for (index, task) in tasks.enumerated() { task.taskDescription = "get\(index)" }
+        // All in one durable commit.
+        session.resume(tasks)
         await delegate.completions(tasks.count)
         session.finishTasksAndInvalidate()
     }

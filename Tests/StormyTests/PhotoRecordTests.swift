@@ -131,8 +131,8 @@ import Testing
         do {
             let store = try StormyStore(folder: old)
             try store.queue.write { database in
-                try database.execute(sql: "DROP INDEX photoDigest")
-                for column in ["changedAt", "digest", "key", "destination", "remoteURL"] {
+                for index in ["photoDigest", "photoState"] { try database.execute(sql: "DROP INDEX \(index)") }
+                for column in ["changedAt", "digest", "key", "destination", "remoteURL", "tells"] {
                     try database.execute(sql: "ALTER TABLE photo DROP COLUMN \(column)")
                 }
                 try database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier LIKE '2:%' OR identifier LIKE '3:%'")

@@ -47,15 +47,19 @@ struct UploadVerb: AsyncParsableCommand {
         let destination = try StormyTool.destination(named: to)
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(files)
-        var batch = Batch(destination: destination, keepsLocation: keepLocation, isHeld: when == .charging)
+        var batch = Batch(
+            PhotoUploads.Order(
+                to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
+                tells: !wait && Self.hasDesktop,
+                isHeld: when == .charging))
         for failure in finder.failures { batch.note(failure) }
         try batch.add(found)
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
         }
-        if batch.isHeld, batch.queued > 0 { try HeldUploads.submit() }
+        if batch.order.isHeld, batch.queued > 0 { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
-            let rest = batch.isHeld ? ", held until there is external power and a network that costs nothing" : ""
+            let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
         if wait, !batch.transfers.isEmpty { try await follow(batch.transfers) }
@@ -64,31 +68,37 @@ struct UploadVerb: AsyncParsableCommand {
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
     }
 
+    /// Somebody may see a notification: there is a session bus. Elsewhere one would wait for ever, and the agent with it.
+    private static var hasDesktop: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
+        return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
+    }
+
     /// Photos of one call, and what became of each.
     private struct Batch {
-        let destination: PhotoDestination
-        let keepsLocation: Bool
-        let isHeld: Bool
+        let order: PhotoUploads.Order
         private(set) var transfers: [Int64] = []
         private(set) var queued = 0
         private(set) var held = 0
         /// The first one; each was said.
         private(set) var failure: CommandFailure?
 
-        init(destination: PhotoDestination, keepsLocation: Bool, isHeld: Bool) {
-            self.destination = destination
-            self.keepsLocation = keepsLocation || StormySettings.current.keepsLocation
-            self.isHeld = isHeld
-        }
+        /// Photos that are made durable together.
+        private static let size = 100
+
+        init(_ order: PhotoUploads.Order) { self.order = order }
 
         /// One bad file does not keep the others: each says what is wrong with it.
         mutating func add(_ files: [String]) throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
-            for file in files {
-                do {
-                    try add(file, uploads)
-                } catch {
-                    note(CommandFailure(ofStormy: error))
+            for start in stride(from: 0, to: files.count, by: Self.size) {
+                var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
+                for file in files[start..<min(start + Self.size, files.count)] {
+                    do { prepared.append((file, try prepare(file, uploads))) } catch { note(CommandFailure(ofStormy: error)) }
+                }
+                for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
+                    do { note(try result.get(), of: file) } catch { note(CommandFailure(ofStormy: error)) }
                 }
             }
         }
@@ -98,13 +108,16 @@ struct UploadVerb: AsyncParsableCommand {
             failure = failure ?? problem
         }
 
-        private mutating func add(_ file: String, _ uploads: PhotoUploads) throws {
+        private func prepare(_ file: String, _ uploads: PhotoUploads) throws -> PhotoUploads.Prepared {
             // What Swift cannot read as text arrives with replacement characters, and names another file.
             guard !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) else {
                 throw CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first")
             }
-            let url = URL(fileURLWithPath: file)
-            switch try uploads.add(url, to: destination, keepsLocation: keepsLocation, isHeld: isHeld) {
+            return try uploads.prepare(URL(fileURLWithPath: file), order)
+        }
+
+        private mutating func note(_ result: PhotoUploads.Result, of file: String) {
+            switch result {
             case .queued(_, let transfer, let removed, let note):
                 transfers.append(transfer)
                 queued += 1

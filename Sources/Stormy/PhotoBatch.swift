@@ -1,0 +1,80 @@
+import Foundation
+import UserNotifications
+
+/// Photos given without waiting for them, as a person sees them on the desktop: one notification that counts, and is replaced
+/// by one that says how it ended.
+struct PhotoBatch: Codable, Equatable {
+    var uploaded: [String] = []
+    var failures: [Failure] = []
+    /// Where the last one is, as far as the server says.
+    var url: String?
+
+    struct Failure: Codable, Equatable {
+        var name: String
+        var reason: String
+    }
+
+    static let notification = "photos"
+
+    mutating func note(_ photo: PhotoRecord) {
+        let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
+        switch photo.state {
+        case .completed:
+            uploaded.append(name)
+            url = photo.remoteURL ?? url
+        case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded"))
+        // The person ended it, and knows.
+        case .cancelled, .awaitingPhoto, .held, .queued: break
+        }
+    }
+
+    /// What there is to say; `nil`: nothing.
+    ///
+    /// - Parameter left: photos of the batch that are still on their way.
+    func words(left: Int) -> (title: String, body: String)? {
+        let count = uploaded.count + failures.count
+        guard count > 0 else { return nil }
+        if left > 0 { return ("Uploading photos", "\(count) of \(count + left)" + failureLine) }
+        let title =
+            switch (uploaded.count, failures.count) {
+            case (1, 0): "Photo uploaded"
+            case (0, 1): "Photo not uploaded"
+            case (let done, 0): "\(done) photos uploaded"
+            case (0, let failed): "\(failed) photos not uploaded"
+            case (let done, let failed): "\(done) photo\(done == 1 ? "" : "s") uploaded, \(failed) not"
+            }
+        let names = uploaded.prefix(3).joined(separator: ", ") + (uploaded.count > 3 ? " and \(uploaded.count - 3) more" : "")
+        // One photo has one address; of many the last says where they are.
+        let link = url.map { "\n\($0)" } ?? ""
+        return (title, names + (uploaded.isEmpty ? String(failureLine.dropFirst()) : failureLine + link))
+    }
+
+    private var failureLine: String {
+        failures.first.map { "\n\($0.name): \($0.reason)" } ?? ""
+    }
+}
+
+extension StormyStore {
+    private static let batchSetting = "photoBatch"
+
+    /// Adds photos that ended to the batch; what it holds now, and how many are still on their way. The last one closes it.
+    func noteBatch(_ ended: [PhotoRecord]) throws -> (batch: PhotoBatch, left: Int) {
+        try queue.write { database in
+            let text = try String.fetchOne(
+                database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.batchSetting])
+            var batch = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
+            for photo in ended { batch.note(photo) }
+            let left = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM photo WHERE state = 'queued' AND tells = 1") ?? 0
+            if left == 0 {
+                try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [Self.batchSetting])
+            } else {
+                let value = String(decoding: try JSONEncoder().encode(batch), as: UTF8.self)
+                try database.execute(
+                    sql: """
+                        INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                        """, arguments: [Self.batchSetting, value])
+            }
+            return (batch, left)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+@testable import Stormy
+
+@Suite struct PhotoBatchTests {
+    private func photo(_ name: String, _ state: PhotoRecord.State, _ message: String? = nil, url: String? = nil) -> PhotoRecord {
+        PhotoRecord(
+            id: 1, storm: nil, state: state, path: "/p/\(name)", transfer: 1, message: message, digest: nil, key: nil,
+            createdAt: Date(), changedAt: Date(), destination: nil, remoteURL: url)
+    }
+
+    private func words(_ photos: [PhotoRecord], left: Int) -> [String]? {
+        var batch = PhotoBatch()
+        for photo in photos { batch.note(photo) }
+        return batch.words(left: left).map { [$0.title, $0.body] }
+    }
+
+    @Test func oneThatCountsAndOneThatEnds() {
+        let one = photo("a.jpg", .completed, url: "https://h/a.jpg")
+        let two = photo("b.jpg", .completed, url: "https://h/b.jpg")
+        let bad = photo("c.jpg", .failed, "The server is full.")
+        #expect(words([one], left: 19) == ["Uploading photos", "1 of 20"])
+        #expect(words([one, bad], left: 1) == ["Uploading photos", "2 of 3\nc.jpg: The server is full."])
+        #expect(words([one], left: 0) == ["Photo uploaded", "a.jpg\nhttps://h/a.jpg"])
+        #expect(words([one, two], left: 0) == ["2 photos uploaded", "a.jpg, b.jpg\nhttps://h/b.jpg"])
+        #expect(words([bad], left: 0) == ["Photo not uploaded", "c.jpg: The server is full."])
+        #expect(words([one, bad], left: 0) == ["1 photo uploaded, 1 not", "a.jpg\nc.jpg: The server is full.\nhttps://h/a.jpg"])
+        #expect(words(Array(repeating: one, count: 20), left: 0)?[1].hasPrefix("a.jpg, a.jpg, a.jpg and 17 more") == true)
+        #expect(words([photo("d.jpg", .cancelled)], left: 0) == nil)
+    }
+
+    @Test func theBatchOutlivesTheProcessAndEndsOnce() throws {
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try StormyStore(folder: folder)
+        let ids = try ["a", "b"].map { name in
+            try #require(
+                try store.beginPhoto(path: "/\(name)", digest: name, storm: nil, tells: true, as: .queued, message: nil).photo.id)
+        }
+        func end(_ id: Int64) throws -> (batch: PhotoBatch, left: Int) {
+            let photo = try #require(try store.endPhoto(id, transfer: id, as: .completed, message: nil))
+            return try StormyStore(folder: folder).noteBatch([photo])
+        }
+        #expect(try end(ids[0]).left == 1)
+        let last = try end(ids[1])
+        #expect(last.left == 0 && last.batch.uploaded == ["a", "b"])
+        // The next photo is another batch.
+        let next = try #require(
+            try store.beginPhoto(path: "/c", digest: "c", storm: nil, tells: true, as: .queued, message: nil).photo.id)
+        #expect(try end(next).batch.uploaded == ["c"])
+    }
+}
