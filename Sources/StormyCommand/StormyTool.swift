@@ -104,7 +104,9 @@ public enum StormyTool {
                   url = "https://dav.example.org/photos/"
                 """)
         }
-        guard let url = URL(string: destination.url) else {
+        // {name} stands for the photo's, where a server wants it in the address.
+        let address = destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")
+        guard let url = URL(string: address) else {
             throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(chosen).url is not an address")
         }
         let kind: PhotoDestination.Kind
@@ -128,7 +130,8 @@ public enum StormyTool {
     static func authorization(forUploadsTo url: String) throws -> String?? {
         let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
         let configuration = try Configuration.load(path: path)
-        for (name, destination) in configuration.upload.destinations where destination.url == url {
+        for (name, destination) in configuration.upload.destinations
+        where destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D") == url {
             return .some(try authorization(destination, name))
         }
         return nil

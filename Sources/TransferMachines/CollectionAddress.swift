@@ -45,7 +45,7 @@ struct CollectionAddress: Equatable, Sendable {
         origin + "/" + segments.map { $0 + "/" }.joined() + Self.encoded(name, keeping: "")
     }
 
-    private static func encoded(_ text: String, keeping kept: String) -> String {
+    static func encoded(_ text: String, keeping kept: String) -> String {
         let plain = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8).union(kept.utf8)
         let digits = Array("0123456789ABCDEF")
         var result = ""
@@ -104,6 +104,14 @@ enum RemoteName {
         let number = index == 0 ? "" : "-\(index)"
         while stem.utf8.count + number.utf8.count + suffix.utf8.count > maximumBytes, stem.count > 1 { stem.removeLast() }
         return stem + number + suffix
+    }
+
+    /// `photo-1a2b3c4d.jpg`: the same for the same content, and another for another.
+    static func marked(_ name: String, with mark: String) -> String {
+        let whole = numbered(name, 0)
+        let kept = String(mark.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(8))
+        guard let dot = whole.lastIndex(of: "."), dot != whole.startIndex else { return String(whole.prefix(200)) + "-\(kept)" }
+        return String(whole[..<dot].prefix(200)) + "-\(kept)" + whole[dot...]
     }
 
     /// Where the bytes wait until they are whole. The same for every attempt of one upload, so that nothing is left.

@@ -10,8 +10,8 @@ public struct FolderUpload: Equatable, Sendable {
         case choosingName(Int, isStored: Bool)
         /// PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// MKCOL of one level: up until a parent exists, then down again.
-        case makingFolder(Int, level: Int, goingDown: Bool)
+        /// MKCOL of one level: up until a parent exists, then down again. `isGuess`: the server did not say that it is missing.
+        case makingFolder(Int, level: Int, goingDown: Bool, isGuess: Bool = false)
         /// HEAD what was PUT: its length must be right.
         case checkingBody(Int)
         /// MOVE to the final name.
@@ -64,7 +64,7 @@ public struct FolderUpload: Equatable, Sendable {
             let url = address.file(isDirect ? finalName(index) : temporaryName)
             let condition = isDirect ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
-        case .makingFolder(let index, let level, _):
+        case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index):
             let url = address.file(plan.kind == .put ? finalName(index) : temporaryName)
@@ -98,14 +98,27 @@ public struct FolderUpload: Equatable, Sendable {
         guard end.failure != .cancelled, let head = end.head else {
             return afterFailure(end.failure ?? .badAnswer("no headers"), pauses)
         }
+        if case .makingFolder(let index, _, _, isGuess: true) = state, ![404, 405, 409].contains(head.status), head.status >= 300
+        {
+            // No answer to what was asked; the file is.
+            state = .sendingBody(index, foldersMade: true)
+            return .continue
+        }
+        if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.kind == .webdav,
+            let levels = address?.segments.count, levels > 0
+        {
+            // nginx says so when the folder is missing. Asked before the whole file is sent again.
+            state = .makingFolder(index, level: levels, goingDown: false, isGuess: true)
+            return pauses.retry(head)
+        }
         if let outcome = commonStatus(head, pauses) { return outcome }
         switch state {
         case .choosingName(let index, let isStored):
             return afterNameCheck(head, index, isStored: isStored)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
-        case .makingFolder(let index, let level, let goingDown):
-            return afterFolder(head, index, level: level, goingDown: goingDown)
+        case .makingFolder(let index, let level, let goingDown, let isGuess):
+            return afterFolder(head, index, level: level, goingDown: goingDown, isGuess: isGuess)
         case .checkingBody(let index):
             return afterBodyCheck(head, index, pauses)
         case .moving(let index):

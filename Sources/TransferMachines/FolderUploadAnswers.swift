@@ -61,20 +61,23 @@ extension FolderUpload {
         }
     }
 
-    mutating func afterFolder(_ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool) -> UploadOutcome {
+    mutating func afterFolder(
+        _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, isGuess: Bool
+    ) -> UploadOutcome {
         switch head.status {
         // 405: it exists.
         case 200..<300, 405:
             let isLast = level == address?.segments.count
             state =
                 isLast
-                ? .sendingBody(index, foldersMade: true) : .makingFolder(index, level: level + 1, goingDown: true)
+                ? .sendingBody(index, foldersMade: true)
+                : .makingFolder(index, level: level + 1, goingDown: true, isGuess: isGuess)
             return .continue
         case 404, 409:
             guard !goingDown, level > 1 else {
                 return fail(trouble(-1100, head, "The folder does not exist on the server and cannot be made."))
             }
-            state = .makingFolder(index, level: level - 1, goingDown: false)
+            state = .makingFolder(index, level: level - 1, goingDown: false, isGuess: isGuess)
             return .continue
         default:
             return refused(head)

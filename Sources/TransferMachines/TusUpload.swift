@@ -3,7 +3,8 @@ import Foundation
 /// tus 1.0.0 (tus.io/protocols/resumable-upload): a place is made with POST, asked with HEAD, filled with PATCH.
 ///
 /// The rule: the server's offset is the truth. After anything that went wrong it is asked before a byte is sent, and no byte
-/// below it is sent again. (So `Upload-Expires` needs no clock of ours: a place that is over answers 404 or 410.)
+/// below it is sent again. An address with `{name}` in it is for servers that keep a file under the very path it was made at: it
+/// gets the file's name with a mark of its content, so that no other photo of that name is replaced. (So `Upload-Expires` needs no clock of ours: a place that is over answers 404 or 410.)
 public struct TusUpload: Equatable, Sendable {
     enum State: Equatable, Sendable {
         /// OPTIONS: does it speak our version, and how large may a file be?
@@ -40,6 +41,9 @@ public struct TusUpload: Equatable, Sendable {
     private(set) var storedBytes: Int64 = 0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+        var plan = plan
+        // As an address that went through a URL writes it.
+        plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
         self.plan = plan
         self.policy = policy
         place = memory?.place
@@ -66,19 +70,30 @@ public struct TusUpload: Equatable, Sendable {
 
     // MARK: Requests
 
+    private var creationURL: String {
+        let name = RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token)
+        return plan.collectionURL.replacing("{name}", with: CollectionAddress.encoded(name, keeping: ""))
+    }
+
+    /// Where it is asked what the server can do: the address, or the folder that the names are in.
+    private var discoveryURL: String {
+        guard let mark = plan.collectionURL.firstRange(of: "{name}") else { return plan.collectionURL }
+        return String(plan.collectionURL[..<mark.lowerBound])
+    }
+
     mutating func next() -> UploadCommand {
-        guard ["http", "https"].contains(URL(string: plan.collectionURL)?.scheme?.lowercased()) else {
+        guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
             state = .failed(TransferTrouble(.unsupportedURL))
             return .fail(TransferTrouble(.unsupportedURL))
         }
         switch state {
         case .discovering:
-            return .send(plan.request("OPTIONS", plan.collectionURL), .none, persistFirst: memory(.chooseName))
+            return .send(plan.request("OPTIONS", discoveryURL), .none, persistFirst: memory(.chooseName))
         case .creating:
             let headers = [
                 Self.version, HeaderField("Upload-Length", "\(plan.byteCount)"), HeaderField("Upload-Metadata", metadata),
             ]
-            return .send(plan.request("POST", plan.collectionURL, headers), .empty, persistFirst: memory(.create))
+            return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
             return .send(plan.request("HEAD", place ?? "", [Self.version]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
@@ -276,7 +291,7 @@ public struct TusUpload: Equatable, Sendable {
 
     /// Absolute or relative. A server behind a proxy that ends TLS names itself with http: the address we came by counts.
     private func address(of location: String?) -> String? {
-        guard let location, !location.isEmpty, let home = URL(string: plan.collectionURL),
+        guard let location, !location.isEmpty, let home = URL(string: creationURL),
             let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty
         else { return nil }
         switch (home.scheme?.lowercased(), target.scheme?.lowercased()) {

@@ -64,7 +64,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
         // A server may keep uploads at another one; what opens this door is not for that.
         let isAtHome =
-            if let home = URL(string: collectionURL), let target = URL(string: url) {
+            if let home = URL(string: collectionURL.replacing("{name}", with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
             } else {
                 url == collectionURL

@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -14,9 +15,12 @@ STORMY = ROOT / ".build/debug/stormy"
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Low enough for servers that use the port 10,000 above it, too."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
 
 
 class Server:

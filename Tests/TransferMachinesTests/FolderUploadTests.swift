@@ -76,6 +76,25 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
+    /// nginx answers 500 when the folder is missing.
+    @Test func a500MayMeanThatTheFolderIsMissing() {
+        var machine = FolderUpload(plan: plan())
+        _ = play(
+            &machine,
+            [
+                ("HEAD \(name)", 404), ("PUT \(part) body", 500), ("MKCOL a/b/", 409), ("MKCOL a/", 201), ("MKCOL a/b/", 201),
+                ("PUT \(part) body", 201),
+            ])
+        #expect(ask(&machine)?.line == "HEAD \(part)")
+        // A server that is merely unwell, and makes no folders.
+        for status in [403, 405, 500, 501] {
+            machine = FolderUpload(plan: plan())
+            let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 500), ("MKCOL a/b/", status)])
+            #expect(outcome == .continue)
+            #expect(ask(&machine)?.line == "PUT \(part) body")
+        }
+    }
+
     @Test func missingFoldersAreMade() {
         var machine = FolderUpload(plan: plan())
         _ = play(
@@ -118,7 +137,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(trouble.code == code && trouble.status == status)
     }
 
-    @Test(arguments: [408, 423, 429, 500, 502, 503, 507])
+    @Test(arguments: [408, 423, 429, 502, 503, 504, 507])
     func answersThatPass(_ status: Int) {
         var machine = FolderUpload(plan: plan())
         guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])

@@ -80,6 +80,20 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(!requests[2].headers.contains { $0.name == "Authorization" })
     }
 
+    /// For servers that keep a file under the path it was made at.
+    @Test func anAddressWithAName() {
+        let digest = String(repeating: "ab", count: 32)
+        var machine = TusUpload(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
+        let (lines, requests, outcome) = play(&machine, [options, made("/.tus/u/1"), at(100)])
+        #expect(
+            lines == [
+                "OPTIONS https://h/.tus/p/", "POST https://h/.tus/p/noon%2012%3A00-abababab.jpg",
+                "PATCH https://h/.tus/u/1 0+100",
+            ])
+        #expect(requests.allSatisfy { $0.headers.contains(HeaderField("Authorization", "x")) })
+        #expect(outcome == .finished(remoteURL: "https://h/.tus/u/1"))
+    }
+
     @Test func afterACutTheServerIsAsked() {
         var machine = TusUpload(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100)])
