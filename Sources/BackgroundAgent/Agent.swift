@@ -111,6 +111,7 @@ final class Agent {
     /// Handles what was heard and whatever the ledger asks for. Returns when to be called again at the latest.
     func turn() throws(LedgerError) -> Date? {
         var wake: Date?
+        var hasLookedAgain = false
         // Performing may make something else due (a launch that cannot start): look again until nothing is.
         for _ in 0..<100 {
             let heard = events
@@ -119,17 +120,21 @@ final class Agent {
                 guard let ended = running[attempt.transfer], ended.attempt == attempt else { continue }
                 if case .download(let file) = ended.work { file.settle(end) }
             }
-            let (effects, next) = try ledger.write { transaction in
+            let (effects, next, hasChanged) = try ledger.write { transaction in
                 seenVersion = try transaction.foreignVersion()
+                let before = transaction.changeCount
                 var pass = Pass(
                     transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
                 try decide(heard, &pass)
                 if pass.placesFiles, let trouble = DownloadFile.syncFolder(ledger.directories.spool.path) { log.note(trouble) }
-                return (pass.effects, pass.wake)
+                return (pass.effects, pass.wake, transaction.changeCount != before)
             }
             wake = next
             for effect in effects { try perform(effect) }
-            if effects.allSatisfy(\.makesNothingDue) && events.isEmpty { break }
+            guard effects.allSatisfy(\.makesNothingDue) && events.isEmpty else { continue }
+            // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
+            if !hasChanged || hasLookedAgain { break }
+            hasLookedAgain = true
         }
         // Still something heard: come back at once rather than never.
         guard events.isEmpty else { return now() }
@@ -185,8 +190,9 @@ final class Agent {
             try planRequests(&pass)
             try startContinuedProcessing(&pass)
             try planTimeChanges(&pass)
-            try planDeliveries(&pass)
             try planTransfers(&pass)
+            // After them: what ended just now is told.
+            try planDeliveries(&pass)
         }
         if !isDraining {
             try planNotices(&pass)

@@ -161,6 +161,9 @@ public struct LedgerTransaction {
     /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
     public func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
+    /// Rows changed so far through this connection.
+    public var changeCount: Int { database.totalChangesCount }
+
     /// Another number whenever another connection has committed; our own commits leave it. Cheap to ask.
     public func foreignVersion() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0

@@ -23,6 +23,8 @@ extension LedgerTransaction {
     private static let candidateDepth = TransferRoom.limit
     /// Pairs of host and class looked at when the front of the queue is all busy hosts.
     private static let breadth = 64
+    /// Such looks, at most.
+    private static let pages = 16
 
     /// The next transfers to begin, best first: by priority, then by age, among those whose needs are met and whose host has
     /// room. Cost: some index seeks, whatever the number of rows.
@@ -42,9 +44,8 @@ extension LedgerTransaction {
         }
         guard mayMiss else { return Self.choice(from: pool, room) }
         // One busy host may stand at the front with thousands: the best of each other one, then more of those that win.
-        var heads = try heads(behind: last)
-        if !last.isEmpty, heads.count < Self.breadth { heads += try self.heads(behind: "") }
-        pool += heads.filter { met.isSuperset(of: $0.needs) }
+        let heads = try openHeads(met: met, room: room, behind: last)
+        pool += heads
         for winner in Self.choice(from: pool, room) where heads.contains(winner) {
             pool += try candidates(
                 "INDEXED BY transferHost", "host = ? AND needs = ? ORDER BY priority DESC, id LIMIT ?",
@@ -73,6 +74,24 @@ extension LedgerTransaction {
                 WHERE state = 'queued' AND isSuspended = 0 AND \(condition)
                 """)
         return try Row.fetchAll(statement, arguments: arguments).map(Candidate.init)
+    }
+
+    /// The best of other hosts whose turn may come: page by page, as those of a page may all wait for something.
+    private func openHeads(met: TransferNeeds, room: TransferRoom, behind last: String) throws -> [Candidate] {
+        var open: [Candidate] = []
+        var (place, hasWrapped) = (last, last.isEmpty)
+        for _ in 0..<Self.pages where open.count < room.left {
+            let page = try heads(behind: place)
+            open += page.filter { met.isSuperset(of: $0.needs) && room.has($0.host, limit: $0.hostLimit) }
+            if page.count == Self.breadth, let end = page.last?.host {
+                place = end
+            } else if hasWrapped {
+                break
+            } else {
+                (place, hasWrapped) = ("", true)
+            }
+        }
+        return open
     }
 
     /// The best of each host and class, host by host: from one to the next by the index, however many rows each has.

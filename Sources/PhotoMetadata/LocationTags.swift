@@ -21,8 +21,10 @@ public enum LocationTags {
         "state", "province", "provincestate", "country", "countrycode", "countryname", "landmark", "worldregion",
     ]
 
-    /// `City`, and Panasonic's `City2`.
-    private static func isCity(_ name: Substring) -> Bool { name == "city" || name == "city2" }
+    /// `City`, and the makers' `City2` and `HometownCity`.
+    private static func isCity(_ name: Substring) -> Bool {
+        name == "city2" || name.hasSuffix("city") && name != "capacity" && name != "opacity"
+    }
 
     /// Places inside the picture, not of the world.
     private static let pixelPlaces: Set<String> = ["subjectlocation", "facelocation", "subjectarea"]

@@ -64,7 +64,10 @@ extension StormyStore {
                 database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.batchSetting])
             var batch = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
             for photo in ended { batch.note(photo) }
-            let left = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM photo WHERE state = 'queued' AND tells = 1") ?? 0
+            let left =
+                try Int.fetchOne(
+                    database, sql: "SELECT COUNT(*) FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
+                ?? 0
             if left == 0 {
                 try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [Self.batchSetting])
             } else {

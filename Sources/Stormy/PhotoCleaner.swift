@@ -7,7 +7,9 @@ final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
         /// The file is clean now; what was removed from it.
         case clean([String])
-        /// It was not touched.
+        /// What reads metadata cannot read it.
+        case unreadable(String)
+        /// It was looked at and could not be cleaned; or nobody could look.
         case notCleaned(String)
     }
 
@@ -21,6 +23,7 @@ final class PhotoCleaner: Sendable {
     private struct Answer: Decodable {
         let removed: [String]
         let trouble: String?
+        let isUnreadable: Bool?
     }
 
     /// Milliseconds for one photo.
@@ -47,11 +50,12 @@ final class PhotoCleaner: Sendable {
             guard let running = box else { return .notCleaned("photo-cleaner cannot be started") }
             guard let answer = Self.ask(&running.helper, file) else {
                 // Whatever it was about this file: the next one gets a fresh program.
-                running.helper.process.terminate()
+                kill(running.helper.process.processIdentifier, SIGKILL)
                 box = nil
                 return .notCleaned("its metadata cannot be read (the reader ended over it)")
             }
-            return answer.trouble.map { .notCleaned($0) } ?? .clean(answer.removed)
+            guard let trouble = answer.trouble else { return .clean(answer.removed) }
+            return answer.isUnreadable == true ? .unreadable(trouble) : .notCleaned(trouble)
         }
     }
 

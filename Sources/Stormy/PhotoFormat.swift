@@ -36,6 +36,8 @@ public enum PhotoFormat: String, Sendable, CaseIterable {
             self = has("CR", at: 8) ? .raw : .tiff
         } else if has("FUJIFILMCCD-RAW", at: 0) || has("IIRO", at: 0) || has("IIRS", at: 0) || has("MMOR", at: 0)
             || bytes.starts(with: [0x49, 0x49, 0x55, 0x00]) || has("FOVb", at: 0)
+            // BigTIFF: nothing here reads it.
+            || bytes.starts(with: [0x49, 0x49, 0x2B, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2B])
         {
             self = .raw
         } else {

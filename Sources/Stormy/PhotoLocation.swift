@@ -11,9 +11,19 @@ enum PhotoLocation {
             || starts(of: [0x4D, 0x4D, 0x00, 0x2A], in: data).contains { hasPosition(in: data, at: $0, isLittleEndian: false) }
     }
 
+    /// XMP's properties, as text; and of a film that goes with the picture, its place.
     private static func hasProperty(in data: Data) -> Bool {
-        ["GPSLatitude", "GPSLongitude", "GPSDestLatitude"].contains { data.range(of: Data($0.utf8)) != nil }
+        if words.contains(where: { data.range(of: Data($0.utf8)) != nil }) { return true }
+        // Four bytes stand anywhere by chance: only behind the mark of such a film.
+        guard let film = data.range(of: Data("ftyp".utf8)) else { return false }
+        let rest = data[film.upperBound...]
+        return [Data([0xA9]) + Data("xyz".utf8), Data("loci".utf8)].contains { rest.range(of: $0) != nil }
     }
+
+    private static let words = [
+        "GPSLatitude", "GPSLongitude", "GPSDestLatitude", "photoshop:City", "photoshop:State", "photoshop:Country",
+        "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "Iptc4xmpExt:Location", "com.apple.quicktime.location",
+    ]
 
     private static func starts(of pattern: [UInt8], in data: Data) -> [Int] {
         var found: [Int] = []

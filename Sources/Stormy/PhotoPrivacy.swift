@@ -15,16 +15,21 @@ enum PhotoPrivacy: Equatable {
     init(format: PhotoFormat?, verdict: PhotoCleaner.Verdict, looksLocated: Bool) {
         let advice = "--keep-location sends it as it is"
         switch (verdict, format, looksLocated) {
-        case (.clean(let removed), _, false): self = .send(removed: removed, note: nil)
         case (.clean, _, true):
             self = .hold("it still says where it was taken after its metadata was cleaned; \(advice)")
-        case (.notCleaned, .heic, _), (.notCleaned, .avif, _), (.notCleaned, .raw, _):
+        case (.clean(let removed), .some, false): self = .send(removed: removed, note: nil)
+        case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
-        case (.notCleaned(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
-        case (.notCleaned(let why), .some, false):
+        case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
+        case (.unreadable(let why), .some, false):
             self = .send(removed: [], note: "\(why); nothing was found in it that says where it was taken")
-        case (.notCleaned, nil, false):
-            self = .send(removed: [], note: "not a photo of a kind that is known here; sent as it is")
+        // Something was found and is still there, or nobody could look.
+        case (.notCleaned(let why), .some, _), (.notCleaned(let why), nil, true): self = .hold("\(why); \(advice)")
+        case (.clean(let removed), nil, false): self = .send(removed: removed, note: Self.unknownKind)
+        case (.unreadable, nil, false), (.notCleaned, nil, false): self = .send(removed: [], note: Self.unknownKind)
         }
     }
+
+    private static let unknownKind =
+        "not a photo of a kind that is known here; nothing was found in it that says where it was taken"
 }

@@ -7,11 +7,13 @@ import UserNotifications
 public enum PhotoUploadError: Error, CustomStringConvertible {
     case noDestination
     case cannotRead(path: String, reason: String)
+    case addressIsTaken(path: String)
 
     public var description: String {
         switch self {
         case .noDestination: "no upload destination is configured"
         case .cannotRead(let path, let reason): "\(path): \(reason)"
+        case .addressIsTaken(let path): "\(path): a presigned address is for one file, and another photo went there"
         }
     }
 }
@@ -111,12 +113,17 @@ public struct PhotoUploads: Sendable {
         var sendable: [Int] = []
         for (index, photo) in photos.enumerated() {
             guard case .hold(let reason) = photo.privacy else {
-                sendable.append(index)
+                if try isTaken(order.destination, by: sendable.first.map { photos[$0].digest }, for: photo.digest) {
+                    photo.task.discardSnapshot()
+                    results[index] = .failure(PhotoUploadError.addressIsTaken(path: photo.path))
+                } else {
+                    sendable.append(index)
+                }
                 continue
             }
             photo.task.discardSnapshot()
             let held = try store.beginPhoto(
-                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.name, as: .held,
+                path: photo.path, digest: photo.digest, storm: order.storm, destination: order.destination.identity, as: .held,
                 message: reason)
             results[index] = .success(.held(photo: held.photo.id!, reason: reason))
         }
@@ -124,7 +131,7 @@ public struct PhotoUploads: Sendable {
         let records = try store.beginPhotos(
             sendable.map {
                 StormyStore.NewPhoto(
-                    path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.name,
+                    path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.identity,
                     tells: order.tells)
             })
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
@@ -145,6 +152,15 @@ public struct PhotoUploads: Sendable {
             results[index] = try outcome(of: photos[index], photo, before)
         }
         return photos.indices.map { results[$0]! }
+    }
+
+    /// A presigned address is one file's: a second photo would take the first one's place.
+    private func isTaken(_ destination: PhotoDestination, by first: String?, for digest: String) throws -> Bool {
+        guard destination.kind == .put, destination.url.query != nil else { return false }
+        if let first, first != digest { return true }
+        return try store.photos().contains {
+            $0.destination == destination.identity && $0.digest != digest && [.queued, .completed].contains($0.state)
+        }
     }
 
     private func outcome(

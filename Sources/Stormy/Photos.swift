@@ -28,7 +28,7 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     public var key: String?
     public var createdAt: Date
     public var changedAt: Date
-    /// Name of the destination it is for.
+    /// The destination it is for: its name and its address, as one of them may be given another meaning.
     public var destination: String?
     /// Where the server has it.
     public var remoteURL: String?
@@ -92,14 +92,16 @@ extension StormyStore {
             database,
             sql: """
                 SELECT * FROM photo WHERE digest = ?1 AND state IN ('queued', 'completed')
-                AND (storm IS ?2 AND ?2 IS NOT NULL OR destination IS ?3 AND ?3 IS NOT NULL)
+                AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
                 ORDER BY state, id LIMIT 1
                 """, arguments: [digest, storm, destination])
         if let again, state == .queued {
-            if again.storm == nil || again.storm != storm { try closeJob(of: storm, in: database) }
+            if let storm, again.storm != storm { try closeJob(of: storm, in: database) }
             return (again, again)
         }
-        let held = try PhotoRecord.filter(Column("state") == "held" && Column("path") == path).fetchOne(database)
+        let held = try PhotoRecord.filter(
+            Column("state") == "held" && Column("path") == path && Column("destination") == destination
+        ).fetchOne(database)
         let job = try PhotoRecord.fetchOne(
             database,
             sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
@@ -115,6 +117,7 @@ extension StormyStore {
         photo.path = path
         photo.digest = digest
         photo.destination = destination
+        photo.storm = photo.storm ?? storm
         photo.tells = new.tells
         photo.key = UUID().uuidString
         photo.message = message
@@ -124,11 +127,11 @@ extension StormyStore {
     }
 
     /// The photo that a storm waited for is there already.
-    private static func closeJob(of storm: Int64?, in database: Database) throws {
+    private static func closeJob(of storm: Int64, in database: Database) throws {
         try database.execute(
             sql: """
                 UPDATE photo SET state = 'completed', message = 'the photo is there already' WHERE id = (
-                    SELECT id FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1)
+                    SELECT id FROM photo WHERE state = 'awaitingPhoto' AND storm = ? ORDER BY id LIMIT 1)
                 """, arguments: [storm])
     }
 

@@ -56,6 +56,10 @@ public struct PhotoDestination: Sendable, Equatable {
     public var kind: Kind
     /// The folder the photos go into.
     public var url: URL
+
+    /// What makes it the same place as yesterday. Without its query, which may be a signature.
+    var identity: String { "\(name) \(url.absoluteString.prefix { $0 != "?" })" }
+
     /// Value of the Authorization header; `nil`: none.
     public var authorization: String?
     /// At most; `nil`: no limit.

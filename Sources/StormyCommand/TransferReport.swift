@@ -46,7 +46,7 @@ struct TransferReport: Encodable {
         session = transfer.session
         kind = transfer.kind.rawValue
         method = transfer.method
-        url = OrNull(Self.withoutSecrets(transfer.url))
+        url = OrNull(Self.withoutSecrets(transfer.url, keepsQuery: transfer.kind == .download))
         // Held by the app for a good moment.
         state = transfer.isSuspended && !transfer.state.isTerminal ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
@@ -87,13 +87,12 @@ struct TransferReport: Encodable {
         receipt = OrNull(nil)
     }
 
-    /// A password in an address is nobody's business here.
-    private static func withoutSecrets(_ url: String) -> String {
-        guard var components = URLComponents(string: url), components.password != nil || components.user != nil else {
-            return url
-        }
+    /// A password in an address is nobody's business here, nor is the signature of a presigned one.
+    private static func withoutSecrets(_ url: String, keepsQuery: Bool) -> String {
+        guard var components = URLComponents(string: url) else { return url }
         components.user = nil
         components.password = nil
+        if !keepsQuery { components.query = nil }
         return components.string ?? url
     }
 

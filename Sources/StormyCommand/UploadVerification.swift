@@ -93,11 +93,18 @@ struct UploadVerification {
         }
     }
 
+    private static func origin(_ url: URL) -> String {
+        let scheme = url.scheme?.lowercased() ?? ""
+        return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
+    }
+
     private func look(_ upload: TransferRecord, _ receipt: UploadReceipt) async throws -> Finding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
         var request = URLRequest(url: url)
         // Only where the password belongs: a server may have put it at another one.
-        if URL(string: upload.url)?.host == url.host, let authorization = try StormyTool.authorization(forUploadsTo: upload.url) {
+        if URL(string: upload.url).map(Self.origin) == Self.origin(url),
+            let authorization = try StormyTool.authorization(forUploadsTo: upload.url)
+        {
             request.setValue(authorization, forHTTPHeaderField: "Authorization")
         }
         switch method {

@@ -142,7 +142,9 @@ struct ConfigurationParser {
             let kinds = Configuration.Destination.Kind.allCases.map(\.rawValue)
             throw table.missing("kind", "write kind = one of " + kinds.joined(separator: ", "))
         }
-        guard let url = try address(table, "url") else { throw table.missing("url", "write url = \"https://…\"") }
+        guard let url = try address(table, "url", isPresigned: kind == .put) else {
+            throw table.missing("url", "write url = \"https://…\"")
+        }
         var destination = Configuration.Destination(kind: kind, url: url)
         destination.user = try table.string("user")
         destination.password = try secret(table, "password", orFile: "password_file")
@@ -158,11 +160,15 @@ struct ConfigurationParser {
         return destination
     }
 
-    private mutating func address(_ table: TableReader, _ key: String) throws(ConfigurationError) -> String? {
+    /// - Parameter isPresigned: a query may be the very key to the place: then it is a credential in this file.
+    private mutating func address(
+        _ table: TableReader, _ key: String, isPresigned: Bool = false
+    ) throws(ConfigurationError) -> String? {
         guard let text = try table.url(key) else { return nil }
         // A name alone is a credential too: several services take a token in its place.
         let parts = URLComponents(string: text)
-        if parts?.query != nil || parts?.fragment != nil {
+        if isPresigned, parts?.query != nil { note(table.exposed(key)) }
+        if parts?.query != nil && !isPresigned || parts?.fragment != nil {
             throw table.invalid(key, "this address", "leave out everything from \"?\" or \"#\" on")
         }
         if parts?.user?.isEmpty == false || parts?.password?.isEmpty == false { note(table.exposed(key)) }

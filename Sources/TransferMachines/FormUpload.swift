@@ -65,7 +65,9 @@ public struct FormUpload: Equatable, Sendable {
     private func place(of head: ResponseHead) -> String {
         let base = URL(string: plan.collectionURL)
         let said = head["Location"].flatMap { URL(string: $0, relativeTo: base)?.absoluteURL }
-        if let said, ["http", "https"].contains(said.scheme?.lowercased()) {
+        // Never less encrypted than what was sent.
+        let scheme = said?.scheme?.lowercased()
+        if let said, scheme == "https" || scheme == "http" && base?.scheme?.lowercased() == "http" {
             return PublicAddress.of(said.absoluteString, keepsQuery: true)
         }
         return PublicAddress.of(plan.collectionURL)

@@ -6,6 +6,8 @@ import PhotoMetadata
 struct Answer: Encodable {
     var removed: [String] = []
     var trouble: String?
+    /// Nothing in it could be looked at.
+    var isUnreadable = false
 }
 
 // What a crafted file may cost at most.
@@ -13,6 +15,11 @@ var memory = rlimit(rlim_cur: 2 << 30, rlim_max: 2 << 30)
 setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &memory)
 var noCore = rlimit(rlim_cur: 0, rlim_max: 0)
 setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &noCore)
+
+// It may be started by a process that blocks signals: it can be ended all the same.
+var none = sigset_t()
+sigemptyset(&none)
+sigprocmask(SIG_SETMASK, &none, nil)
 
 LocationRemoval.start()
 while let line = readLine() {
@@ -22,6 +29,7 @@ while let line = readLine() {
         answer.removed = try LocationRemoval.clean(path)
     } catch {
         answer.trouble = "\(error)"
+        if case .unreadable = error as? LocationRemovalError { answer.isUnreadable = true }
     }
     var text = try JSONEncoder().encode(answer)
     text.append(0x0A)

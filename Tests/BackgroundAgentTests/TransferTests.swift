@@ -156,6 +156,22 @@ import TransferMachines
         #expect(try bench.launch(bench.onlyLive()).kind == .urlSession, "failure is told too")
     }
 
+    /// Nobody wakes the agent again for its own commit: what ends while transfers are planned is told in that very turn.
+    @Test func whatIsGivenUpIsToldAtOnce() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.fail(id, .couldNotResolveHost)
+        try bench.ledger.write { transaction in
+            var record = try #require(try transaction.transfer(id))
+            record.resourceTimeout = 1
+            record.lastProgressAt = bench.now.addingTimeInterval(-10)
+            try transaction.update(record)
+        }
+        try bench.turn()
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try bench.launch(bench.onlyLive()).kind == .urlSession)
+    }
+
     @Test func aTransferThatRunsIsGivenUpTooWithoutProgress() throws {
         let id = try bench.download { $0.resourceTimeout = 100 }
         try bench.pass(99)

@@ -173,7 +173,50 @@ extension EndToEnd {
             #expect(try home.stormy("transfers", "cancel", "all").status == 0)
         }
 
+        /// Held for a good moment, and then wanted at once.
+        @Test func heldAndThenWantedNow() throws {
+            let photo = try picture("one.jpg")
+            #expect(try home.stormy("upload", "--when", "charging", photo.path).status == 0)
+            #expect(try home.stormy("quit").status == 0)
+            let now = try home.stormy("upload", "--wait", photo.path)
+            #expect(now.status == 0 && now.errors.contains("is on its way already"), "\(now.errors)")
+            #expect(try arrived == ["one.jpg"])
+        }
+
+        /// A presigned address is one photo's, and nobody sees its signature.
+        @Test func aPresignedAddress() throws {
+            let home = try Home(
+                extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(nginx.url)photos/x.jpg?X-Sig=secret\"\n")
+            let (first, second) = (try picture("one.jpg"), try picture("two.jpg"))
+            #expect(try home.stormy("upload", "--wait", first.path).status == 0)
+            let refused = try home.stormy("upload", second.path)
+            #expect(refused.status != 0 && refused.errors.contains("is for one file"), "\(refused.errors)")
+            #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("x.jpg")) == Data(contentsOf: first))
+            #expect(try !home.stormy("transfers", "--json").output.contains("secret"))
+            #expect(try !String(contentsOf: home.directories.agentLog, encoding: .utf8).contains("secret"))
+        }
+
         // MARK: Proof
+
+        /// What a server says of a photo's place is not where the password goes.
+        @Test func verifyingAsksNoStrangerWithThePassword() async throws {
+            let (server, stranger) = (try await FaultyServer.start(), try await FaultyServer.start())
+            server.route("POST", "/up", .status(201, headers: ["Location": stranger.url + "/one.jpg"]))
+            stranger.route("GET", "/one.jpg", .status(200, body: "what"))
+            let home = try Home(
+                extra: """
+                    [upload.destinations.home]
+                    kind = "multipart"
+                    url = "\(server.url)/up"
+                    user = "u"
+                    password = "secret"
+
+                    """)
+            #expect(try home.stormy("upload", "--wait", try picture("one.jpg").path).status == 0)
+            #expect(try home.stormy("upload", "--verify").output.contains("is NOT what was sent"))
+            #expect(server.requests(matching: "/up").first?.headers["Authorization"] != nil)
+            #expect(stranger.requests().map { $0.headers["Authorization"] } == [nil])
+        }
 
         @Test func whatTheServerLostIsFoundOut() throws {
             let photos = try [picture("one.jpg"), picture("two.jpg")]

@@ -38,6 +38,7 @@ import Testing
             try #require(
                 try store.beginPhoto(path: "/\(name)", digest: name, storm: nil, tells: true, as: .queued, message: nil).photo.id)
         }
+        try store.setTransfers(ids.map { ($0, $0) })
         func end(_ id: Int64) throws -> (batch: PhotoBatch, left: Int) {
             let photo = try #require(try store.endPhoto(id, transfer: id, as: .completed, message: nil))
             return try StormyStore(folder: folder).noteBatch([photo])
@@ -48,6 +49,7 @@ import Testing
         // The next photo is another batch.
         let next = try #require(
             try store.beginPhoto(path: "/c", digest: "c", storm: nil, tells: true, as: .queued, message: nil).photo.id)
+        try store.setTransfers([(next, next)])
         #expect(try end(next).batch.uploaded == ["c"])
     }
 }

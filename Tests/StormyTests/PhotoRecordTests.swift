@@ -124,6 +124,26 @@ import Testing
         #expect(try photo(mine.id).state == .queued)
     }
 
+    // MARK: Known photos
+
+    @Test func aPhotoThatIsThereFulfilsOnlyTheStormItIsGivenTo() throws {
+        let there = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "home", as: .queued, message: nil)
+        _ = try store.endPhoto(try #require(there.photo.id), transfer: 1, as: .completed, message: nil)
+        let (first, second) = (try job(1), try job(2))
+        func again(_ storm: Int64?) throws {
+            let known = try store.beginPhoto(
+                path: "/a.jpg", digest: "aa", storm: storm, destination: "home", as: .queued, message: nil)
+            #expect(known.photo.id == there.photo.id && known.photo.isKnown(known.before))
+        }
+        try again(nil)
+        #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .awaitingPhoto])
+        try again(2)
+        #expect(try [first, second].map { try photo($0).state } == [.awaitingPhoto, .completed])
+        // Somewhere else it is not there.
+        let other = try store.beginPhoto(path: "/a.jpg", digest: "aa", storm: nil, destination: "work", as: .queued, message: nil)
+        #expect(other.photo.id != there.photo.id)
+    }
+
     // MARK: Upgrade
 
     @Test func aStoreOfTheFirstVersionIsBroughtUp() throws {

@@ -57,7 +57,8 @@ struct UploadVerb: AsyncParsableCommand {
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
         }
-        if batch.order.isHeld, batch.queued > 0 { try HeldUploads.submit() }
+        try wake(batch.known, isHeld: batch.order.isHeld)
+        if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
@@ -66,6 +67,20 @@ struct UploadVerb: AsyncParsableCommand {
         if json { try Output.json(try reports(batch.transfers)) }
         if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
+    }
+
+    /// Given again, a photo that was paused goes on, and one that was held goes now, unless this is to be held as well.
+    private func wake(_ transfers: [Int64], isHeld: Bool) throws {
+        guard !transfers.isEmpty else { return }
+        try AppRuntime.shared.commit { transaction in
+            for number in transfers {
+                guard var transfer = try transaction.transfer(number), !transfer.state.isTerminal else { continue }
+                let before = transfer
+                if transfer.state == .paused { transfer.requeue(now: Date()) }
+                if !isHeld { transfer.isSuspended = false }
+                if transfer != before { try transaction.update(transfer) }
+            }
+        }
     }
 
     /// Somebody may see a notification: there is a session bus. Elsewhere one would wait for ever, and the agent with it.
@@ -79,6 +94,8 @@ struct UploadVerb: AsyncParsableCommand {
     private struct Batch {
         let order: PhotoUploads.Order
         private(set) var transfers: [Int64] = []
+        /// Of those, photos that were given before.
+        private(set) var known: [Int64] = []
         private(set) var queued = 0
         private(set) var held = 0
         /// The first one; each was said.
@@ -127,7 +144,10 @@ struct UploadVerb: AsyncParsableCommand {
                 held += 1
                 Output.note("\(file): held back: \(reason)")
             case .known(_, let transfer, let url):
-                if let transfer { transfers.append(transfer) }
+                if let transfer {
+                    transfers.append(transfer)
+                    known.append(transfer)
+                }
                 Output.note("\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")")
             }
         }

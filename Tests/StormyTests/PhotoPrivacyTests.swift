@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+@testable import Stormy
+
+/// Never sent uncleaned in silence: every verdict × kind × look.
+@Suite struct PhotoPrivacyTests {
+    private func ends(_ format: PhotoFormat?, _ verdict: PhotoCleaner.Verdict, _ looksLocated: Bool) -> PhotoPrivacy {
+        PhotoPrivacy(format: format, verdict: verdict, looksLocated: looksLocated)
+    }
+
+    private func isHeld(_ privacy: PhotoPrivacy) -> Bool {
+        if case .hold(let reason) = privacy { return reason.contains("--keep-location") }
+        return false
+    }
+
+    @Test(arguments: PhotoFormat.allCases + [nil]) func whatStillLooksLocatedIsHeld(_ format: PhotoFormat?) {
+        for verdict in [PhotoCleaner.Verdict.clean([]), .unreadable("x"), .notCleaned("x")] {
+            #expect(isHeld(ends(format, verdict, true)))
+        }
+    }
+
+    @Test(arguments: PhotoFormat.allCases) func whatCouldNotBeLookedAtOrCleanedIsHeld(_ format: PhotoFormat) {
+        #expect(isHeld(ends(format, .notCleaned("the program photo-cleaner is not installed"), false)))
+        #expect(
+            ends(format, .clean(["Exif.GPSInfo.GPSLatitude"]), false) == .send(removed: ["Exif.GPSInfo.GPSLatitude"], note: nil))
+        let unreadable = ends(format, .unreadable("damaged"), false)
+        switch format {
+        case .heic, .avif, .raw: #expect(isHeld(unreadable))
+        case .jpeg, .png, .webp, .tiff:
+            guard case .send([], let note?) = unreadable else {
+                Issue.record("\(unreadable)")
+                return
+            }
+            #expect(note.contains("damaged"))
+        }
+    }
+
+    @Test func anythingElseIsSaidToBeThat() {
+        guard case .send([], let note?) = ends(nil, .clean([]), false) else {
+            Issue.record("sent in silence")
+            return
+        }
+        #expect(note.contains("not a photo"))
+    }
+
+    // MARK: What looks located
+
+    @Test(arguments: [
+        "<x photoshop:City='Z'/>", "exif:GPSLatitude", "<Iptc4xmpExt:LocationShown>", "com.apple.quicktime.location.ISO6709",
+    ]) func wordsOfPlaces(_ words: String) { #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + Data(words.utf8))) }
+
+    /// A picture with a film behind it, and a film alone.
+    @Test func aFilmThatSaysWhere() {
+        let place = Data([0xA9]) + Data("xyz\u{0}\u{12}+48.1+011.5/".utf8)
+        #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
+        // By chance such bytes stand in every large picture.
+        #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
+    }
+}
