@@ -131,7 +131,7 @@ def main():
         process = subprocess.Popen([BIN / "stormy", "upload", "--wait", large], env=environment, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         agent = None
-        while process.poll() is None and agent is None:
+        while agent is None:
             status = subprocess.run([BIN / "stormy", "status", "--json"], env=environment, capture_output=True, text=True)
             agent = json.loads(status.stdout)["agent"]["pid"] if status.returncode == 0 else None
         _, status, usage = os.wait4(process.pid, 0)
