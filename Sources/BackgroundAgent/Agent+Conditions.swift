@@ -31,8 +31,8 @@ extension Agent {
         if lastSlept > before + 1 { try noteResume(&pass) }
     }
 
-    /// Whether requests may be planned by what is known of the desktop.
-    func mayPlanRequests(_ pass: inout Pass) -> Bool {
+    /// Whether requests, and transfers with needs, may be planned by what is known of the desktop.
+    func mayPlanByConditions(_ pass: inout Pass) -> Bool {
         let left = startedAt + Self.conditionsPatience - monotonic()
         guard !knowsConditions, left > 0 else { return true }
         pass.wake(at: pass.now.addingTimeInterval(left))

@@ -49,7 +49,7 @@ extension Agent {
 
     func planRequests(_ pass: inout Pass) throws {
         try skipMissed(&pass)
-        guard mayPlanRequests(&pass) else { return }
+        guard mayPlanByConditions(&pass) else { return }
         var world = PlanningWorld(
             conditions: ports.conditions.current, resumedAt: try pass.transaction.fact(.conditions)?.resumedAt,
             lastStart: try pass.transaction.lastRequestStart(), spacing: pass.settings.launchSpacing)

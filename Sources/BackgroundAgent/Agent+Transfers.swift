@@ -7,7 +7,7 @@ import TransferMachines
 extension Agent {
     func planTransfers(_ pass: inout Pass) throws {
         // What is guessed at the start is no promise: a transfer that needs power would begin on a battery.
-        let met = knowsConditions ? TransferNeeds(metBy: ports.conditions.current) : []
+        let met = mayPlanByConditions(&pass) ? TransferNeeds(metBy: ports.conditions.current) : []
         try stopUnwanted(met: met, &pass)
         try giveUp(&pass)
         try collect(&pass)

@@ -57,6 +57,17 @@ import TransferMachines
 
     // MARK: Held
 
+    /// What is guessed at the start is no promise; a desktop that never says anything is taken at its first look.
+    @Test func needsAreNotMetByAGuess() throws {
+        try bench.startAgent(turning: false, knowing: false)
+        let plain = try bench.download("plain")
+        let careful = try bench.download("careful") { $0.needs = .unmetered }
+        try bench.turn()
+        #expect(started() == [plain])
+        try bench.pass(11)
+        #expect(started() == [plain, careful])
+    }
+
     @Test func whatItNeedsIsWaitedForAndLost() throws {
         bench.conditions.set { $0.isNetworkMetered = true }
         let id = try bench.download { $0.needs = .unmetered }
