@@ -5,6 +5,7 @@ and exits 1 if a file is not what the server has.
 
     python3 Tests/Interop/downloads.py [SERVER...]
 """
+import json
 import os
 import pathlib
 import random
