@@ -28,7 +28,7 @@ extension Agent {
         case nil:
             return try prepareDownload(&transfer, &pass)
         case .plain:
-            guard let source = snapshot(of: transfer, nil) else { return try failMissingSnapshot(&transfer, &pass) }
+            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
             return try prepareExchange(&transfer, source: source, &pass)
         case .webdav, .put, .multipart, .tus:
             return try prepareUpload(&transfer, &pass)
@@ -143,7 +143,7 @@ extension Agent {
         return try prepareExchange(&transfer, source: source, &pass)
     }
 
-    private func snapshot(of transfer: TransferRecord, _ content: UploadContent?) -> UploadFile? {
+    private func snapshot(of transfer: TransferRecord, _ content: UploadContent? = nil) -> UploadFile? {
         guard let name = transfer.bodyFile, let order = transfer.upload else { return nil }
         return UploadFile(ledger.directories.spool.appendingPathComponent(name), size: order.byteCount, content: content)
     }

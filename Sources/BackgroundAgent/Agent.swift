@@ -131,7 +131,7 @@ final class Agent {
             }
             wake = next
             for effect in effects { try perform(effect) }
-            guard effects.allSatisfy(\.makesNothingDue) && events.isEmpty else { continue }
+            guard effects.isEmpty && events.isEmpty else { continue }
             // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
             if !hasChanged || hasLookedAgain { break }
             hasLookedAgain = true

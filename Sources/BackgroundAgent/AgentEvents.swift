@@ -59,13 +59,4 @@ enum AgentEffect: Equatable {
     case withdraw(identifier: String, serverID: UInt32)
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
-
-    /// What was decided beside it holds after it, too: no second look is needed. With many small transfers every other
-    /// transaction would be that look.
-    var makesNothingDue: Bool {
-        switch self {
-        case .startTransfer, .removeFile, .tidyServer: true
-        default: false
-        }
-    }
 }

@@ -200,7 +200,7 @@ final class BackgroundSession: SessionEngine {
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
     }
 
-    func letGoOn(_ row: Int64) {
+    private func letGoOn(_ row: Int64) {
         _ = try? AppRuntime.shared.commit { transaction in
             guard var transfer = try transaction.transfer(row), transfer.isSuspended, !transfer.state.isTerminal else { return }
             transfer.isSuspended = false

@@ -256,8 +256,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// - Returns: the copy, and digest and size of what will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
     ///
-    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it did. Whatever it throws
-    ///   is thrown on, and nothing is kept. Only the first call's counts.
+    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it
+    ///   did. Whatever it throws is thrown on, and nothing is kept. Only the first call's counts.
     @discardableResult
     public func takeSnapshot(preparing: ((URL) throws -> Bool)? = nil) throws -> (file: URL, sha256: String, byteCount: Int64) {
         let taken = try currentSnapshot(preparing: preparing)
@@ -272,11 +272,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         let taken =
             switch body {
             case .file(let file):
-                if let preparing {
-                    try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing)
-                } else {
-                    try Snapshot.take(of: file, in: directories, allowsEmpty: delivery == .plain)
-                }
+                try Snapshot.take(
+                    of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing ?? { _ in false })
             case .data(let data): try Snapshot.store(data, in: directories)
             }
         snapshot.withLock { $0 = taken }

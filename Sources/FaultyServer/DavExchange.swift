@@ -16,28 +16,18 @@ final class DavExchange: Exchange {
         self.request = request
         place = Self.place(of: request.path, in: store)
         let expects = request.headers.tokens("Expect").contains("100-continue")
-        var refusal: ResponseScript?
-        var takesBody = request.method == "PUT"
-        var losesAnswer = false
-        switch store.faults.take(for: request.method) {
-        case nil:
+        let fault = store.faults.take(for: request.method)
+        var refusal = fault?.opening(refusesAt: expects ? .atHead : .afterBody)
+        var takesBody = request.method == "PUT" && fault?.refuses != true
+        if fault == nil, expects {
             // A client that asked first is told before it sends; what is decided here is asked again at the end,
             // for another upload may have come in between.
-            if expects { refusal = Self.obstacle(to: request, at: place, in: store) }
+            refusal = Self.obstacle(to: request, at: place, in: store)
             refusal?.beginning = .atHead
             takesBody = takesBody && refusal == nil
-        case .refuse(let status, let headers):
-            refusal = .status(status, headers: headers).begins(expects ? .atHead : .afterBody)
-            takesBody = false
-        case .cut(let bytes):
-            refusal = ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
-        case .stall(let bytes):
-            refusal = ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
-        case .loseAnswer:
-            losesAnswer = true
         }
         opening = refusal
-        self.losesAnswer = losesAnswer
+        losesAnswer = fault?.losesAnswer == true
         if takesBody, let place = store.tree.newUpload(), let handle = FileHandle(forWritingAtPath: place) {
             upload = (place, handle)
         }

@@ -36,19 +36,15 @@ private final class FormExchange: Exchange {
     let opening: ResponseScript?
     private let store: FormStore
     private let request: RecordedRequest
-    private var losesAnswer = false
+    private let losesAnswer: Bool
     private var body = Data()
 
     init(_ store: FormStore, _ request: RecordedRequest) {
         self.store = store
         self.request = request
-        switch store.faults.take(for: request.method) {
-        case .refuse(let status, let headers): opening = .status(status, headers: headers).begins(.afterBody)
-        case .cut(let bytes): opening = ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
-        case .stall(let bytes): opening = ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
-        case .loseAnswer: (opening, losesAnswer) = (nil, true)
-        case nil: opening = nil
-        }
+        let fault = store.faults.take(for: request.method)
+        opening = fault?.opening()
+        losesAnswer = fault?.losesAnswer == true
     }
 
     func receive(_ bytes: ByteBuffer) { body += Data(bytes.readableBytesView) }

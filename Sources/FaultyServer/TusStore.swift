@@ -33,9 +33,6 @@ public final class TusStore: MountedStore {
     /// Body bytes taken, over all requests.
     public var bytesTaken: Int { state.withLock { $0.taken } }
 
-    /// Loses what it has.
-    public func forget() { state.withLock { $0.places = [:] } }
-
     /// As a proxy in front: more than this in one request is refused (413).
     public func limit(to bytes: Int) { state.withLock { $0.mostPerRequest = bytes } }
 
@@ -74,26 +71,18 @@ private final class TusExchange: Exchange {
     let opening: ResponseScript?
     private let store: TusStore
     private let request: RecordedRequest
-    private var losesAnswer = false
+    private let losesAnswer: Bool
     private var takesBody = false
 
     init(_ store: TusStore, _ request: RecordedRequest) {
         self.store = store
         self.request = request
         let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
-        switch store.faults.take(for: request.method) {
-        case .refuse(let status, let headers): opening = .status(status, headers: headers).begins(.afterBody)
-        case .cut(let bytes):
-            opening = ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
-            takesBody = true
-        case .stall(let bytes):
-            opening = ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
-            takesBody = true
-        case .loseAnswer:
-            (opening, losesAnswer, takesBody) = (nil, true, true)
-        case nil where length > store.mostPerRequest: opening = .status(413).begins(.afterBody)
-        case nil: (opening, takesBody) = (nil, true)
-        }
+        let fault = store.faults.take(for: request.method)
+        let isTooMuch = fault == nil && length > store.mostPerRequest
+        opening = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
+        losesAnswer = fault?.losesAnswer == true
+        takesBody = !isTooMuch && fault?.refuses != true
         takesBody = takesBody && request.method == "PATCH" && obstacle == nil
     }
 

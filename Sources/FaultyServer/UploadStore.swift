@@ -20,6 +20,25 @@ public final class UploadFaults: Sendable {
             case cut(afterBytes: Int)
             case stall(afterBytes: Int)
             case loseAnswer
+
+            /// What the server does in place of what was asked; `nil`: the store acts, and only its answer is lost.
+            /// - Parameter refusesAt: when a refusal goes out.
+            func opening(refusesAt: ResponseScript.Beginning = .afterBody) -> ResponseScript? {
+                switch self {
+                case .refuse(let status, let headers): .status(status, headers: headers).begins(refusesAt)
+                case .cut(let bytes): ResponseScript([.cut], beginning: .afterBodyBytes(bytes))
+                case .stall(let bytes): ResponseScript([.stopReading, .stall], beginning: .afterBodyBytes(bytes))
+                case .loseAnswer: nil
+                }
+            }
+
+            var losesAnswer: Bool {
+                if case .loseAnswer = self { true } else { false }
+            }
+
+            var refuses: Bool {
+                if case .refuse = self { true } else { false }
+            }
         }
 
         let kind: Kind

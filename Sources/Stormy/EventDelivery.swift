@@ -7,22 +7,35 @@ protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
 }
 
-/// Comes once.
+/// Comes once; who waits for it later does not wait. One may wait.
 final class LastEvent: Sendable {
-    private let waiting = Mutex<CheckedContinuation<Void, Never>?>(nil)
+    private enum State {
+        case ahead
+        case awaited(CheckedContinuation<Void, Never>)
+        case came
+    }
 
-    func wait(_ begin: () -> Void) async {
+    private let state = Mutex(State.ahead)
+
+    func wait(_ begin: () -> Void = {}) async {
         await withCheckedContinuation { continuation in
-            waiting.withLock { $0 = continuation }
+            let isOver = state.withLock { state in
+                if case .came = state { return true }
+                state = .awaited(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
             begin()
         }
     }
 
     func came() {
-        waiting.withLock { waiting in
-            waiting?.resume()
-            waiting = nil
+        let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            defer { state = .came }
+            if case .awaited(let continuation) = state { return continuation }
+            return nil
         }
+        continuation?.resume()
     }
 }
 

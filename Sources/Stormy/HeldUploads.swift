@@ -58,47 +58,25 @@ public struct HeldUploads: Sendable {
 
 /// Takes note of ended photos, and knows which of those that were released are still on their way.
 private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
-    private struct Waiting {
-        var left: [Int: URLSessionTask] = [:]
-        var isOver = false
-        var continuation: CheckedContinuation<Void, Never>?
-    }
+    private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
+    private let end = LastEvent()
 
-    private let waiting = Mutex(Waiting())
-
-    var left: [URLSessionTask] { waiting.withLock { Array($0.left.values) } }
+    var left: [URLSessionTask] { onTheirWay.withLock { Array($0.values) } }
 
     func expect(_ tasks: [URLSessionTask]) {
-        waiting.withLock { waiting in for task in tasks { waiting.left[task.taskIdentifier] = task } }
+        onTheirWay.withLock { left in for task in tasks { left[task.taskIdentifier] = task } }
     }
 
-    func allEnded() async {
-        await withCheckedContinuation { continuation in
-            let isOver = waiting.withLock { waiting in
-                if !waiting.isOver { waiting.continuation = continuation }
-                return waiting.isOver
-            }
-            if isOver { continuation.resume() }
-        }
-    }
+    func allEnded() async { await end.wait() }
 
-    func giveUp() { end { _ in true } }
+    func giveUp() { end.came() }
 
     override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         super.urlSession(session, task: task, didCompleteWithError: error)
-        end { waiting in
-            waiting.left[task.taskIdentifier] = nil
-            return waiting.left.isEmpty
+        let isLast = onTheirWay.withLock { left in
+            left[task.taskIdentifier] = nil
+            return left.isEmpty
         }
-    }
-
-    private func end(_ change: (inout Waiting) -> Bool) {
-        let continuation = waiting.withLock { waiting -> CheckedContinuation<Void, Never>? in
-            guard change(&waiting), !waiting.isOver else { return nil }
-            waiting.isOver = true
-            defer { waiting.continuation = nil }
-            return waiting.continuation
-        }
-        continuation?.resume()
+        if isLast { end.came() }
     }
 }

@@ -104,9 +104,7 @@ public enum StormyTool {
                   url = "https://dav.example.org/photos/"
                 """)
         }
-        // {name} stands for the photo's, where a server wants it in the address.
-        let address = destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")
-        guard let url = URL(string: address) else {
+        guard let url = URL(string: address(of: destination)) else {
             throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(chosen).url is not an address")
         }
         let kind: PhotoDestination.Kind
@@ -126,12 +124,17 @@ public enum StormyTool {
             bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
     }
 
+    /// As a URL can be written: {name} stands for the photo's, where a server wants it in the address.
+    private static func address(of destination: Configuration.Destination) -> String {
+        destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")
+    }
+
     /// The `Authorization` that the configuration gives today for uploads to this address; `nil`: it knows no such one.
     static func authorization(forUploadsTo url: String) throws -> String?? {
         let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
         let configuration = try Configuration.load(path: path)
         for (name, destination) in configuration.upload.destinations
-        where destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D") == url {
+        where address(of: destination) == url {
             return .some(try authorization(destination, name))
         }
         return nil

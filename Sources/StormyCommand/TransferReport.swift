@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import Stormy
+import TransferMachines
 
 /// A line of `transfers`: a transfer of the agent's, a waiting photo job or a held photo.
 struct TransferReport: Encodable {
@@ -46,7 +47,8 @@ struct TransferReport: Encodable {
         session = transfer.session
         kind = transfer.kind.rawValue
         method = transfer.method
-        url = OrNull(Self.withoutSecrets(transfer.url, keepsQuery: transfer.kind == .download))
+        // A password is nobody's business here, nor is the signature of a presigned address.
+        url = OrNull(PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download))
         // Held by the app for a good moment.
         state = transfer.isSuspended && !transfer.state.isTerminal ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
@@ -85,15 +87,6 @@ struct TransferReport: Encodable {
         sourceSha256 = OrNull(nil)
         note = OrNull(photo.message)
         receipt = OrNull(nil)
-    }
-
-    /// A password in an address is nobody's business here, nor is the signature of a presigned one.
-    private static func withoutSecrets(_ url: String, keepsQuery: Bool) -> String {
-        guard var components = URLComponents(string: url) else { return url }
-        components.user = nil
-        components.password = nil
-        if !keepsQuery { components.query = nil }
-        return components.string ?? url
     }
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.

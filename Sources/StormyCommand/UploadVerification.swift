@@ -65,7 +65,8 @@ struct UploadVerification {
                 transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.sourceName ?? ""))
             }
         }
-        for path in wanted.sorted() where !uploads.contains(where: { $0.sourceName == path }) {
+        let missing = wanted.subtracting(uploads.compactMap(\.sourceName))
+        for path in missing.sorted() {
             Output.note("stormy: \(path): was not uploaded, as far as is known here")
         }
         guard !uploads.isEmpty else {
@@ -88,21 +89,16 @@ struct UploadVerification {
             isWhole = false
         }
         if json { try Output.json(reports) }
-        if !isWhole || Set(uploads.compactMap(\.sourceName)).isSuperset(of: wanted) == false {
+        if !isWhole || !missing.isEmpty {
             throw ExitCode(ExitStatus.unavailable.rawValue)
         }
-    }
-
-    private static func origin(_ url: URL) -> String {
-        let scheme = url.scheme?.lowercased() ?? ""
-        return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }
 
     private func look(_ upload: TransferRecord, _ receipt: UploadReceipt) async throws -> Finding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
         var request = URLRequest(url: url)
         // Only where the password belongs: a server may have put it at another one.
-        if URL(string: upload.url).map(Self.origin) == Self.origin(url),
+        if URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url),
             let authorization = try StormyTool.authorization(forUploadsTo: upload.url)
         {
             request.setValue(authorization, forHTTPHeaderField: "Authorization")
@@ -113,7 +109,7 @@ struct UploadVerification {
             guard !upload.url.contains("?") else { return .unknown("a presigned address lets nobody look") }
             return try await readBack(request, receipt)
         case .multipart:
-            guard receipt.url.contains(where: { $0 != "/" }), receipt.url != upload.url else {
+            guard receipt.url != upload.url else {
                 return .unknown("the server did not say where it put it")
             }
             return try await readBack(request, receipt)

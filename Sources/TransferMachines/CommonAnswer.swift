@@ -23,6 +23,11 @@ struct Pauses {
             : policy.backoff(attemptsWithoutProgress: attempts, jitter: jitter)
         return .retry(after: after, trouble)
     }
+
+    /// After an answer that means nothing special to what was asked.
+    func afterOther(_ head: ResponseHead) -> UploadOutcome {
+        CommonAnswer(head, self)?.outcome ?? .fail(head, -1011, "The server answered with status \(head.status).")
+    }
 }
 
 /// Answers that mean the same to every request of every upload protocol.
@@ -33,22 +38,19 @@ struct CommonAnswer {
 
     /// `nil`: what it means depends on what was asked.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
-        func trouble(_ code: Int, _ message: String) -> UploadOutcome {
-            .fail(TransferTrouble(code: code, message: message, status: head.status))
-        }
         switch head.status {
         case 300..<400 where head.status != 304:
             let place = head["Location"].map { String($0.prefix(while: { $0 != "?" })) } ?? "another address"
-            outcome = trouble(-1010, "The folder has moved to \(place): change the upload's address.")
+            outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
             mayHaveActed = false
         case 401, 407:
-            outcome = trouble(-1013, "Not permitted: the server wants other credentials.")
+            outcome = .fail(head, -1013, "Not permitted: the server wants other credentials.")
             mayHaveActed = false
         case 403:
-            outcome = trouble(-1102, "Not permitted: the server refuses uploads to this folder.")
+            outcome = .fail(head, -1102, "Not permitted: the server refuses uploads to this folder.")
             mayHaveActed = false
         case 413:
-            outcome = trouble(-1103, "The file is too large for the server.")
+            outcome = .fail(head, -1103, "The file is too large for the server.")
             mayHaveActed = false
         case 507:
             let full = TransferTrouble(head: head, now: pauses.now, policy: pauses.policy, message: "The server is full.")

@@ -4,8 +4,8 @@ import Foundation
 ///
 /// The rule: after any crash, lost answer or retry there is exactly one whole copy under a final name, and nobody
 /// else's file was touched. What was sent without an answer is never sent again before the server was asked what it did.
-public struct FolderUpload: Equatable, Sendable {
-    enum State: Equatable, Sendable {
+struct FolderUpload: UploadProtocol {
+    enum State {
         /// HEAD the final name: it must be free.
         case choosingName(Int, isStored: Bool)
         /// PUT.
@@ -20,21 +20,17 @@ public struct FolderUpload: Equatable, Sendable {
         case lookingForTemporary(Int, wasRefused: Bool)
         /// HEAD the final name: is it ours already?
         case lookingForTarget(Int)
-        case finished(String)
-        case failed(TransferTrouble)
     }
 
     let plan: UploadPlan
-    let policy: RetryPolicy
     let address: CollectionAddress?
     var state: State
     /// The server said how long the file is that it has.
     var isLengthConfirmed = false
 
     /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
-    init(plan: UploadPlan, resuming saved: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+    init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {
         self.plan = plan
-        self.policy = policy
         address = CollectionAddress(plan.collectionURL)
         let name = saved?.nameIndex ?? 0
         switch (saved?.step, plan.kind) {
@@ -50,12 +46,8 @@ public struct FolderUpload: Equatable, Sendable {
         }
     }
 
-    /// The next request, or the end. Asking twice gives the same answer.
-    mutating func next() -> UploadCommand {
-        guard let address else {
-            state = .failed(TransferTrouble(.unsupportedURL))
-            return .fail(TransferTrouble(.unsupportedURL))
-        }
+    func next() -> UploadCommand {
+        guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         switch state {
         case .choosingName(let index, let isStored):
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
@@ -79,25 +71,10 @@ public struct FolderUpload: Equatable, Sendable {
         case .lookingForTarget(let index):
             let step: UploadMemory.Step = plan.kind == .put ? .put : .move
             return send("HEAD", address.file(finalName(index)), saving: step, index, isStored: plan.kind == .webdav)
-        case .finished(let url):
-            return .finished(remoteURL: url)
-        case .failed(let trouble):
-            return .fail(trouble)
         }
     }
 
-    /// An attempt ended.
-    /// - Parameters:
-    ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
-    ///   - jitter: 0..<1, a random number.
-    mutating func ended(
-        _ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double
-    ) -> UploadOutcome {
-        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
-        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
-        guard end.failure != .cancelled, let head = end.head else {
-            return afterFailure(end.failure ?? .badAnswer("no headers"), pauses)
-        }
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         if case .makingFolder(let index, _, _, isGuess: true) = state, ![404, 405, 409].contains(head.status), head.status >= 300
         {
             // No answer to what was asked; the file is.
@@ -127,22 +104,20 @@ public struct FolderUpload: Equatable, Sendable {
             return afterTemporaryCheck(head, index, wasRefused: wasRefused)
         case .lookingForTarget(let index):
             return afterTargetCheck(head, index, pauses)
-        case .finished(let url):
-            return .finished(remoteURL: url)
-        case .failed(let trouble):
-            return .fail(trouble)
         }
     }
 
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
-    var stage: Int {
+    var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored): isStored ? 1 : 0
-        case .sendingBody, .makingFolder, .checkingBody, .failed: 0
+        case .sendingBody, .makingFolder, .checkingBody: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
-        case .moving, .lookingForTemporary, .finished: 1
+        case .moving, .lookingForTemporary: 1
         }
     }
+
+    var proof: UploadProof { isLengthConfirmed ? .length : .answer }
 
     /// The hidden name of a WebDAV upload that was given up; of a plain PUT nobody knows whose file it is.
     var removal: WireRequest? {
@@ -151,7 +126,7 @@ public struct FolderUpload: Equatable, Sendable {
         case .sendingBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
-        case .makingFolder, .lookingForTarget, .finished, .failed: return nil
+        case .makingFolder, .lookingForTarget: return nil
         }
     }
 

@@ -2,23 +2,14 @@ import Foundation
 
 /// Each step's answers.
 extension FolderUpload {
-    mutating func afterFailure(_ failure: WireFailure, _ pauses: Pauses) -> UploadOutcome {
-        let outcome = pauses.after(failure)
-        if case .fail(let trouble) = outcome { return fail(trouble) }
-        if failure.mayHaveActed { noteUncertainty() }
-        return outcome
-    }
-
-    /// The last request may have been carried out though its answer says otherwise or is lost: ask before repeating.
     /// A PUT to the temporary name needs no question; repeating it is harmless.
-    private mutating func noteUncertainty() {
+    mutating func noteUncertainty() {
         switch state {
         case .moving(let index):
             state = .lookingForTemporary(index, wasRefused: false)
         case .sendingBody(let index, _) where plan.kind == .put:
             state = .lookingForTarget(index)
-        case .sendingBody, .choosingName, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget,
-            .finished, .failed:
+        case .sendingBody, .choosingName, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget:
             break
         }
     }
@@ -27,7 +18,6 @@ extension FolderUpload {
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard let common = CommonAnswer(head, pauses) else { return nil }
         if common.mayHaveActed { noteUncertainty() }
-        if case .fail(let trouble) = common.outcome { state = .failed(trouble) }
         return common.outcome
     }
 
@@ -49,7 +39,7 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard plan.kind == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
-                return fail(trouble(-1100, head, "The folder does not exist on the server."))
+                return .fail(head, -1100, "The folder does not exist on the server.")
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
@@ -75,7 +65,7 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard !goingDown, level > 1 else {
-                return fail(trouble(-1100, head, "The folder does not exist on the server and cannot be made."))
+                return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
             }
             state = .makingFolder(index, level: level - 1, goingDown: false, isGuess: isGuess)
             return .continue
@@ -91,7 +81,7 @@ extension FolderUpload {
             if length == nil || length == plan.byteCount { return stored(index) }
             if plan.kind == .put {
                 let message = "The server kept \(length ?? 0) of \(plan.byteCount) bytes."
-                return fail(trouble(-1011, head, message))
+                return .fail(head, -1011, message)
             }
             state = .sendingBody(index, foldersMade: false)
             return pauses.retry(head, "The server kept \(length ?? 0) of \(plan.byteCount) bytes.")
@@ -112,7 +102,7 @@ extension FolderUpload {
     mutating func afterMove(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200, 201, 204: return finish(index)
-        case 405, 501: return fail(trouble(-1011, head, "The server cannot rename files (MOVE): use a plain PUT upload."))
+        case 405, 501: return .fail(head, -1011, "The server cannot rename files (MOVE): use a plain PUT upload.")
         case 412, 404, 410:
             // 412 may also be the answer to a second copy of a MOVE whose first one was carried out.
             state = .lookingForTemporary(index, wasRefused: head.status == 412)
@@ -198,28 +188,17 @@ extension FolderUpload {
     private mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
         guard index < RemoteName.maximumIndex else {
             let message = "\(RemoteName.maximumIndex) files of this name exist already."
-            return fail(TransferTrouble(code: -3000, message: message))
+            return .fail(TransferTrouble(code: -3000, message: message))
         }
         state = .choosingName(index + 1, isStored: isStored)
         return .continue
     }
 
-    private mutating func finish(_ index: Int) -> UploadOutcome {
-        let url = address?.publicFile(finalName(index)) ?? plan.collectionURL
-        state = .finished(url)
-        return .finished(remoteURL: url)
+    private func finish(_ index: Int) -> UploadOutcome {
+        .finished(remoteURL: address?.publicFile(finalName(index)) ?? plan.collectionURL)
     }
 
-    private mutating func refused(_ head: ResponseHead) -> UploadOutcome {
-        fail(trouble(-1011, head, "The server answered with status \(head.status)."))
-    }
-
-    private mutating func fail(_ trouble: TransferTrouble) -> UploadOutcome {
-        state = .failed(trouble)
-        return .fail(trouble)
-    }
-
-    private func trouble(_ code: Int, _ head: ResponseHead, _ message: String) -> TransferTrouble {
-        TransferTrouble(code: code, message: message, status: head.status)
+    private func refused(_ head: ResponseHead) -> UploadOutcome {
+        .fail(head, -1011, "The server answered with status \(head.status).")
     }
 }

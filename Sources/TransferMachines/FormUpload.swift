@@ -5,60 +5,27 @@ import Foundation
 /// Such a server has no question to ask: after a lost answer the form is sent again, under the same `Idempotency-Key`, and a
 /// server that does not know that header has the file twice. A redirect is believed only as 303, which means "done, look
 /// there"; the others may lead to a page that asks for a login.
-public struct FormUpload: Equatable, Sendable {
-    enum State: Equatable, Sendable {
-        case sending
-        case finished(String)
-        case failed(TransferTrouble)
-    }
-
+struct FormUpload: UploadProtocol {
     let plan: UploadPlan
-    let policy: RetryPolicy
-    var state = State.sending
-
-    init(plan: UploadPlan, policy: RetryPolicy) {
-        self.plan = plan
-        self.policy = policy
-    }
 
     func next() -> UploadCommand {
-        switch state {
-        case .sending:
-            let headers = [
-                HeaderField("Content-Type", "multipart/form-data; boundary=\(boundary)"),
-                HeaderField("Idempotency-Key", "\"\(token)\""),
-            ]
-            return .send(
-                plan.request("POST", plan.collectionURL, headers), .wrapped(before: opening, after: closing),
-                persistFirst: UploadMemory(step: .put))
-        case .finished(let url): return .finished(remoteURL: url)
-        case .failed(let trouble): return .fail(trouble)
-        }
+        let headers = [
+            HeaderField("Content-Type", "multipart/form-data; boundary=\(boundary)"),
+            HeaderField("Idempotency-Key", "\"\(token)\""),
+        ]
+        return .send(
+            plan.request("POST", plan.collectionURL, headers), .wrapped(before: opening, after: closing),
+            persistFirst: UploadMemory(step: .put))
     }
 
-    mutating func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
-        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
-        guard end.failure != .cancelled, let head = end.head else {
-            return settle(pauses.after(end.failure ?? .badAnswer("no headers")))
-        }
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300 where end.bytesSent >= wholeLength, 303 where end.bytesSent >= wholeLength:
-            let url = place(of: head)
-            state = .finished(url)
-            return .finished(remoteURL: url)
-        case 200..<300, 303:
-            // Answered before it had the whole form: whatever it says, it is not about this photo.
-            return pauses.retry(head, "The server answered before it had the whole file.")
-        default:
-            if let common = CommonAnswer(head, pauses) { return settle(common.outcome) }
-            let message = "The server answered with status \(head.status)."
-            return settle(.fail(TransferTrouble(code: -1011, message: message, status: head.status)))
+            .finished(remoteURL: place(of: head))
+        // Answered before it had the whole form: whatever it says, it is not about this photo.
+        case 200..<300, 303: pauses.retry(head, "The server answered before it had the whole file.")
+        default: pauses.afterOther(head)
         }
-    }
-
-    private mutating func settle(_ outcome: UploadOutcome) -> UploadOutcome {
-        if case .fail(let trouble) = outcome { state = .failed(trouble) }
-        return outcome
     }
 
     /// Where the server says it is; else where it was sent.

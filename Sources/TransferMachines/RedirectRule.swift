@@ -38,7 +38,8 @@ public enum RedirectRule {
     /// Headers that are meant for one server alone, in lower case.
     static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
 
-    static func origin(of url: URL) -> String {
+    /// Scheme, host and port (RFC 6454): what a secret is meant for.
+    public static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }

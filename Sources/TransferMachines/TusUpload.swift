@@ -5,8 +5,8 @@ import Foundation
 /// The rule: the server's offset is the truth. After anything that went wrong it is asked before a byte is sent, and no byte
 /// below it is sent again. An address with `{name}` in it is for servers that keep a file under the very path it was made at: it
 /// gets the file's name with a mark of its content, so that no other photo of that name is replaced. (So `Upload-Expires` needs no clock of ours: a place that is over answers 404 or 410.)
-public struct TusUpload: Equatable, Sendable {
-    enum State: Equatable, Sendable {
+struct TusUpload: UploadProtocol {
+    enum State {
         /// OPTIONS: does it speak our version, and how large may a file be?
         case discovering
         /// POST: a place for the file.
@@ -15,8 +15,6 @@ public struct TusUpload: Equatable, Sendable {
         case asking
         /// PATCH from this offset on.
         case appending(Int64)
-        case finished(String)
-        case failed(TransferTrouble)
     }
 
     /// Places made for one file before it is given up: a server that loses each at once would be asked for ever.
@@ -28,7 +26,6 @@ public struct TusUpload: Equatable, Sendable {
     static let checkedBytes: Int64 = 4 << 20
 
     let plan: UploadPlan
-    let policy: RetryPolicy
     private(set) var state: State
     private(set) var place: String?
     private var creations: Int
@@ -40,12 +37,11 @@ public struct TusUpload: Equatable, Sendable {
     /// The server's last word.
     private(set) var storedBytes: Int64 = 0
 
-    init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+    init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         var plan = plan
         // As an address that went through a URL writes it.
         plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
         self.plan = plan
-        self.policy = policy
         place = memory?.place
         creations = memory?.creations ?? 0
         state =
@@ -56,10 +52,10 @@ public struct TusUpload: Equatable, Sendable {
             }
     }
 
-    var stage: Int64 {
-        if case .finished = state { return plan.byteCount + 1 }
-        return storedBytes
-    }
+    var stage: Int64 { storedBytes }
+
+    /// Its own count.
+    var proof: UploadProof { .length }
 
     var removal: WireRequest? {
         guard canTerminate != false, let place else { return nil }
@@ -81,9 +77,8 @@ public struct TusUpload: Equatable, Sendable {
         return String(plan.collectionURL[..<mark.lowerBound])
     }
 
-    mutating func next() -> UploadCommand {
+    func next() -> UploadCommand {
         guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
-            state = .failed(TransferTrouble(.unsupportedURL))
             return .fail(TransferTrouble(.unsupportedURL))
         }
         switch state {
@@ -106,8 +101,6 @@ public struct TusUpload: Equatable, Sendable {
             return .send(
                 plan.request("PATCH", place ?? "", headers), .snapshot(from: offset, count: count),
                 persistFirst: memory(.append))
-        case .finished(let url): return .finished(remoteURL: url)
-        case .failed(let trouble): return .fail(trouble)
         }
     }
 
@@ -136,42 +129,33 @@ public struct TusUpload: Equatable, Sendable {
 
     // MARK: Answers
 
-    mutating func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
-        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
-        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
-        guard end.failure != .cancelled, let head = end.head else {
-            askNext()
-            return settle(pauses.after(end.failure ?? .badAnswer("no headers")))
-        }
-        switch state {
-        case .discovering: return afterDiscovery(head, pauses)
-        case .creating: return afterCreation(head, pauses)
-        case .asking: return afterQuestion(head, pauses)
-        case .appending(let offset): return afterAppend(head, offset, pauses)
-        case .finished(let url): return .finished(remoteURL: url)
-        case .failed(let trouble): return .fail(trouble)
-        }
+    mutating func noteUncertainty() {
+        if case .appending = state { state = .asking }
     }
 
-    /// Bytes may have arrived without an answer.
-    private mutating func askNext() {
-        if case .appending = state { state = .asking }
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        switch state {
+        case .discovering: afterDiscovery(head, pauses)
+        case .creating: afterCreation(head, pauses)
+        case .asking: afterQuestion(head, pauses)
+        case .appending(let offset): afterAppend(head, offset, pauses)
+        }
     }
 
     private mutating func afterDiscovery(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
             if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
-                return fail(head, -1011, "The server speaks tus \(versions), and not 1.0.0.")
+                return .fail(head, -1011, "The server speaks tus \(versions), and not 1.0.0.")
             }
             if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.byteCount > most {
-                return fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
+                return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
             }
             let extensions = Self.list(head["Tus-Extension"] ?? "")
             canTerminate = extensions.contains("termination")
             if extensions.contains("checksum") { checksums = Set(Self.list(head["Tus-Checksum-Algorithm"] ?? "")) }
             guard extensions.isEmpty || extensions.contains("creation") else {
-                return fail(head, -1011, "The server takes no new files over tus (it does not offer \"creation\").")
+                return .fail(head, -1011, "The server takes no new files over tus (it does not offer \"creation\").")
             }
         case 408, 429, 500, 502...599: return pauses.retry(head)
         // A proxy may not let the question through: what matters shows at the next one.
@@ -185,7 +169,7 @@ public struct TusUpload: Equatable, Sendable {
         switch head.status {
         case 200..<300:
             guard let made = address(of: head["Location"]) else {
-                return fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
+                return .fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
             }
             creations += 1
             place = made
@@ -194,7 +178,7 @@ public struct TusUpload: Equatable, Sendable {
             state = .appending(0)
             return .continue
         case 404, 410, 405, 501:
-            return fail(head, -1100, "There is no tus upload at this address (status \(head.status)).")
+            return .fail(head, -1100, "There is no tus upload at this address (status \(head.status)).")
         default: return otherwise(head, pauses)
         }
     }
@@ -235,7 +219,7 @@ public struct TusUpload: Equatable, Sendable {
         case 413:
             let sent = min(plan.byteCount - offset, chunk ?? .max)
             guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
-                return fail(head, -1103, "The file is too large for the server.")
+                return .fail(head, -1103, "The file is too large for the server.")
             }
             // Asked first: a proxy may have let a part of it through.
             chunk = smaller
@@ -248,13 +232,10 @@ public struct TusUpload: Equatable, Sendable {
         }
     }
 
-    private mutating func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
-        if head.status == 412 {
-            let versions = head["Tus-Version"].map { " (it speaks \($0))" } ?? ""
-            return fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
-        }
-        if let common = CommonAnswer(head, pauses) { return settle(common.outcome) }
-        return fail(head, -1011, "The server answered with status \(head.status).")
+    private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        guard head.status == 412 else { return pauses.afterOther(head) }
+        let versions = head["Tus-Version"].map { " (it speaks \($0))" } ?? ""
+        return .fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
     }
 
     private mutating func take(_ offset: Int64) -> UploadOutcome {
@@ -266,7 +247,7 @@ public struct TusUpload: Equatable, Sendable {
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         guard creations < Self.maximumCreations else {
-            return fail(head, -1011, "\(why) It did so \(creations) times.")
+            return .fail(head, -1011, "\(why) It did so \(creations) times.")
         }
         place = nil
         storedBytes = 0
@@ -274,20 +255,7 @@ public struct TusUpload: Equatable, Sendable {
         return pauses.retry(head, why)
     }
 
-    private mutating func finish() -> UploadOutcome {
-        let url = PublicAddress.of(place ?? plan.collectionURL)
-        state = .finished(url)
-        return .finished(remoteURL: url)
-    }
-
-    private mutating func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
-        settle(.fail(TransferTrouble(code: code, message: message, status: head.status)))
-    }
-
-    private mutating func settle(_ outcome: UploadOutcome) -> UploadOutcome {
-        if case .fail(let trouble) = outcome { state = .failed(trouble) }
-        return outcome
-    }
+    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place ?? plan.collectionURL)) }
 
     /// Absolute or relative. A server behind a proxy that ends TLS names itself with http: the address we came by counts.
     private func address(of location: String?) -> String? {

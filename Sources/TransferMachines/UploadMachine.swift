@@ -1,100 +1,122 @@
 import Foundation
 
-/// One upload's life, whatever its protocol. The rules are each protocol's own: ``FolderUpload``, ``FormUpload``,
-/// ``TusUpload``.
+/// One upload's life, whatever its protocol. The rules are each protocol's own (``UploadProtocol``); what all of them share is
+/// here: an end stays the end, and an attempt without an answer is waited out.
 ///
 /// The promise of all: what was sent without an answer is never sent again before the server was asked what it did, where the
 /// protocol has such a question; and what is needed to go on is committed before each request.
-public enum UploadMachine: Equatable, Sendable {
-    case folder(FolderUpload)
-    case address(AddressUpload)
-    case form(FormUpload)
-    case tus(TusUpload)
+public struct UploadMachine: Sendable {
+    private var rules: any UploadProtocol
+    private let policy: RetryPolicy
+    private var end: End?
+
+    private enum End: Sendable {
+        case finished(String)
+        case failed(TransferTrouble)
+    }
 
     /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
     public init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+        self.policy = policy
         switch plan.kind {
-        case .put where AddressUpload.isMeant(by: plan): self = .address(AddressUpload(plan: plan, policy: policy))
-        case .put, .webdav: self = .folder(FolderUpload(plan: plan, resuming: memory, policy: policy))
-        case .multipart: self = .form(FormUpload(plan: plan, policy: policy))
-        case .tus: self = .tus(TusUpload(plan: plan, resuming: memory, policy: policy))
+        case .put where AddressUpload.isMeant(by: plan): rules = AddressUpload(plan: plan)
+        case .put, .webdav: rules = FolderUpload(plan: plan, resuming: memory)
+        case .multipart: rules = FormUpload(plan: plan)
+        case .tus: rules = TusUpload(plan: plan, resuming: memory)
         }
     }
 
     /// The next request, or the end. Asking twice gives the same answer.
     public mutating func next() -> UploadCommand {
-        switch self {
-        case .folder(var machine):
-            defer { self = .folder(machine) }
-            return machine.next()
-        case .address(let machine): return machine.next()
-        case .form(let machine): return machine.next()
-        case .tus(var machine):
-            defer { self = .tus(machine) }
-            return machine.next()
+        switch end {
+        case .finished(let url): return .finished(remoteURL: url)
+        case .failed(let trouble): return .fail(trouble)
+        case nil: break
         }
+        let command = rules.next()
+        switch command {
+        case .send: break
+        case .finished(let url): end = .finished(url)
+        case .fail(let trouble): end = .failed(trouble)
+        }
+        return command
     }
 
     /// An attempt ended.
     /// - Parameters:
     ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
     ///   - jitter: 0..<1, a random number.
-    public mutating func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
-        switch self {
-        case .folder(var machine):
-            defer { self = .folder(machine) }
-            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
-        case .address(var machine):
-            defer { self = .address(machine) }
-            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
-        case .form(var machine):
-            defer { self = .form(machine) }
-            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
-        case .tus(var machine):
-            defer { self = .tus(machine) }
-            return machine.ended(end, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+    public mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
+        switch end {
+        case .finished(let url): return .finished(remoteURL: url)
+        case .failed(let trouble): return .fail(trouble)
+        case nil: break
         }
+        let pauses = Pauses(policy: policy, now: now, attempts: attemptsWithoutProgress, jitter: jitter)
+        let outcome: UploadOutcome
+        // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
+        if wire.failure != .cancelled, let head = wire.head {
+            outcome = rules.answered(head, wire, pauses)
+        } else {
+            let failure = wire.failure ?? .badAnswer("no headers")
+            outcome = pauses.after(failure)
+            if failure.mayHaveActed { rules.noteUncertainty() }
+        }
+        switch outcome {
+        case .continue, .retry: break
+        case .finished(let url): end = .finished(url)
+        case .fail(let trouble): end = .failed(trouble)
+        }
+        return outcome
     }
 
     /// How far it came, in the protocol's own measure: more than ever before is progress. It may fall back, when what was
     /// stored is lost.
-    public var stage: Int64 {
-        switch self {
-        case .folder(let machine): Int64(machine.stage)
-        case .address, .form: 0
-        case .tus(let machine): machine.stage
-        }
-    }
+    public var stage: Int64 { rules.stage }
 
     /// Bytes that the server has for good, and that are not sent again.
-    public var storedBytes: Int64 {
-        switch self {
-        case .folder(let machine): machine.storedBytes
-        case .address, .form: 0
-        case .tus(let machine): machine.storedBytes
-        }
-    }
+    public var storedBytes: Int64 { rules.storedBytes }
 
     /// How it is known that the server has the whole file.
-    public var proof: UploadProof {
-        switch self {
-        case .folder(let machine): machine.isLengthConfirmed ? .length : .answer
-        case .address, .form: .answer
-        case .tus: .length
-        }
-    }
+    public var proof: UploadProof { rules.proof }
 
     /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
     public var removal: WireRequest? {
-        switch self {
-        case .folder(let machine): machine.removal
-        case .address, .form: nil
-        case .tus(let machine): machine.removal
-        }
+        if case .finished = end { return nil }
+        return rules.removal
     }
 }
 
-/// How it is known that a server has the whole file. From weak to strong.
+/// The rules of one way to send a file. Asked and told only until the first end.
+protocol UploadProtocol: Sendable {
+    /// The next request. Asking twice gives the same answer.
+    func next() -> UploadCommand
+    /// The last request may have been carried out, though its answer is lost or says otherwise: ask before it is repeated.
+    mutating func noteUncertainty()
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
+    var stage: Int64 { get }
+    var storedBytes: Int64 { get }
+    var proof: UploadProof { get }
+    var removal: WireRequest? { get }
+}
+
+/// Of one request with nothing before or after it.
+extension UploadProtocol {
+    mutating func noteUncertainty() {}
+    var stage: Int64 { 0 }
+    var storedBytes: Int64 { 0 }
+    var proof: UploadProof { .answer }
+    var removal: WireRequest? { nil }
+}
+
+extension UploadOutcome {
+    /// The end, with the status that led to it.
+    static func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
+        .fail(TransferTrouble(code: code, message: message, status: head.status))
+    }
+}
+
+/// How it is known that a server has the whole file.
 public enum UploadProof: String, Codable, Sendable {
     /// It said so.
     case answer

@@ -18,16 +18,7 @@ extension EndToEnd {
         }
 
         private func tool(_ command: String, _ arguments: [String]) throws -> String {
-            let process = Process()
-            let output = Pipe()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = [command] + arguments
-            process.standardOutput = output
-            process.standardError = FileHandle.nullDevice
-            try process.run()
-            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-            process.waitUntilExit()
-            return text
+            try Child.run(command, arguments, environment: ProcessInfo.processInfo.environment).output
         }
 
         /// A real picture; with a place if wanted.

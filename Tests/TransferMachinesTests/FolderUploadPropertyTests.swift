@@ -68,7 +68,7 @@ private struct DictionaryServer {
         var foreign: [String: DictionaryServer.File] = [:]
         let plan = UploadPlan(
             kind: kind, collectionURL: "http://h/a/b", fileName: "p.jpg", byteCount: length, token: "t")
-        var machine = FolderUpload(plan: plan)
+        var machine = UploadMachine(plan: plan)
         var saved: UploadMemory?
         for round in 0..<600 {
             let quiet = round >= 300
@@ -87,12 +87,12 @@ private struct DictionaryServer {
             saved = state
             let crash = !quiet && dice.chance(15)
             if crash, dice.chance(40) {
-                machine = FolderUpload(plan: plan, resuming: saved)
+                machine = UploadMachine(plan: plan, resuming: saved)
                 continue
             }
             let end = send(request, content == .none ? nil : length, &server, &dice, quiet: quiet)
             if crash {
-                machine = FolderUpload(plan: plan, resuming: saved)
+                machine = UploadMachine(plan: plan, resuming: saved)
                 continue
             }
             switch machine.ended(end, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0) {

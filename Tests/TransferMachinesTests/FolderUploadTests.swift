@@ -12,7 +12,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 }
 
 @Suite struct FolderUploadTests {
-    private func ask(_ machine: inout FolderUpload) -> (line: String, request: WireRequest, saved: UploadMemory)? {
+    private func ask(_ machine: inout UploadMachine) -> (line: String, request: WireRequest, saved: UploadMemory)? {
         guard case .send(let request, let content, let saved) = machine.next() else { return nil }
         let place = request.url.replacingOccurrences(of: "https://me:pw@host/dav/", with: "")
         return ("\(request.method) \(place)\(content == .none ? "" : " body")", request, saved)
@@ -20,7 +20,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     /// Plays a dialogue: each line is a request as it must be, and its answer's status.
     private func play(
-        _ machine: inout FolderUpload, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:]
+        _ machine: inout UploadMachine, _ dialogue: [(String, Int)], lengths: [Int: Int] = [:]
     ) -> UploadOutcome? {
         var outcome: UploadOutcome?
         for (index, (line, status)) in dialogue.enumerated() {
@@ -41,7 +41,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     private let done = UploadOutcome.finished(remoteURL: "https://host/dav/a/b/noon%2012%3A00.jpg")
 
     @Test func plainCourse() {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine,
             [
@@ -52,11 +52,11 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func headers() {
-        var machine = FolderUpload(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         let put = ask(&machine)?.request
         #expect(put?.headers.map(\.name) == ["Authorization", "Content-Type"])
         #expect(put?.maximumRedirects == 0)
-        machine = FolderUpload(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
+        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 3, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)])
         #expect(
             ask(&machine)?.request.headers == [
@@ -66,7 +66,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func takenNamesAreCountedUp() {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
             [
@@ -78,7 +78,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     /// nginx answers 500 when the folder is missing.
     @Test func a500MayMeanThatTheFolderIsMissing() {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
             [
@@ -88,7 +88,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "HEAD \(part)")
         // A server that is merely unwell, and makes no folders.
         for status in [403, 405, 500, 501] {
-            machine = FolderUpload(plan: plan())
+            machine = UploadMachine(plan: plan())
             let outcome = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", 500), ("MKCOL a/b/", status)])
             #expect(outcome == .continue)
             #expect(ask(&machine)?.line == "PUT \(part) body")
@@ -96,7 +96,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func missingFoldersAreMade() {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         _ = play(
             &machine,
             [
@@ -104,7 +104,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
                 ("PUT \(part) body", 201),
             ])
         #expect(ask(&machine)?.line == "HEAD \(part)")
-        var hopeless = FolderUpload(plan: plan())
+        var hopeless = UploadMachine(plan: plan())
         let outcome = play(
             &hopeless,
             [
@@ -114,7 +114,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func aLostMoveIsAskedAbout() {
-        var machine = FolderUpload(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
         let outcome = play(
             &machine,
             [
@@ -122,14 +122,14 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             ], lengths: [3: 10])
         #expect(outcome == done)
         // Not carried out: again, under the same name.
-        machine = FolderUpload(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
+        machine = UploadMachine(plan: plan(), resuming: .init(step: .move, nameIndex: 0, isStored: true))
         _ = play(&machine, [("HEAD \(part)", 200)], lengths: [0: 10])
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
     @Test(arguments: [(401, -1013), (403, -1102), (413, -1103), (301, -1010), (400, -1011)])
     func finalAnswers(_ status: Int, _ code: Int) {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)]) else {
             Issue.record("no failure")
             return
@@ -139,7 +139,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
 
     @Test(arguments: [408, 423, 429, 502, 503, 504, 507])
     func answersThatPass(_ status: Int) {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .retry(let after, let trouble)? = play(&machine, [("HEAD \(name)", 404), ("PUT \(part) body", status)])
         else { Issue.record("no retry"); return }
         #expect(trouble.status == status && (status != 507 || after >= 1800))
@@ -147,7 +147,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func aServerWithoutMoveIsSaidToBeOne() {
-        var machine = FolderUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let outcome = play(
             &machine,
             [
@@ -158,19 +158,19 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
     }
 
     @Test func plainPut() {
-        var machine = FolderUpload(plan: plan(.put))
+        var machine = UploadMachine(plan: plan(.put))
         _ = play(&machine, [("HEAD \(name)", 404)])
         #expect(ask(&machine)?.request.headers.contains(HeaderField("If-None-Match", "*")) == true)
         let outcome = play(&machine, [("PUT \(name) body", 0), ("HEAD \(name)", 200)], lengths: [1: 10])
         #expect(outcome == done)
         // Somebody else's file of another length stays as it is.
-        machine = FolderUpload(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
+        machine = UploadMachine(plan: plan(.put), resuming: .init(step: .put, nameIndex: 0, isStored: false))
         _ = play(&machine, [("HEAD \(name)", 200), ("HEAD \(next)", 404), ("PUT \(next) body", 201)], lengths: [0: 4])
         #expect(ask(&machine)?.line == "HEAD \(next)")
     }
 
     @Test func namesAreBoundedAndAddressesChecked() {
-        var machine = FolderUpload(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
+        var machine = UploadMachine(plan: plan(), resuming: .init(step: .chooseName, nameIndex: 1000, isStored: false))
         _ = machine.next()
         let head = ResponseHead(status: 200, headers: [], url: "")
         let there = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
@@ -178,7 +178,7 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
             Issue.record("unbounded")
             return
         }
-        var nowhere = FolderUpload(
+        var nowhere = UploadMachine(
             plan: UploadPlan(
                 kind: .put, collectionURL: "photos", fileName: "a", byteCount: 1, token: "t"))
         #expect(nowhere.next() == .fail(TransferTrouble(.unsupportedURL)))

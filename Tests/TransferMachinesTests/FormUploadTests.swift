@@ -13,7 +13,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     private func form(_ plan: UploadPlan) -> (request: WireRequest, text: String, length: Int64) {
-        guard case .send(let request, .wrapped(let before, let after), _) = FormUpload(plan: plan, policy: .standard).next()
+        guard case .send(let request, .wrapped(let before, let after), _) = FormUpload(plan: plan).next()
         else {
             Issue.record("no form")
             return (WireRequest(method: "", url: ""), "", 0)
@@ -48,7 +48,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     private func outcome(_ end: WireEnd) -> UploadOutcome {
-        var machine = FormUpload(plan: plan(), policy: .standard)
+        var machine = UploadMachine(plan: plan())
         return machine.ended(end, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 

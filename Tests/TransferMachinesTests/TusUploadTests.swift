@@ -16,7 +16,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// Plays answers; returns the requests as lines, and what came of the last answer.
     private func play(
-        _ machine: inout TusUpload, _ answers: [(Int, [String: String])]
+        _ machine: inout UploadMachine, _ answers: [(Int, [String: String])]
     ) -> (lines: [String], requests: [WireRequest], outcome: UploadOutcome?) {
         var lines: [String] = []
         var requests: [WireRequest] = []
@@ -40,7 +40,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     private func at(_ offset: Int, _ status: Int = 204) -> (Int, [String: String]) { (status, ["Upload-Offset": "\(offset)"]) }
 
     @Test func plainCourse() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let (lines, requests, outcome) = play(&machine, [options, made(), at(100)])
         #expect(lines == ["OPTIONS https://h/files/", "POST https://h/files/", "PATCH https://h/files/1 0+100"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
@@ -60,12 +60,12 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         // A server behind a proxy that ends TLS.
         ("http://h/files/1", "https://h/files/1"), ("http://h:8080/files/1", "https://h/files/1"),
     ]) func placesOfEveryShape(_ location: String, _ place: String) {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         #expect(play(&machine, [options, made(location), at(50)]).lines.last == "PATCH \(place) 0+100")
     }
 
     @Test(arguments: ["", "http://other/1", "file:///etc/passwd", "ftp://h/1"]) func placesThatAreNone(_ location: String) {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .fail = play(&machine, [options, made(location)]).outcome else {
             Issue.record("taken")
             return
@@ -74,7 +74,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// The password is for the server that was configured.
     @Test func anotherServerGetsNoPassword() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let requests = play(&machine, [options, made("https://store/1"), at(100)]).requests
         #expect(requests[2].url == "https://store/1")
         #expect(!requests[2].headers.contains { $0.name == "Authorization" })
@@ -83,7 +83,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     /// For servers that keep a file under the path it was made at.
     @Test func anAddressWithAName() {
         let digest = String(repeating: "ab", count: 32)
-        var machine = TusUpload(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
+        var machine = UploadMachine(plan: plan(url: "https://h/.tus/p/%7Bname%7D", sha256: digest))
         let (lines, requests, outcome) = play(&machine, [options, made("/.tus/u/1"), at(100)])
         #expect(
             lines == [
@@ -95,7 +95,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     @Test func afterACutTheServerIsAsked() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (0, [:]), at(40, 200), at(100)])
         #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 40+60"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
@@ -103,15 +103,15 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test func aNewProcessAsksFirst() {
         let memory = UploadMemory(step: .append, place: "https://h/files/1", creations: 1)
-        var machine = TusUpload(plan: plan(), resuming: memory)
+        var machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(99, 200), at(100)]).lines == ["HEAD https://h/files/1", "PATCH https://h/files/1 99+1"])
         // The last answer was lost: all is there.
-        machine = TusUpload(plan: plan(), resuming: memory)
+        machine = UploadMachine(plan: plan(), resuming: memory)
         #expect(play(&machine, [at(100, 200)]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
     @Test(arguments: [409, 423, 460]) func wordsAboutTheOffset(_ status: Int) {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         let (lines, _, outcome) = play(&machine, [options, made(), (status, [:]), at(10, 200), at(100)])
         #expect(lines.suffix(2) == ["HEAD https://h/files/1", "PATCH https://h/files/1 10+90"])
         #expect(outcome == .finished(remoteURL: "https://h/files/1"))
@@ -119,12 +119,12 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// Theirs counts, also if it is less than was sent.
     @Test func aSmallerStepThanSent() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         #expect(play(&machine, [options, made(), at(30), at(100)]).lines.last == "PATCH https://h/files/1 30+70")
     }
 
     @Test(arguments: [404, 410, 403]) func aPlaceThatIsGoneIsMadeAnewButNotForEver(_ status: Int) {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         var answers = [options]
         for _ in 0..<TusUpload.maximumCreations { answers += [made(), (status, [:])] }
         let (lines, _, outcome) = play(&machine, answers)
@@ -138,13 +138,14 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     @Test func aReplyWithoutOffsetOrOfAnotherFileIsNotBelieved() {
         for headers in [[:], ["Upload-Offset": "-1"], ["Upload-Offset": "101"], ["Upload-Offset": "5", "Upload-Length": "99"]] {
-            var machine = TusUpload(plan: plan(), resuming: UploadMemory(step: .append, place: "https://h/files/1", creations: 1))
+            var machine = UploadMachine(
+                plan: plan(), resuming: UploadMemory(step: .append, place: "https://h/files/1", creations: 1))
             #expect(play(&machine, [(200, headers), made()]).lines.last == "POST https://h/files/")
         }
     }
 
     @Test func tooLargeIsSaidBeforeAByte() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "1.0.0", "Tus-Max-Size": "99"])]).outcome
         else {
             Issue.record("sent")
@@ -154,13 +155,13 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     @Test func anotherVersion() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .fail(let trouble) = play(&machine, [(204, ["Tus-Version": "0.2.2"])]).outcome else {
             Issue.record("")
             return
         }
         #expect(trouble.message.contains("0.2.2"))
-        machine = TusUpload(plan: plan())
+        machine = UploadMachine(plan: plan())
         guard case .fail(let late) = play(&machine, [(405, [:]), (412, ["Tus-Version": "2.0.0"])]).outcome else {
             Issue.record("")
             return
@@ -170,7 +171,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
 
     /// A proxy in front takes only so much in one request.
     @Test func piecesWhereAProxyRefusesMore() {
-        var machine = TusUpload(plan: plan(100 << 20))
+        var machine = UploadMachine(plan: plan(100 << 20))
         let (lines, _, _) = play(
             &machine, [options, made(), (413, [:]), at(0, 200), (413, [:]), at(0, 200), at(16 << 20), at(32 << 20)])
         let pieces = lines.filter { $0.hasPrefix("PATCH") }
@@ -185,7 +186,7 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
             204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation,checksum", "Tus-Checksum-Algorithm": "md5,sha256"]
         )
         func sum(_ byteCount: Int64, _ options: (Int, [String: String])) -> HeaderField? {
-            var machine = TusUpload(plan: plan(byteCount, sha256: digest))
+            var machine = UploadMachine(plan: plan(byteCount, sha256: digest))
             return play(&machine, [options, made(), at(1)]).requests.last?.headers.first { $0.name == "Upload-Checksum" }
         }
         let value = Data(repeating: 0xAB, count: 32).base64EncodedString()
@@ -196,22 +197,22 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     }
 
     @Test func nothingIsCompleteAtOnce() {
-        var machine = TusUpload(plan: plan(0))
+        var machine = UploadMachine(plan: plan(0))
         #expect(play(&machine, [options, made()]).outcome == .finished(remoteURL: "https://h/files/1"))
     }
 
     @Test func aCancelledOneIsTakenAway() {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         #expect(machine.removal == nil)
         _ = play(&machine, [options, made()])
         #expect(machine.removal?.method == "DELETE" && machine.removal?.url == "https://h/files/1")
-        machine = TusUpload(plan: plan())
+        machine = UploadMachine(plan: plan())
         _ = play(&machine, [(204, ["Tus-Version": "1.0.0", "Tus-Extension": "creation"]), made()])
         #expect(machine.removal == nil)
     }
 
     @Test(arguments: [401, 413, 415, 400]) func finalAnswersAtTheStart(_ status: Int) {
-        var machine = TusUpload(plan: plan())
+        var machine = UploadMachine(plan: plan())
         guard case .fail = play(&machine, [options, (status, [:])]).outcome else {
             Issue.record("\(status)")
             return

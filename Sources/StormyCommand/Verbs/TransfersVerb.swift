@@ -88,7 +88,7 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     /// `false`: the action means nothing in this state.
-    private static func change(_ transfer: inout TransferRecord, _ action: Action) -> Bool {
+    static func change(_ transfer: inout TransferRecord, _ action: Action) -> Bool {
         let now = Date()
         switch (action, transfer.state) {
         case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):

@@ -75,10 +75,13 @@ struct UploadVerb: AsyncParsableCommand {
         try AppRuntime.shared.commit { transaction in
             for number in transfers {
                 guard var transfer = try transaction.transfer(number), !transfer.state.isTerminal else { continue }
-                let before = transfer
-                if transfer.state == .paused { transfer.requeue(now: Date()) }
-                if !isHeld { transfer.isSuspended = false }
-                if transfer != before { try transaction.update(transfer) }
+                if isHeld {
+                    guard transfer.state == .paused else { continue }
+                    transfer.requeue(now: Date())
+                } else {
+                    guard TransfersVerb.change(&transfer, .resume) else { continue }
+                }
+                try transaction.update(transfer)
             }
         }
     }
