@@ -9,6 +9,9 @@ extension Agent {
         case .progress(let attempt, let sent, let received):
             guard running[attempt.transfer]?.attempt == attempt else { return }
             try noteProgress(attempt.transfer, sent: sent, received: received, &pass)
+        case .resumption(let attempt, let head):
+            guard running[attempt.transfer]?.attempt == attempt else { return }
+            try noteResumption(attempt.transfer, head, &pass)
         case .ended(let attempt, let end):
             // The late answer of an attempt that was stopped or replaced.
             guard let ended = running[attempt.transfer], ended.attempt == attempt else { return }
@@ -18,7 +21,10 @@ extension Agent {
             transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
             switch ended.work {
             case .download(let file): try finish(&transfer, file, end, &pass)
-            case .upload(let machine, let source): try finish(&transfer, machine, source, end, &pass)
+            case .upload(let machine, let source, let answer):
+                var end = end
+                end.body = answer.body
+                try finish(&transfer, machine, source, end, &pass)
             }
             CrashPoint.reach("agent.transferCommitting", attempt.transfer)
         }
@@ -35,10 +41,23 @@ extension Agent {
             transfer.partial = partial
             if transfer.kind == .download { transfer.bytesTotal = partial?.totalBytes }
             transfer.bytesDone = transfer.kind == .upload ? sent : written
-        case .upload(_, let source):
+        case .upload(_, let source, _):
             if let source { transfer.bytesDone = source.place(sent: sent) }
         }
         if transfer != before { try pass.transaction.update(transfer) }
+    }
+
+    /// A server names the place where an upload can be gone on with, long before it answers.
+    private func noteResumption(_ id: Int64, _ head: ResponseHead, _ pass: inout Pass) throws {
+        guard var current = running[id], case .upload(var machine, let source, let answer) = current.work,
+            var transfer = try pass.transaction.transfer(id)
+        else { return }
+        let memory = machine.heard(head)
+        current.work = .upload(machine, source, answer)
+        running[id] = current
+        guard let memory else { return }
+        transfer.uploadState = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
+        try pass.transaction.update(transfer)
     }
 
     // MARK: Downloads
@@ -163,6 +182,7 @@ extension Agent {
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         uploads[id] = machine
+        if machine.knowledge != ServerKnowledge() { try pass.transaction.setFact(.server(transfer.url), machine.knowledge) }
         switch outcome {
         case .continue:
             let furthest = transfer.upload?.furthest ?? 0

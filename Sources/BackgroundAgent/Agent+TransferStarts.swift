@@ -30,7 +30,7 @@ extension Agent {
         case .plain:
             guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
             return try prepareExchange(&transfer, source: source, &pass)
-        case .webdav, .put, .multipart, .tus:
+        case .webdav, .put, .multipart, .tus, .resumable, .s3, .nextcloud, .immich:
             return try prepareUpload(&transfer, &pass)
         }
     }
@@ -91,7 +91,7 @@ extension Agent {
     }
 
     private func prepareUpload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
-        guard let id = transfer.id, var machine = uploads[id] ?? uploadMachine(transfer) else { return nil }
+        guard let id = transfer.id, var machine = try uploads[id] ?? uploadMachine(transfer, pass.transaction) else { return nil }
         let command = machine.next()
         uploads[id] = machine
         switch command {
@@ -100,7 +100,8 @@ extension Agent {
             var file: UploadFile?
             switch content {
             case .none: break
-            case .empty: source = EmptyBody()
+            case .empty: source = WordsBody()
+            case .words(let words): source = WordsBody(words)
             case .snapshot, .wrapped:
                 file = snapshot(of: transfer, content)
                 guard let file else { return try failMissingSnapshot(&transfer, &pass) }
@@ -110,8 +111,10 @@ extension Agent {
             }
             transfer.uploadState = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
             CrashPoint.reach("agent.upload.\(memory.step.rawValue)", id)
+            let answer = AnswerSink()
             return PreparedTransfer(
-                transfer, request: request, source: source, sink: AnswerSink(), work: .upload(machine, file))
+                transfer, request: request.signed(at: pass.now, hashing: CryptoHashing()), source: source, sink: answer,
+                work: .upload(machine, file, answer))
         case .finished(let remoteURL):
             try finishUpload(&transfer, machine, at: remoteURL, &pass)
             return nil
@@ -122,16 +125,17 @@ extension Agent {
     }
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
-    func uploadMachine(_ transfer: TransferRecord) -> UploadMachine? {
+    func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
         guard let order = transfer.upload, let kind = UploadKind(rawValue: order.method.rawValue) else { return nil }
         let memory = transfer.uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) }
-        return UploadMachine(
-            plan: UploadPlan(
-                kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
-                token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
-                rateLimit: transfer.rateLimit, contentType: order.contentType ?? "application/octet-stream",
-                field: order.field ?? "file", sha256: transfer.sourceSHA256),
-            resuming: memory, policy: Self.retryPolicy)
+        var plan = UploadPlan(
+            kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount, token: order.token,
+            headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
+            contentType: order.contentType ?? "application/octet-stream", field: order.field ?? "file",
+            sha256: transfer.sourceSHA256)
+        (plan.sha1, plan.modifiedAt, plan.s3) = (order.sha1, order.modifiedAt, order.s3)
+        plan.knowledge = try transaction.fact(.server(transfer.url)) ?? ServerKnowledge()
+        return UploadMachine(plan: plan, resuming: memory, policy: Self.retryPolicy)
     }
 
     /// With a body of its own (a POST, say) or, mostly, without.

@@ -102,9 +102,11 @@ extension Agent {
             // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
             if let body = transfer.bodyFile, transfer.state != .failed || transfer.keptUntil == nil {
                 // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
-                if transfer.state == .cancelled, transfer.attempts > 0, let removal = uploadMachine(transfer)?.removal {
+                if transfer.state == .cancelled, transfer.attempts > 0, 
+                    let removal = try uploadMachine(transfer, pass.transaction)?.removal
+                {
                     let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber + 1)
-                    pass.effects.append(.tidyServer(removal, attempt))
+                    pass.effects.append(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
                 }
                 pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
                 transfer.bodyFile = nil

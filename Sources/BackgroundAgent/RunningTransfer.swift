@@ -7,7 +7,7 @@ import TransferMachines
 struct RunningTransfer {
     enum Work {
         case download(DownloadFile)
-        case upload(UploadMachine, UploadFile?)
+        case upload(UploadMachine, UploadFile?, AnswerSink)
     }
 
     let attempt: AttemptID

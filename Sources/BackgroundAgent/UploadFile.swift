@@ -29,7 +29,7 @@ final class UploadFile: BodySource {
     ///   - content: what of it goes out; the whole by default.
     init?(_ url: URL, size: Int64, content: UploadContent? = nil) {
         switch content ?? .snapshot(from: 0, count: size) {
-        case .none, .empty: return nil
+        case .none, .empty, .words: return nil
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }
@@ -90,17 +90,42 @@ final class UploadFile: BodySource {
     var sha256: String? { state.withLock { isWhole && $0.position == byteCount ? $0.digest.hex : nil } }
 }
 
-/// A body of no bytes: the server is told that there are none.
-final class EmptyBody: BodySource {
-    var byteCount: Int64 { 0 }
+/// A body that is in memory; of no bytes, the server is told that there are none.
+final class WordsBody: BodySource {
+    private let words: Data
+    private let position = Mutex(0)
+    var byteCount: Int64 { Int64(words.count) }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? { 0 }
+    init(_ words: Data = Data()) { self.words = words }
 
-    func rewind() -> Bool { true }
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        position.withLock { position in
+            let count = words.dropFirst(position).prefix(buffer.count).copyBytes(to: buffer)
+            position += count
+            return count
+        }
+    }
+
+    func rewind() -> Bool {
+        position.withLock { $0 = 0 }
+        return true
+    }
 }
 
 /// The short answer to an upload: kept up to a bound, the rest is read and dropped.
 final class AnswerSink: BodySink {
+    /// The longest that means anything: S3's list of a thousand parts.
+    private static let maximumBytes = 1 << 20
+
+    private let kept = Mutex(Data())
+
+    /// What came so far.
+    var body: Data { kept.withLock { $0 } }
+
     func receive(head: ResponseHead) -> Bool { true }
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        kept.withLock { kept in kept.append(contentsOf: bytes.prefix(max(0, Self.maximumBytes - kept.count))) }
+        return true
+    }
 }

@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import Foundation
 import GRDB
+import TransferMachines
 
 /// How the agent launches an app, recorded by the app itself whenever it runs.
 public struct AppRecord: Codable, Sendable, Equatable {
@@ -139,6 +140,10 @@ extension FactName where Value == Int {
     public static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// Seconds of this installation's stable offset are derived from this.
     public static var installationSeed: Self { Self("installationSeed") }
+}
+extension FactName where Value == ServerKnowledge {
+    /// What a server turned out to be able to do, by its scheme, host and port.
+    public static func server(_ url: String) -> Self { Self("server:" + (URL(string: url).map(RedirectRule.origin) ?? url)) }
 }
 extension FactName where Value == String {
     /// Why the notification server could not be reached; absent when it can.

@@ -205,6 +205,24 @@ extension FileDigest {
     }
 }
 
+extension FileDigest {
+    /// For protocols that name a file by it. Hex; empty if it cannot be read.
+    public static func sha1(of url: URL) -> String { read(url, Insecure.SHA1()).map { Self.hex($0) }.joined() }
+
+    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+}
+
+/// Hash functions for the pure modules.
+public struct CryptoHashing: MessageHashing {
+    public init() {}
+
+    public func sha256(_ data: Data) -> Data { Data(SHA256.hash(data: data)) }
+
+    public func hmacSHA256(_ data: Data, key: Data) -> Data {
+        Data(HMAC<SHA256>.authenticationCode(for: data, using: SymmetricKey(data: key)))
+    }
+}
+
 /// A SHA-256 over bytes as they pass.
 public struct RunningDigest: Sendable {
     private var hash = SHA256()

@@ -16,6 +16,12 @@ public struct UploadOrder: Codable, Sendable, Equatable {
         case multipart
         /// tus 1.0.0.
         case tus
+        /// Resumable uploads of the IETF.
+        case resumable
+        case s3
+        /// In chunks.
+        case nextcloud
+        case immich
     }
 
     public var method: Method
@@ -30,6 +36,12 @@ public struct UploadOrder: Codable, Sendable, Equatable {
     public var contentType: String?
     /// Name of the form's field (multipart).
     public var field: String?
+    /// Of the copy, in hex (immich).
+    public var sha1: String?
+    /// Of the original.
+    public var modifiedAt: Date?
+    /// What opens the bucket (s3).
+    public var s3: S3Access?
 
     public init(method: Method, fileName: String, byteCount: Int64, token: String) {
         self.method = method

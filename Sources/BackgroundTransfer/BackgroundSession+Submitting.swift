@@ -133,7 +133,10 @@ extension BackgroundSession {
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
         if case .file(let file) = body { new.sourceName = file.path }
-        let upload = Self.uploadOrder(task.delivery, name, taken)
+        var upload = Self.uploadOrder(task.delivery, name, taken)
+        if case .file(let file) = body {
+            upload.modifiedAt = try? FileManager.default.attributesOfItem(atPath: file.path)[.modificationDate] as? Date
+        }
         new.upload = upload
         Self.fill(&new, from: task, now: now)
         let wanted = new
@@ -167,17 +170,29 @@ extension BackgroundSession {
         func order(_ method: UploadOrder.Method, _ name: String) -> UploadOrder {
             UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
         }
+        func typed(_ method: UploadOrder.Method, _ name: String, _ contentType: String) -> UploadOrder {
+            var order = order(method, name)
+            order.contentType = contentType
+            return order
+        }
         switch delivery {
         case .plain: return order(.plain, name)
         case .webdav(let name): return order(.webdav, name)
         case .put(let name): return order(.put, name)
         case .form(let field, let name, let contentType):
-            var order = order(.multipart, name)
-            (order.field, order.contentType) = (field, contentType)
+            var order = typed(.multipart, name, contentType)
+            order.field = field
             return order
-        case .tus(let name, let contentType):
-            var order = order(.tus, name)
-            order.contentType = contentType
+        case .tus(let name, let contentType): return typed(.tus, name, contentType)
+        case .resumable(let name, let contentType): return typed(.resumable, name, contentType)
+        case .s3(let name, let contentType, let access):
+            var order = typed(.s3, name, contentType)
+            order.s3 = access
+            return order
+        case .nextcloud(let name): return order(.nextcloud, name)
+        case .immich(let name, let contentType):
+            var order = typed(.immich, name, contentType)
+            order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
             return order
         }
     }

@@ -44,7 +44,7 @@ final class InProcessTransport: Sendable {
 
     private func hear(_ event: TransportEvent) {
         switch event {
-        case .progress(let attempt, _, _): state.withLock { $0.handlers[attempt] }?(event)
+        case .progress(let attempt, _, _), .resumption(let attempt, _): state.withLock { $0.handlers[attempt] }?(event)
         case .ended(let attempt, _): state.withLock { $0.handlers.removeValue(forKey: attempt) }?(event)
         }
     }

@@ -160,6 +160,8 @@ final class OrdinaryRun: Sendable {
         InProcessTransport.shared.start(attempt, wire, source: leavesBody ? nil : source, sink: self) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
+            // Nobody here goes on with an upload.
+            case .resumption: break
             case .ended(let attempt, let end): ended(attempt, end)
             }
         }

@@ -5,6 +5,9 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
+/// What opens an S3 bucket. Kept in the ledger, which only its owner can read, until the upload ends. Beyond Apple.
+public typealias S3Access = TransferMachines.S3Access
+
 /// A transfer of a session. Made suspended: ``resume()`` starts it, in a background session durably.
 ///
 /// Differs from Apple: a task of a background session that was never resumed goes with its process.
@@ -207,6 +210,17 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         case form(field: String, fileName: String, contentType: String)
         /// tus 1.0.0 at the request's URL: goes on where it was cut, byte by byte.
         case tus(fileName: String, contentType: String)
+        /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload, interop versions 8, 6, 5 and 3) at the request's
+        /// URL: goes on where it was cut, byte by byte.
+        case resumable(fileName: String, contentType: String)
+        /// An object of this name (or the next free one) in an S3 bucket; from 5 MiB on in parts, and parts that are there are
+        /// not sent again.
+        case s3(fileName: String, contentType: String, access: S3Access)
+        /// Chunks (version 2) put together under this name (or the next free one) in the folder of Nextcloud's at the request's
+        /// URL, `…/remote.php/dav/files/USER/FOLDER/`.
+        case nextcloud(fileName: String)
+        /// An asset of the Immich at the request's URL; one that it has already is a success.
+        case immich(fileName: String, contentType: String)
     }
 
     /// `resume()` queues it suspended: its file is copied and safe, and nothing is sent before another `resume()`, in this

@@ -7,6 +7,8 @@ struct HeadCollector {
         case more
         /// A block ended that is not the answer: 1xx, or a redirect that libcurl follows.
         case passing(isRedirect: Bool)
+        /// A 104: an upload can be resumed.
+        case resumption(headers: [HeaderField])
         case final(status: Int, headers: [HeaderField])
         case refused(String)
     }
@@ -68,7 +70,8 @@ struct HeadCollector {
         if isAnswered { answersChallenge = false }
         if status < 200 && status != 101 || isRedirect || isAnswered {
             self.status = nil
-            fields.removeAll(keepingCapacity: true)
+            defer { fields.removeAll(keepingCapacity: true) }
+            if status == 104 { return .resumption(headers: fields) }
             return .passing(isRedirect: isRedirect)
         }
         isDone = true

@@ -87,6 +87,9 @@ final class RunningAttempt {
             // The clock goes on over a redirect: its body may stall as well as the connection after it.
             if isRedirect { hasSeenRedirect = true }
             return true
+        case .resumption(let headers):
+            handler(.resumption(id, ResponseHead(status: 104, headers: headers, url: request.url)))
+            return true
         case .refused(let why):
             stop = .badAnswer(why)
             return false

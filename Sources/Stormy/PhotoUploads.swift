@@ -87,14 +87,7 @@ public struct PhotoUploads: Sendable {
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
-        switch destination.kind {
-        case .webdav: task.delivery = .webdav(fileName: file.lastPathComponent)
-        case .put: task.delivery = .put(fileName: file.lastPathComponent)
-        case .multipart(let field):
-            task.delivery = .form(field: field, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
-        case .tus:
-            task.delivery = .tus(fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
-        }
+        task.delivery = Self.delivery(of: file, to: destination)
         var privacy = PhotoPrivacy.send(removed: [], note: nil)
         let snapshot = try task.takeSnapshot { copy in
             guard !order.keepsLocation else { return false }
@@ -217,11 +210,26 @@ public struct PhotoUploads: Sendable {
         PhotoLocation.isPresent(in: try Data(contentsOf: file, options: .alwaysMapped))
     }
 
+    private static func delivery(of file: URL, to destination: PhotoDestination) -> URLSessionUploadTask.Delivery {
+        let name = file.lastPathComponent
+        var type: String { PhotoFormat.contentType(of: file) }
+        return switch destination.kind {
+        case .webdav: .webdav(fileName: name)
+        case .put: .put(fileName: name)
+        case .multipart(let field): .form(field: field, fileName: name, contentType: type)
+        case .tus: .tus(fileName: name, contentType: type)
+        case .resumable: .resumable(fileName: name, contentType: type)
+        case .s3(let access): .s3(fileName: name, contentType: type, access: access)
+        case .nextcloud: .nextcloud(fileName: name)
+        case .immich: .immich(fileName: name, contentType: type)
+        }
+    }
+
     private static func request(to destination: PhotoDestination) -> URLRequest {
         var request = URLRequest(url: destination.url)
         request.httpMethod = "PUT"
-        if let authorization = destination.authorization {
-            request.setValue(authorization, forHTTPHeaderField: "Authorization")
+        if let credential = destination.credential {
+            request.setValue(credential.value, forHTTPHeaderField: credential.header)
         }
         return request
     }

@@ -1,3 +1,4 @@
+import BackgroundTransfer
 import Foundation
 import StormyWeather
 import Synchronization
@@ -50,6 +51,22 @@ public struct PhotoDestination: Sendable, Equatable {
         /// A form, with the photo in this field.
         case multipart(field: String)
         case tus
+        /// Resumable uploads of the IETF.
+        case resumable
+        case s3(S3Access)
+        case nextcloud
+        case immich
+    }
+
+    /// A header that opens the door.
+    public struct Credential: Sendable, Equatable {
+        public var header: String
+        public var value: String
+
+        public init(header: String, value: String) {
+            self.header = header
+            self.value = value
+        }
     }
 
     public var name: String
@@ -58,18 +75,21 @@ public struct PhotoDestination: Sendable, Equatable {
     public var url: URL
 
     /// What makes it the same place as yesterday. Without its query, which may be a signature.
-    var identity: String { "\(name) \(url.absoluteString.prefix { $0 != "?" })" }
+    public var identity: String {
+        let bucket = if case .s3(let access) = kind { access.bucket.map { " " + $0 } ?? "" } else { "" }
+        return "\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)"
+    }
 
-    /// Value of the Authorization header; `nil`: none.
-    public var authorization: String?
+    /// `nil`: none, or one that signs each request.
+    public var credential: Credential?
     /// At most; `nil`: no limit.
     public var bytesPerSecond: Int64?
 
-    public init(name: String, kind: Kind, url: URL, authorization: String?, bytesPerSecond: Int64? = nil) {
+    public init(name: String, kind: Kind, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
         self.bytesPerSecond = bytesPerSecond
         self.name = name
         self.kind = kind
         self.url = url
-        self.authorization = authorization
+        self.credential = credential
     }
 }

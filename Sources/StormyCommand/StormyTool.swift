@@ -66,7 +66,7 @@ public enum StormyTool {
         settings.skipsMissedChecks = configuration.schedule.missed == .skip
         settings.keepsLocation = configuration.upload.keepLocation
         // A missing password file concerns whoever uploads, not whoever asks for the weather.
-        settings.destination = try? destination(named: nil, configuration)
+        settings.destination = try? Destinations(configuration).named(nil)
         return settings
     }
 
@@ -81,85 +81,5 @@ public enum StormyTool {
             settings.quietHours = "\(text(quiet.fromMinute))-\(text(quiet.untilMinute))"
         }
         return settings
-    }
-
-    // MARK: Destinations
-
-    /// The destination a person named, or the configured one.
-    static func destination(named name: String?) throws -> PhotoDestination {
-        let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        return try destination(named: name, Configuration.load(path: path))
-    }
-
-    private static func destination(named name: String?, _ configuration: Configuration) throws -> PhotoDestination {
-        let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        guard let (chosen, destination) = configuration.upload.destination(named: name) else {
-            if let name { throw CommandFailure(.badConfiguration, "\(path): no [upload.destinations.\(name)] is configured") }
-            throw CommandFailure(
-                .badConfiguration,
-                """
-                no upload destination is configured. Write to \(path):
-                  [upload.destinations.home]
-                  kind = "webdav"
-                  url = "https://dav.example.org/photos/"
-                """)
-        }
-        guard let url = URL(string: address(of: destination)) else {
-            throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(chosen).url is not an address")
-        }
-        let kind: PhotoDestination.Kind
-        switch destination.kind {
-        case .webdav: kind = .webdav
-        case .put: kind = .put
-        case .multipart: kind = .multipart(field: destination.field ?? "file")
-        case .tus: kind = .tus
-        case .resumable, .s3, .nextcloud, .immich:
-            throw CommandFailure(
-                .badConfiguration,
-                "\(path): upload.destinations.\(chosen).kind = \"\(destination.kind.rawValue)\" is not supported by this version: use \"webdav\", \"put\", \"multipart\" or \"tus\""
-            )
-        }
-        return PhotoDestination(
-            name: chosen, kind: kind, url: url, authorization: try authorization(destination, chosen),
-            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
-    }
-
-    /// As a URL can be written: {name} stands for the photo's, where a server wants it in the address.
-    private static func address(of destination: Configuration.Destination) -> String {
-        destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")
-    }
-
-    /// The `Authorization` that the configuration gives today for uploads to this address; `nil`: it knows no such one.
-    static func authorization(forUploadsTo url: String) throws -> String?? {
-        let path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        let configuration = try Configuration.load(path: path)
-        for (name, destination) in configuration.upload.destinations
-        where address(of: destination) == url {
-            return .some(try authorization(destination, name))
-        }
-        return nil
-    }
-
-    private static func authorization(_ destination: Configuration.Destination, _ name: String) throws -> String? {
-        if let token = try secret(destination.token, destination.tokenFile, name) { return "Bearer \(token)" }
-        guard let user = destination.user else { return nil }
-        let password = try secret(destination.password, destination.passwordFile, name) ?? ""
-        return "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
-    }
-
-    private static func secret(_ value: String?, _ file: String?, _ name: String) throws -> String? {
-        if let value { return value }
-        guard let file else { return nil }
-        let path = NSString(string: file).expandingTildeInPath
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw CommandFailure(.badConfiguration, "upload.destinations.\(name): the file \(path) cannot be read")
-        }
-        // The same rule as for the configuration itself.
-        var information = stat()
-        if stat(path, &information) == 0, information.st_mode & 0o077 != 0 {
-            throw CommandFailure(
-                .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
-        }
-        return text.trimmingCharacters(in: .newlines)
     }
 }

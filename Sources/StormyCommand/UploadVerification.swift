@@ -72,11 +72,12 @@ struct UploadVerification {
         guard !uploads.isEmpty else {
             throw CommandFailure(.notFound, wanted.isEmpty ? "nothing was uploaded yet" : "none of these was uploaded")
         }
+        let (destinations, photos) = (try Destinations(), try store.photos())
         var reports: [Report] = []
         var isWhole = true
         for upload in uploads {
             guard let receipt = upload.receipt else { continue }
-            let finding = try await look(upload, receipt)
+            let finding = try await look(upload, receipt, try destinations.of(upload, photos))
             try note(finding, upload, receipt)
             let name = upload.sourceName.map { URL(fileURLWithPath: $0).lastPathComponent } ?? receipt.url
             if !json { Output.line("\(name): \(finding.words)") }
@@ -94,28 +95,47 @@ struct UploadVerification {
         }
     }
 
-    private func look(_ upload: TransferRecord, _ receipt: UploadReceipt) async throws -> Finding {
+    private func look(
+        _ upload: TransferRecord, _ receipt: UploadReceipt, _ destination: PhotoDestination?
+    ) async throws -> Finding {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
-        var request = URLRequest(url: url)
         // Only where the password belongs: a server may have put it at another one.
-        if URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url),
-            let authorization = try StormyTool.authorization(forUploadsTo: upload.url)
-        {
-            request.setValue(authorization, forHTTPHeaderField: "Authorization")
-        }
+        let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
+        let request = Self.request(url, isAtHome ? destination : nil)
         switch method {
-        case .webdav: return try await readBack(request, receipt)
+        case .webdav, .nextcloud: return try await readBack(request, receipt)
         case .put:
             guard !upload.url.contains("?") else { return .unknown("a presigned address lets nobody look") }
             return try await readBack(request, receipt)
         case .multipart:
-            guard receipt.url != upload.url else {
-                return .unknown("the server did not say where it put it")
-            }
+            guard receipt.url != upload.url else { return .unknown("the server did not say where it put it") }
             return try await readBack(request, receipt)
+        case .s3:
+            guard case .s3 = destination?.kind else { return .unknown("its destination is not configured any more") }
+            return try await readBack(request, receipt)
+        case .immich:
+            let original = "/api/assets/\(url.lastPathComponent)/original"
+            guard let place = URL(string: original, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
+            return try await readBack(Self.request(place, isAtHome ? destination : nil), receipt)
         case .tus: return try await askForOffset(request, receipt)
+        case .resumable: return .unknown("the protocol has no question for what is whole")
         case .plain: return .unknown("a plain request says nothing of its place")
         }
+    }
+
+    private static func request(_ url: URL, _ destination: PhotoDestination?) -> URLRequest {
+        var request = URLRequest(url: url)
+        if case .s3(let access) = destination?.kind {
+            var question = WireRequest(method: "GET", url: url.absoluteString)
+            question.signing = S3Signing(access)
+            for field in question.signed(at: Date(), hashing: CryptoHashing()).headers {
+                request.setValue(field.value, forHTTPHeaderField: field.name)
+            }
+        }
+        if let credential = destination?.credential {
+            request.setValue(credential.value, forHTTPHeaderField: credential.header)
+        }
+        return request
     }
 
     /// Downloads it and compares digests: nothing less proves it.

@@ -7,7 +7,7 @@ struct CollectionAddress: Equatable, Sendable {
     /// The origin as given, for requests.
     private let requestOrigin: String
     /// Percent-encoded path segments.
-    let segments: [String]
+    private(set) var segments: [String]
 
     /// `nil` unless it is an http or https address. Query and fragment mean nothing for a collection: dropped.
     init?(_ url: String) {
@@ -30,6 +30,13 @@ struct CollectionAddress: Equatable, Sendable {
             }
         }
         self.segments = segments
+    }
+
+    /// The same path below a folder at its top.
+    func inside(_ folder: String) -> CollectionAddress {
+        var result = self
+        result.segments.insert(Self.encoded(folder, keeping: ""), at: 0)
+        return result
     }
 
     /// The collection made of the first `levels` segments, with its slash.

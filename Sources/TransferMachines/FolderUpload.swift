@@ -10,8 +10,8 @@ struct FolderUpload: UploadProtocol {
         case choosingName(Int, isStored: Bool)
         /// PUT.
         case sendingBody(Int, foldersMade: Bool)
-        /// MKCOL of one level: up until a parent exists, then down again. `isGuess`: the server did not say that it is missing.
-        case makingFolder(Int, level: Int, goingDown: Bool, isGuess: Bool = false)
+        /// MKCOL of one level: up until a parent exists, then down again.
+        case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
         /// HEAD what was PUT: its length must be right.
         case checkingBody(Int)
         /// MOVE to the final name.
@@ -21,6 +21,19 @@ struct FolderUpload: UploadProtocol {
         /// HEAD the final name: is it ours already?
         case lookingForTarget(Int)
     }
+
+    /// Why a folder is made.
+    enum Reason {
+        /// The server said that it is.
+        case missing
+        /// It may be, and that is asked before a large body is sent for nothing.
+        case beforeLarge
+        /// It may be: the server would not say why it failed.
+        case afterTrouble
+    }
+
+    /// Bytes from which on a body is too much to find out with that its folder is missing.
+    static let largeBody: Int64 = 1 << 20
 
     let plan: UploadPlan
     let address: CollectionAddress?
@@ -33,16 +46,16 @@ struct FolderUpload: UploadProtocol {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
         let name = saved?.nameIndex ?? 0
-        switch (saved?.step, plan.kind) {
-        case (nil, _): state = .choosingName(0, isStored: false)
-        case (.chooseName, _): state = .choosingName(name, isStored: saved?.isStored ?? false)
-        case (.put, .webdav): state = .sendingBody(name, foldersMade: false)
-        // The PUT may have been sent: a file of our length under that name is ours.
-        case (.put, .put): state = .lookingForTarget(name)
-        case (.check, _): state = .checkingBody(name)
-        case (.move, _): state = .lookingForTemporary(name, wasRefused: false)
+        switch saved?.step {
+        case nil: state = .choosingName(0, isStored: false)
+        case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
+        case .put:
+            // A plain PUT may have been sent: a file of our length under that name is ours.
+            state = plan.kind == .webdav ? .sendingBody(name, foldersMade: false) : .lookingForTarget(name)
+        case .check: state = .checkingBody(name)
+        case .move: state = .lookingForTemporary(name, wasRefused: false)
         // Of no use here: another protocol's.
-        case (.create, _), (.ask, _), (.append, _), (.put, .multipart), (.put, .tus): state = .choosingName(0, isStored: false)
+        case .create, .ask, .append: state = .choosingName(0, isStored: false)
         }
     }
 
@@ -75,17 +88,18 @@ struct FolderUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        if case .makingFolder(let index, _, _, isGuess: true) = state, ![404, 405, 409].contains(head.status), head.status >= 300
+        if case .makingFolder(let index, _, _, let why) = state, why != .missing, ![404, 405, 409].contains(head.status),
+            head.status >= 300
         {
             // No answer to what was asked; the file is.
-            state = .sendingBody(index, foldersMade: true)
+            state = .sendingBody(index, foldersMade: why == .afterTrouble)
             return .continue
         }
         if case .sendingBody(let index, foldersMade: false) = state, head.status == 500, plan.kind == .webdav,
             let levels = address?.segments.count, levels > 0
         {
             // nginx says so when the folder is missing. Asked before the whole file is sent again.
-            state = .makingFolder(index, level: levels, goingDown: false, isGuess: true)
+            state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
         if let outcome = commonStatus(head, pauses) { return outcome }
@@ -94,8 +108,8 @@ struct FolderUpload: UploadProtocol {
             return afterNameCheck(head, index, isStored: isStored)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
-        case .makingFolder(let index, let level, let goingDown, let isGuess):
-            return afterFolder(head, index, level: level, goingDown: goingDown, isGuess: isGuess)
+        case .makingFolder(let index, let level, let goingDown, let why):
+            return afterFolder(head, index, level: level, goingDown: goingDown, why)
         case .checkingBody(let index):
             return afterBodyCheck(head, index, pauses)
         case .moving(let index):

@@ -26,7 +26,14 @@ extension FolderUpload {
         case .there: return tryName(after: index, isStored: isStored)
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`.
         case .absent, .unknown:
-            state = isStored ? .moving(index) : .sendingBody(index, foldersMade: false)
+            let levels = address?.segments.count ?? 0
+            if isStored {
+                state = .moving(index)
+            } else if plan.kind == .webdav, plan.byteCount >= Self.largeBody, levels > 0 {
+                state = .makingFolder(index, level: levels, goingDown: false, why: .beforeLarge)
+            } else {
+                state = .sendingBody(index, foldersMade: false)
+            }
             return .continue
         case .refused: return refused(head)
         }
@@ -52,7 +59,7 @@ extension FolderUpload {
     }
 
     mutating func afterFolder(
-        _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, isGuess: Bool
+        _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ why: Reason
     ) -> UploadOutcome {
         switch head.status {
         // 405: it exists.
@@ -61,13 +68,18 @@ extension FolderUpload {
             state =
                 isLast
                 ? .sendingBody(index, foldersMade: true)
-                : .makingFolder(index, level: level + 1, goingDown: true, isGuess: isGuess)
+                : .makingFolder(index, level: level + 1, goingDown: true, why: why)
             return .continue
         case 404, 409:
             guard !goingDown, level > 1 else {
-                return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
+                guard why == .beforeLarge else {
+                    return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
+                }
+                // It may be there all the same: the file will tell.
+                state = .sendingBody(index, foldersMade: false)
+                return .continue
             }
-            state = .makingFolder(index, level: level - 1, goingDown: false, isGuess: isGuess)
+            state = .makingFolder(index, level: level - 1, goingDown: false, why: why)
             return .continue
         default:
             return refused(head)

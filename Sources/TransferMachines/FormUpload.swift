@@ -8,19 +8,19 @@ import Foundation
 struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
+    private var form: FormBody {
+        FormBody(token: plan.token, fileField: plan.field, fileName: plan.fileName, contentType: plan.contentType)
+    }
+
     func next() -> UploadCommand {
-        let headers = [
-            HeaderField("Content-Type", "multipart/form-data; boundary=\(boundary)"),
-            HeaderField("Idempotency-Key", "\"\(token)\""),
-        ]
-        return .send(
-            plan.request("POST", plan.collectionURL, headers), .wrapped(before: opening, after: closing),
-            persistFirst: UploadMemory(step: .put))
+        let headers = [form.contentType, HeaderField("Idempotency-Key", "\"\(FormBody.plain(plan.token))\"")]
+        return .send(plan.request("POST", plan.collectionURL, headers), form.content, persistFirst: UploadMemory(step: .put))
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
-        case 200..<300 where end.bytesSent >= wholeLength, 303 where end.bytesSent >= wholeLength:
+        case 200..<300 where end.bytesSent >= form.length(around: plan.byteCount),
+            303 where end.bytesSent >= form.length(around: plan.byteCount):
             .finished(remoteURL: place(of: head))
         // Answered before it had the whole form: whatever it says, it is not about this photo.
         case 200..<300, 303: pauses.retry(head, "The server answered before it had the whole file.")
@@ -38,44 +38,5 @@ struct FormUpload: UploadProtocol {
             return PublicAddress.of(said.absoluteString, keepsQuery: true)
         }
         return PublicAddress.of(plan.collectionURL)
-    }
-
-    // MARK: The form
-
-    private var token: String { String(plan.token.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(48)) }
-
-    private var boundary: String { "----stormy-\(token)" }
-
-    private var opening: Data {
-        let name = Self.quoted(RemoteName.safe(plan.fileName))
-        return Data(
-            """
-            --\(boundary)\r
-            Content-Disposition: form-data; name="\(Self.quoted(plan.field))"; filename="\(name)"\r
-            Content-Type: \(Self.oneLine(plan.contentType))\r
-            \r
-
-            """.utf8)
-    }
-
-    private var closing: Data { Data("\r\n--\(boundary)--\r\n".utf8) }
-
-    private var wholeLength: Int64 { Int64(opening.count + closing.count) + plan.byteCount }
-
-    /// As browsers write it (HTML standard, multipart/form-data encoding): quotes and line ends as percent codes.
-    private static func quoted(_ text: String) -> String {
-        // By scalars: to Swift a carriage return and a line feed together are one character, and neither of them.
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            switch scalar {
-            case "\"": result += "%22"
-            case "\r": result += "%0D"
-            case "\n": result += "%0A"
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-    }
-
-    private static func oneLine(_ text: String) -> String {
-        String(text.unicodeScalars.filter { $0.value >= 32 }.map(Character.init))
     }
 }

@@ -1,6 +1,8 @@
 // The ports of transfers: what the agent asks of whoever moves the bytes, and what it is told.
 // Values only. `CurlTransport` implements them over libcurl; the test kit with scripts.
 
+import Foundation
+
 /// One attempt at one transfer. A transfer that is tried again gets a new attempt number, so that the late
 /// answer of an old attempt is recognised and dropped.
 public struct AttemptID: Hashable, Sendable, CustomStringConvertible {
@@ -58,6 +60,8 @@ public struct WireRequest: Sendable, Equatable {
     public var decodesContent = false
     /// Sent when the server asks.
     public var credential: WireCredential?
+    /// Who starts it signs it first, with the time of that moment.
+    public var signing: S3Signing?
 
     public init(
         method: String, url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
@@ -75,7 +79,7 @@ public struct WireRequest: Sendable, Equatable {
     }
 }
 
-/// The final answer's status line and headers (interim 1xx answers are not reported here).
+/// The final answer's status line and headers (of interim 1xx answers only 104 is reported, as an event).
 public struct ResponseHead: Sendable, Equatable, Codable {
     public var status: Int
     public var headers: [HeaderField]
@@ -124,10 +128,12 @@ public enum WireFailure: Error, Sendable, Equatable, Codable {
     case other(code: Int32, message: String)
 }
 
-/// What a transport says of an attempt, in this order: any number of `progress`, then exactly one `ended`.
+/// What a transport says of an attempt, in this order: any number of `progress` and `resumption`, then exactly one `ended`.
 public enum TransportEvent: Sendable, Equatable {
     /// Body bytes moved by this attempt so far. At most a few a second.
     case progress(AttemptID, sent: Int64, received: Int64)
+    /// A 104 came (Upload Resumption Supported), which says where an upload can be gone on with, or how far it is.
+    case resumption(AttemptID, ResponseHead)
     case ended(AttemptID, WireEnd)
 }
 
@@ -137,6 +143,8 @@ public struct WireEnd: Sendable, Equatable {
     public var failure: WireFailure?
     public var bytesSent: Int64
     public var bytesReceived: Int64
+    /// What the answer said, as far as whoever took it kept it.
+    public var body = Data()
 
     public init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
         self.head = head

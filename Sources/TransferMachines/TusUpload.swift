@@ -116,15 +116,9 @@ struct TusUpload: UploadProtocol {
 
     /// Over the whole, which we know without reading it again.
     private var checksum: HeaderField? {
-        guard checksums.contains("sha256"), plan.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Self.bytes)
+        guard checksums.contains("sha256"), plan.byteCount <= Self.checkedBytes, let bytes = plan.sha256.flatMap(Hex.bytes)
         else { return nil }
         return HeaderField("Upload-Checksum", "sha256 \(bytes.base64EncodedString())")
-    }
-
-    private static func bytes(ofHex text: String) -> Data? {
-        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
-        guard digits.count == 64, !digits.contains(nil) else { return nil }
-        return Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) })
     }
 
     // MARK: Answers
@@ -168,7 +162,7 @@ struct TusUpload: UploadProtocol {
     private mutating func afterCreation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            guard let made = address(of: head["Location"]) else {
+            guard let made = UploadPlace.address(of: head["Location"], madeAt: creationURL) else {
                 return .fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
             }
             creations += 1
@@ -256,22 +250,6 @@ struct TusUpload: UploadProtocol {
     }
 
     private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place ?? plan.collectionURL)) }
-
-    /// Absolute or relative. A server behind a proxy that ends TLS names itself with http: the address we came by counts.
-    private func address(of location: String?) -> String? {
-        guard let location, !location.isEmpty, let home = URL(string: creationURL),
-            let target = URL(string: location, relativeTo: home)?.absoluteURL, let host = target.host, !host.isEmpty
-        else { return nil }
-        switch (home.scheme?.lowercased(), target.scheme?.lowercased()) {
-        case (_, "https"), ("http", "http"): return target.absoluteString
-        case ("https", "http"):
-            guard host.lowercased() == home.host?.lowercased() else { return nil }
-            guard var parts = URLComponents(url: target, resolvingAgainstBaseURL: true) else { return nil }
-            (parts.scheme, parts.port) = (home.scheme, home.port)
-            return parts.string
-        default: return nil
-        }
-    }
 
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }

@@ -23,6 +23,10 @@ public struct UploadMachine: Sendable {
         case .put, .webdav: rules = FolderUpload(plan: plan, resuming: memory)
         case .multipart: rules = FormUpload(plan: plan)
         case .tus: rules = TusUpload(plan: plan, resuming: memory)
+        case .resumable: rules = ResumableUpload(plan: plan, resuming: memory)
+        case .s3: rules = S3Upload(plan: plan, resuming: memory)
+        case .nextcloud: rules = NextcloudUpload(plan: plan, resuming: memory)
+        case .immich: rules = ImmichUpload(plan: plan)
         }
     }
 
@@ -41,6 +45,10 @@ public struct UploadMachine: Sendable {
         }
         return command
     }
+
+    /// A 104 came while a request runs.
+    /// - Returns: what is to be committed now, as an answer may never come; `nil`: nothing new.
+    public mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.heard(resumption) : nil }
 
     /// An attempt ended.
     /// - Parameters:
@@ -80,6 +88,9 @@ public struct UploadMachine: Sendable {
     /// How it is known that the server has the whole file.
     public var proof: UploadProof { rules.proof }
 
+    /// What it knows of the server by now, for the uploads after it.
+    public var knowledge: ServerKnowledge { rules.knowledge }
+
     /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
     public var removal: WireRequest? {
         if case .finished = end { return nil }
@@ -93,20 +104,24 @@ protocol UploadProtocol: Sendable {
     func next() -> UploadCommand
     /// The last request may have been carried out, though its answer is lost or says otherwise: ask before it is repeated.
     mutating func noteUncertainty()
+    mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var stage: Int64 { get }
     var storedBytes: Int64 { get }
     var proof: UploadProof { get }
     var removal: WireRequest? { get }
+    var knowledge: ServerKnowledge { get }
 }
 
 /// Of one request with nothing before or after it.
 extension UploadProtocol {
     mutating func noteUncertainty() {}
+    mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
     var stage: Int64 { 0 }
     var storedBytes: Int64 { 0 }
     var proof: UploadProof { .answer }
     var removal: WireRequest? { nil }
+    var knowledge: ServerKnowledge { ServerKnowledge() }
 }
 
 extension UploadOutcome {

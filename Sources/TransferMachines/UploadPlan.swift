@@ -10,6 +10,14 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     case multipart
     /// tus 1.0.0: resumable, byte by byte.
     case tus
+    /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
+    case resumable
+    /// Amazon's S3 and what speaks like it: in parts, from 5 MiB on.
+    case s3
+    /// Nextcloud's own: in chunks (version 2).
+    case nextcloud
+    /// A form of Immich's, which knows each photo by its SHA-1.
+    case immich
 }
 
 /// What is to be uploaded, and where to.
@@ -35,6 +43,13 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     public var field: String
     /// Of the snapshot, in lower-case hex; `nil`: unknown.
     public var sha256: String?
+    /// Likewise; for the protocols that name a file by it.
+    public var sha1: String?
+    /// Of the original.
+    public var modifiedAt: Date?
+    public var s3: S3Access?
+    /// What was learned of the server before.
+    public var knowledge = ServerKnowledge()
 
     public init(
         kind: UploadKind, collectionURL: String, fileName: String, byteCount: Int64, token: String,
@@ -57,7 +72,8 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     private static let reserved: Set<String> = [
         "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
         "range", "content-range", "depth", "tus-resumable", "upload-length", "upload-offset", "upload-metadata",
-        "upload-checksum", "upload-defer-length", "upload-concat", "idempotency-key",
+        "upload-checksum", "upload-defer-length", "upload-concat", "idempotency-key", "upload-complete", "upload-incomplete",
+        "upload-draft-interop-version", "oc-total-length", "x-oc-mtime", "x-immich-checksum",
     ]
 
     /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.
@@ -90,6 +106,8 @@ public enum UploadContent: Equatable, Sendable {
     case snapshot(from: Int64, count: Int64)
     /// The whole snapshot, with something before and behind it.
     case wrapped(before: Data, after: Data)
+    /// Nothing of the snapshot: a question or an order.
+    case words(Data)
 }
 
 /// What is committed before each request, so that a new process continues. One shape for all protocols: each uses what it
@@ -115,16 +133,33 @@ public struct UploadMemory: Codable, Equatable, Sendable {
     public var place: String?
     /// Places made so far, and lost.
     public var creations: Int?
+    /// Which version of its protocol the place was made with.
+    public var version: Int?
 
     public init(
-        step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil
+        step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil
     ) {
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored
         self.place = place
         self.creations = creations
+        self.version = version
     }
+}
+
+/// What a server turned out to be able to do: kept per server, so that no upload asks again.
+public struct ServerKnowledge: Codable, Equatable, Sendable {
+    /// Of the IETF's resumable uploads; 0: none that we know.
+    public var resumableVersion: Int?
+    /// Bytes that one request may carry; more was refused (413).
+    public var requestBytes: Int64?
+    /// Where an S3 bucket lives, if not where it was said to.
+    public var region: String?
+    /// Its S3 knows no `If-None-Match`.
+    public var lacksConditions: Bool?
+
+    public init() {}
 }
 
 /// What an upload wants next.

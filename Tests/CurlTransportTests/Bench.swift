@@ -85,6 +85,7 @@ final class Bench: Sendable {
             switch event {
             case .progress(let id, let sent, let received):
                 progress.append((id, sent, received))
+            case .resumption: break
             case .ended(let id, let end):
                 ends[id, default: []].append(end)
                 left -= 1

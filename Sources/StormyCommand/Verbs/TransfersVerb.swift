@@ -63,6 +63,7 @@ struct TransfersVerb: AsyncParsableCommand {
                 throw CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
             }
         }
+        let (destinations, photos) = (try Destinations(), try store.photos())
         let changed = try AppRuntime.shared.ledger().write { transaction -> (Int, Set<String>) in
             var count = 0
             var unknown = unknown
@@ -70,11 +71,8 @@ struct TransfersVerb: AsyncParsableCommand {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
                 guard Self.change(&transfer, action) else { continue }
-                // What is configured now: the password that was refused may have been put right.
-                if transfer.state == .queued, transfer.kind == .upload,
-                    let authorization = try StormyTool.authorization(forUploadsTo: transfer.url)
-                {
-                    transfer.setHeader("Authorization", authorization)
+                if transfer.state == .queued, let destination = try destinations.of(transfer, photos) {
+                    transfer.renewCredential(destination)
                 }
                 try transaction.update(transfer)
                 if action == .retry { try transaction.forgetEvents(of: transfer.id!) }

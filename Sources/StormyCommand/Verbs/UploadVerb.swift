@@ -44,7 +44,7 @@ struct UploadVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, json: json) }
-        let destination = try StormyTool.destination(named: to)
+        let destination = try Destinations().named(to)
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(files)
         var batch = Batch(

@@ -1,0 +1,126 @@
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTransfer
+import Foundation
+import Stormy
+import StormyConfiguration
+
+/// The places for photos that are configured now, with what opens them.
+struct Destinations {
+    private let configuration: Configuration
+    private let path: String
+
+    /// Reads the configuration anew: what was refused may have been put right.
+    init() throws {
+        path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+        configuration = try Configuration.load(path: path)
+    }
+
+    init(_ configuration: Configuration) {
+        path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+        self.configuration = configuration
+    }
+
+    /// The one a person named, or the configured one.
+    func named(_ name: String?) throws -> PhotoDestination {
+        guard let (chosen, destination) = configuration.upload.destination(named: name) else {
+            if let name { throw CommandFailure(.badConfiguration, "\(path): no [upload.destinations.\(name)] is configured") }
+            throw CommandFailure(
+                .badConfiguration,
+                """
+                no upload destination is configured. Write to \(path):
+                  [upload.destinations.home]
+                  kind = "webdav"
+                  url = "https://dav.example.org/photos/"
+                """)
+        }
+        return try make(chosen, destination)
+    }
+
+    /// The one that a photo was queued for, as it is configured now; `nil`: it is not there any more, or is another place.
+    ///
+    /// By its name first: two may have one address, and different users.
+    func of(_ upload: TransferRecord, _ photos: [PhotoRecord]) throws -> PhotoDestination? {
+        guard let label = PhotoUploads.Label(parsing: upload.taskDescription),
+            let photo = photos.first(where: { $0.id == label.photo }), let identity = photo.destination
+        else { return nil }
+        for (name, destination) in configuration.upload.destinations where identity.hasPrefix(name + " ") {
+            let made = try make(name, destination)
+            if made.identity == identity { return made }
+        }
+        return nil
+    }
+
+    private func make(_ name: String, _ destination: Configuration.Destination) throws -> PhotoDestination {
+        // {name} stands for the photo's, where a server wants it in the address.
+        guard let url = URL(string: destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")) else {
+            throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name).url is not an address")
+        }
+        let kind: PhotoDestination.Kind
+        var credential = try authorization(destination, name)
+        switch destination.kind {
+        case .webdav: kind = .webdav
+        case .put: kind = .put
+        case .multipart: kind = .multipart(field: destination.field ?? "file")
+        case .tus: kind = .tus
+        case .resumable: kind = .resumable
+        case .nextcloud: kind = .nextcloud
+        case .immich:
+            guard let key = try secret(destination.token, destination.tokenFile, name) else {
+                throw missing(name, "token_file = \"…\", a file with an API key of Immich's")
+            }
+            (kind, credential) = (.immich, PhotoDestination.Credential(header: "x-api-key", value: key))
+        case .s3:
+            guard let accessKey = destination.accessKey else { throw missing(name, "access_key = \"…\"") }
+            guard let secretKey = try secret(nil, destination.secretKeyFile, name) else {
+                throw missing(name, "secret_key_file = \"…\", a file with the secret key")
+            }
+            let access = S3Access(
+                bucket: destination.bucket, region: destination.region ?? "us-east-1", accessKey: accessKey, secretKey: secretKey,
+                sessionToken: try secret(destination.token, destination.tokenFile, name))
+            (kind, credential) = (.s3(access), nil)
+        }
+        return PhotoDestination(
+            name: name, kind: kind, url: url, credential: credential,
+            bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
+    }
+
+    private func missing(_ name: String, _ line: String) -> CommandFailure {
+        CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name) needs \(line)")
+    }
+
+    private func authorization(_ destination: Configuration.Destination, _ name: String) throws -> PhotoDestination.Credential? {
+        if destination.kind != .s3, let token = try secret(destination.token, destination.tokenFile, name) {
+            return PhotoDestination.Credential(header: "Authorization", value: "Bearer \(token)")
+        }
+        guard let user = destination.user else { return nil }
+        let password = try secret(destination.password, destination.passwordFile, name) ?? ""
+        let value = "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+        return PhotoDestination.Credential(header: "Authorization", value: value)
+    }
+
+    private func secret(_ value: String?, _ file: String?, _ name: String) throws -> String? {
+        if let value { return value }
+        guard let file else { return nil }
+        let path = NSString(string: file).expandingTildeInPath
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw CommandFailure(.badConfiguration, "upload.destinations.\(name): the file \(path) cannot be read")
+        }
+        // The same rule as for the configuration itself.
+        var information = stat()
+        if stat(path, &information) == 0, information.st_mode & 0o077 != 0 {
+            throw CommandFailure(
+                .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
+        }
+        return text.trimmingCharacters(in: .newlines)
+    }
+}
+
+extension TransferRecord {
+    /// What is configured now: the password that was refused may have been put right.
+    mutating func renewCredential(_ destination: PhotoDestination) {
+        if case .s3(let access) = destination.kind { upload?.s3 = access }
+        if let credential = destination.credential { setHeader(credential.header, credential.value) }
+    }
+}

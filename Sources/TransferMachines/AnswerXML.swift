@@ -1,0 +1,63 @@
+import Foundation
+import FoundationXML
+
+/// A server's answer in XML, as a tree of local names. Only what fits in memory and is no deeper than such answers are.
+final class AnswerXML {
+    let name: String
+    private(set) var children: [AnswerXML] = []
+    /// Of this element alone, without surrounding blanks.
+    private(set) var text = ""
+
+    private init(_ name: String) { self.name = name }
+
+    /// `nil`: not well-formed, or nothing like an answer. No entity of its own and nothing outside it is looked at.
+    static func read(_ data: Data) -> AnswerXML? {
+        // Declared entities can make a page of a line.
+        guard !data.isEmpty, data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
+        let parser = XMLParser(data: data)
+        parser.shouldProcessNamespaces = true
+        let reader = Reader()
+        parser.delegate = reader
+        guard parser.parse(), !reader.isTooDeep else { return nil }
+        return reader.root
+    }
+
+    subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
+
+    func all(_ name: String) -> [AnswerXML] { children.filter { $0.name == name } }
+
+    /// Wherever below it stands first.
+    func first(_ name: String) -> AnswerXML? {
+        if self.name == name { return self }
+        for child in children { if let found = child.first(name) { return found } }
+        return nil
+    }
+
+    private final class Reader: NSObject, XMLParserDelegate {
+        private static let maximumDepth = 32
+
+        private(set) var root: AnswerXML?
+        private(set) var isTooDeep = false
+        private var open: [AnswerXML] = []
+
+        func parser(
+            _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+            attributes: [String: String]
+        ) {
+            guard open.count < Self.maximumDepth else {
+                isTooDeep = true
+                return parser.abortParsing()
+            }
+            let element = AnswerXML(name)
+            if let parent = open.last { parent.children.append(element) } else { root = element }
+            open.append(element)
+        }
+
+        func parser(_ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?) {
+            guard let element = open.popLast() else { return }
+            element.text = element.text.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+
+        func parser(_ parser: XMLParser, foundCharacters text: String) { open.last?.text += text }
+    }
+}

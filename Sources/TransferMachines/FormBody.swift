@@ -1,0 +1,59 @@
+import Foundation
+
+/// `multipart/form-data` (RFC 7578) with one file at its end, and what stands around it.
+struct FormBody {
+    struct Field {
+        let name: String
+        let value: String
+    }
+
+    let boundary: String
+    let opening: Data
+    let closing: Data
+
+    /// - Parameters:
+    ///   - token: unique to this upload: its letters and digits make the boundary.
+    ///   - fields: before the file, in this order.
+    init(token: String, fields: [Field] = [], fileField: String, fileName: String, contentType: String) {
+        let boundary = "----stormy-\(Self.plain(token))"
+        var text = ""
+        for field in fields {
+            text += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(field.name))\"\r\n\r\n"
+            text += "\(Self.oneLine(field.value))\r\n"
+        }
+        text += "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.quoted(fileField))\"; "
+        text += "filename=\"\(Self.quoted(RemoteName.safe(fileName)))\"\r\n"
+        text += "Content-Type: \(Self.oneLine(contentType))\r\n\r\n"
+        self.boundary = boundary
+        opening = Data(text.utf8)
+        closing = Data("\r\n--\(boundary)--\r\n".utf8)
+    }
+
+    var contentType: HeaderField { HeaderField("Content-Type", "multipart/form-data; boundary=\(boundary)") }
+
+    var content: UploadContent { .wrapped(before: opening, after: closing) }
+
+    /// Of a form around so many bytes.
+    func length(around byteCount: Int64) -> Int64 { Int64(opening.count + closing.count) + byteCount }
+
+    static func plain(_ token: String) -> String {
+        String(token.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(48))
+    }
+
+    /// As browsers write it (HTML standard, multipart/form-data encoding): quotes and line ends as percent codes.
+    private static func quoted(_ text: String) -> String {
+        // By scalars: to Swift a carriage return and a line feed together are one character, and neither of them.
+        text.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
+            case "\"": result += "%22"
+            case "\r": result += "%0D"
+            case "\n": result += "%0A"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    private static func oneLine(_ text: String) -> String {
+        String(text.unicodeScalars.filter { $0.value >= 32 }.map(Character.init))
+    }
+}

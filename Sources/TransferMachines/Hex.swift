@@ -1,0 +1,19 @@
+import Foundation
+
+/// Bytes as text, and back.
+enum Hex {
+    static func text(_ data: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef")
+        return data.reduce(into: "") { text, byte in
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+    }
+
+    /// `nil`: not a whole number of bytes, or no hex.
+    static func bytes(of text: String) -> Data? {
+        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2), !digits.isEmpty, !digits.contains(nil) else { return nil }
+        return Data(stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0]! << 4 | digits[$0 + 1]!) })
+    }
+}

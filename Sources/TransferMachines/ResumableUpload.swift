@@ -1,0 +1,291 @@
+import Foundation
+
+/// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload): a place is made with POST, asked with HEAD, filled with
+/// PATCH.
+///
+/// The rule is tus's: the server's offset is the truth, and after anything that went wrong it is asked before a byte is sent. The
+/// place is made with an empty body (the draft's careful creation), as a proxy may keep the 104 that names it to itself. The
+/// draft has changed its words over the years: the newest version is tried first, the one a server speaks is remembered.
+struct ResumableUpload: UploadProtocol {
+    enum State {
+        /// POST: a place for the file.
+        case creating
+        /// HEAD: how much is there?
+        case asking
+        /// PATCH from this offset on.
+        case appending(Int64)
+    }
+
+    /// Interop versions, from the one of the newest draft down.
+    static let versions = [8, 6, 5, 3]
+    static let maximumCreations = 5
+
+    let plan: UploadPlan
+    private(set) var state: State
+    private(set) var knowledge: ServerKnowledge
+    private var version: Int
+    private var place: String?
+    private var creations: Int
+    private var limits = ResumableLimits()
+    private(set) var storedBytes: Int64 = 0
+
+    init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
+        var plan = plan
+        // As an address that went through a URL writes it.
+        plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
+        self.plan = plan
+        knowledge = plan.knowledge
+        place = memory?.place
+        creations = memory?.creations ?? 0
+        let remembered = memory?.version ?? plan.knowledge.resumableVersion ?? Self.versions[0]
+        version = Self.versions.contains(remembered) ? remembered : Self.versions[0]
+        state = memory?.place == nil ? .creating : .asking
+    }
+
+    /// Its own count.
+    var proof: UploadProof { .length }
+
+    var stage: Int64 { storedBytes }
+
+    var removal: WireRequest? { place.map { plan.request("DELETE", $0, [draft]) } }
+
+    // MARK: Requests
+
+    private var creationURL: String {
+        let name = RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token)
+        return plan.collectionURL.replacing("{name}", with: CollectionAddress.encoded(name, keeping: ""))
+    }
+
+    private var draft: HeaderField { HeaderField("Upload-Draft-Interop-Version", "\(version)") }
+
+    private func completeness(_ isComplete: Bool) -> HeaderField {
+        version == 3
+            ? HeaderField("Upload-Incomplete", isComplete ? "?0" : "?1")
+            : HeaderField("Upload-Complete", isComplete ? "?1" : "?0")
+    }
+
+    func next() -> UploadCommand {
+        guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
+            return .fail(TransferTrouble(.unsupportedURL))
+        }
+        switch state {
+        case .creating:
+            var headers = [
+                draft, completeness(false), HeaderField("Content-Type", plan.contentType),
+                HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
+            ]
+            if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.byteCount)")) }
+            return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
+        case .asking:
+            return .send(plan.request("HEAD", place ?? "", [draft]), .none, persistFirst: memory(.ask))
+        case .appending(let offset):
+            let count = piece(from: offset)
+            var headers = [draft, completeness(offset + count == plan.byteCount), HeaderField("Upload-Offset", "\(offset)")]
+            // Versions before the sixth have no media type of their own.
+            headers.append(HeaderField("Content-Type", version >= 6 ? "application/partial-upload" : "application/octet-stream"))
+            let content: UploadContent = count == 0 ? .empty : .snapshot(from: offset, count: count)
+            return .send(plan.request("PATCH", place ?? "", headers), content, persistFirst: memory(.append))
+        }
+    }
+
+    private var encodedName: String { CollectionAddress.encoded(RemoteName.safe(plan.fileName), keeping: "") }
+
+    private func piece(from offset: Int64) -> Int64 {
+        min(plan.byteCount - offset, limits.maximumAppend ?? .max, knowledge.requestBytes ?? .max)
+    }
+
+    private func memory(_ step: UploadMemory.Step) -> UploadMemory {
+        UploadMemory(step: step, place: place, creations: creations, version: version)
+    }
+
+    // MARK: Answers
+
+    mutating func noteUncertainty() { if case .appending = state { state = .asking } }
+
+    /// It may be the only thing that comes: what it says is kept at once.
+    mutating func heard(_ resumption: ResponseHead) -> UploadMemory? {
+        guard isOfThisVersion(resumption) else { return nil }
+        limits.take(resumption)
+        if let offset = StructuredField.integer(resumption["Upload-Offset"]), offset > storedBytes, offset <= plan.byteCount {
+            storedBytes = offset
+        }
+        guard case .creating = state, place == nil, let made = address(of: resumption["Location"]) else { return nil }
+        creations += 1
+        place = made
+        return memory(.ask)
+    }
+
+    private func isOfThisVersion(_ head: ResponseHead) -> Bool {
+        head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) } == Int64(version)
+    }
+
+    /// Either word of either draft; servers mix them.
+    private static func isComplete(_ head: ResponseHead) -> Bool? {
+        StructuredField.boolean(head["Upload-Complete"]) ?? StructuredField.boolean(head["Upload-Incomplete"]).map { !$0 }
+    }
+
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        switch state {
+        case .creating: afterCreation(head, pauses)
+        case .asking: afterQuestion(head, pauses)
+        case .appending(let offset): afterAppend(head, end, offset, pauses)
+        }
+    }
+
+    private mutating func afterCreation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            let offset = StructuredField.integer(head["Upload-Offset"])
+            guard Self.isComplete(head) != nil || offset != nil || place != nil, let made = address(of: head["Location"]) ?? place
+            else { return stepDown(head) }
+            limits.take(head)
+            if let most = limits.maximumSize, plan.byteCount > most {
+                return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
+            }
+            if place == nil { creations += 1 }
+            place = made
+            knowledge.resumableVersion = version
+            storedBytes = 0
+            state = .appending(0)
+            return .continue
+        case 404, 410: return .fail(head, -1100, "There is no upload at this address (status \(head.status)).")
+        case 400, 405, 415, 501: return stepDown(head)
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    /// Another version of the draft: the one the server names, else the next older.
+    private mutating func stepDown(_ head: ResponseHead) -> UploadOutcome {
+        let named = head["Upload-Draft-Interop-Version"].flatMap { StructuredField.integer($0) }.map(Int.init)
+        let older = Self.versions.filter { $0 < version }
+        if let next = named.flatMap({ older.contains($0) ? $0 : nil }) ?? older.first {
+            version = next
+            place = nil
+            return .continue
+        }
+        return .fail(
+            head, -1011,
+            "The server speaks no version of resumable uploads that is known here (\(Self.versions.map(String.init).joined(separator: ", "))).")
+    }
+
+    private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let offset = StructuredField.integer(head["Upload-Offset"]), (0...plan.byteCount).contains(offset) else {
+                return startOver(head, pauses, "The server does not say how much of the file it has.")
+            }
+            if let length = StructuredField.integer(head["Upload-Length"]), length != plan.byteCount {
+                return startOver(head, pauses, "The server expects another file there.")
+            }
+            limits.take(head)
+            storedBytes = offset
+            if Self.isComplete(head) == true {
+                guard offset == plan.byteCount else { return startOver(head, pauses, "The server took a part for the whole file.") }
+                return finish()
+            }
+            // Also when all of it is there: an empty end makes it whole.
+            state = .appending(offset)
+            return .continue
+        case 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterAppend(
+        _ head: ResponseHead, _ end: WireEnd, _ offset: Int64, _ pauses: Pauses
+    ) -> UploadOutcome {
+        let count = piece(from: offset)
+        let isLast = offset + count == plan.byteCount
+        switch head.status {
+        case 200..<300:
+            if isLast, Self.isComplete(head) != false, end.bytesSent >= count { return finish() }
+            guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
+                // Without a word of how far it is: they are asked.
+                state = .asking
+                return isLast || end.bytesSent < count ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
+            }
+            storedBytes = now
+            state = .appending(now)
+            return .continue
+        case 409:
+            // It says where it is, and may say it better when asked.
+            state = .asking
+            return pauses.retry(head, "The server has another part of the file than was thought.")
+        case 413:
+            let smaller = TusUpload.chunkSizes.first { $0 < count && $0 >= limits.minimumAppend ?? 0 }
+            guard let smaller else { return .fail(head, -1103, "The file is too large for the server.") }
+            knowledge.requestBytes = smaller
+            state = .asking
+            return .continue
+        case 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
+        case 400..<500 where Self.isComplete(head) == true:
+            // The answer of whoever took the whole: it does not want it.
+            return .fail(head, -1011, "The server answered with status \(head.status).")
+        default:
+            state = .asking
+            return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
+        guard creations < Self.maximumCreations else {
+            return .fail(head, -1011, "\(why) It did so \(creations) times.")
+        }
+        place = nil
+        storedBytes = 0
+        state = .creating
+        return pauses.retry(head, why)
+    }
+
+    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place ?? plan.collectionURL)) }
+
+    private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
+}
+
+/// What a server says of the sizes it takes (`Upload-Limit`).
+struct ResumableLimits: Equatable {
+    private(set) var maximumSize: Int64?
+    private(set) var maximumAppend: Int64?
+    private(set) var minimumAppend: Int64?
+
+    mutating func take(_ head: ResponseHead) {
+        let said = StructuredField.integers(head["Upload-Limit"])
+        maximumSize = said["max-size"] ?? maximumSize
+        minimumAppend = said["min-append-size"] ?? minimumAppend
+        // Nothing goes in pieces of nothing.
+        maximumAppend = said["max-append-size"].flatMap { $0 > 0 ? $0 : nil } ?? maximumAppend
+    }
+}
+
+/// The few forms of structured fields (RFC 9651) that uploads use. Anything else is as if it were not there.
+enum StructuredField {
+    static func integer(_ text: String?) -> Int64? {
+        guard let item = item(text), item.count <= 16, item.drop(while: { $0 == "-" }).allSatisfy({ $0.isASCII && $0.isNumber })
+        else { return nil }
+        return Int64(item)
+    }
+
+    static func boolean(_ text: String?) -> Bool? {
+        switch item(text) {
+        case "?1": true
+        case "?0": false
+        default: nil
+        }
+    }
+
+    /// Members of a dictionary that are whole numbers.
+    static func integers(_ text: String?) -> [String: Int64] {
+        var result: [String: Int64] = [:]
+        for member in (text ?? "").split(separator: ",") {
+            let parts = member.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, let value = integer(String(parts[1])) else { continue }
+            result[parts[0].trimmingCharacters(in: .whitespaces)] = value
+        }
+        return result
+    }
+
+    /// Without parameters, which none of these has a use for.
+    private static func item(_ text: String?) -> String? {
+        text.map { $0.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces) }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+
+/// What opens a bucket.
+public struct S3Access: Codable, Equatable, Sendable {
+    /// `nil`: the address has it, in its host or as the first part of its path.
+    public var bucket: String?
+    public var region: String
+    public var accessKey: String
+    public var secretKey: String
+    /// Of credentials that hold for a while.
+    public var sessionToken: String?
+
+    public init(bucket: String?, region: String, accessKey: String, secretKey: String, sessionToken: String? = nil) {
+        self.bucket = bucket
+        self.region = region
+        self.accessKey = accessKey
+        self.secretKey = secretKey
+        self.sessionToken = sessionToken
+    }
+}
+
+/// Hash functions, which a pure module is given.
+public protocol MessageHashing: Sendable {
+    func sha256(_ data: Data) -> Data
+    func hmacSHA256(_ data: Data, key: Data) -> Data
+}
+
+/// Amazon's Signature Version 4 for S3 ("Authenticating Requests: Using the Authorization Header"): what is needed to sign a
+/// request. It holds for a quarter of an hour, so each attempt is signed anew.
+public struct S3Signing: Equatable, Sendable {
+    public var access: S3Access
+    /// Of the body, in lower-case hex; `nil`: not signed.
+    public var payloadSHA256: String?
+    /// Seconds that the server's clock is ahead of ours.
+    public var clockSkew: Double = 0
+
+    public init(_ access: S3Access, payloadSHA256: String? = nil, clockSkew: Double = 0) {
+        self.access = access
+        self.payloadSHA256 = payloadSHA256
+        self.clockSkew = clockSkew
+    }
+}
+
+extension WireRequest {
+    /// With the headers that prove who asks; as it is where nothing is to be signed. Every header it has is covered.
+    public func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
+        guard let signing, let url = URLComponents(string: url) else { return self }
+        let access = signing.access
+        let (time, day) = Self.amazonTime(now.addingTimeInterval(signing.clockSkew))
+        var result = self
+        result.headers += [
+            HeaderField("x-amz-content-sha256", signing.payloadSHA256 ?? "UNSIGNED-PAYLOAD"), HeaderField("x-amz-date", time),
+        ]
+        if let token = access.sessionToken { result.headers.append(HeaderField("x-amz-security-token", token)) }
+
+        var fields = result.headers.map { ($0.name.lowercased(), $0.value.trimmingCharacters(in: .whitespaces)) }
+        fields.append(("host", Self.host(of: url)))
+        fields.sort { $0.0 < $1.0 }
+        let names = fields.map(\.0).joined(separator: ";")
+        let canonical = [
+            method, Self.canonicalPath(url), Self.canonicalQuery(url), fields.map { "\($0.0):\($0.1)\n" }.joined(), names,
+            signing.payloadSHA256 ?? "UNSIGNED-PAYLOAD",
+        ].joined(separator: "\n")
+        let scope = "\(day)/\(access.region)/s3/aws4_request"
+        let digest = Hex.text(hashing.sha256(Data(canonical.utf8)))
+        var key = Data("AWS4\(access.secretKey)".utf8)
+        for part in [day, access.region, "s3", "aws4_request"] { key = hashing.hmacSHA256(Data(part.utf8), key: key) }
+        let signature = Hex.text(hashing.hmacSHA256(Data("AWS4-HMAC-SHA256\n\(time)\n\(scope)\n\(digest)".utf8), key: key))
+        result.headers.append(
+            HeaderField(
+                "Authorization",
+                "AWS4-HMAC-SHA256 Credential=\(access.accessKey)/\(scope),SignedHeaders=\(names),Signature=\(signature)"))
+        return result
+    }
+
+    /// As libcurl writes it: a port only where it is not the scheme's own.
+    private static func host(of url: URLComponents) -> String {
+        let host = (url.percentEncodedHost ?? "").lowercased()
+        guard let port = url.port, port != (url.scheme?.lowercased() == "https" ? 443 : 80) else { return host }
+        return "\(host):\(port)"
+    }
+
+    /// Encoded once, whatever of it was left plain in the address.
+    private static func canonicalPath(_ url: URLComponents) -> String {
+        guard !url.percentEncodedPath.isEmpty else { return "/" }
+        return url.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false).map { segment in
+            CollectionAddress.encoded(segment.removingPercentEncoding ?? String(segment), keeping: "")
+        }.joined(separator: "/")
+    }
+
+    private static func canonicalQuery(_ url: URLComponents) -> String {
+        let items = (url.percentEncodedQuery ?? "").split(separator: "&").map { item -> (String, String) in
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { part in
+                CollectionAddress.encoded(part.removingPercentEncoding ?? String(part), keeping: "")
+            }
+            return (parts[0], parts.count > 1 ? parts[1] : "")
+        }
+        return items.sorted { $0 < $1 }.map { "\($0.0)=\($0.1)" }.joined(separator: "&")
+    }
+
+    /// `20130524T000000Z` and its day.
+    private static func amazonTime(_ date: Date) -> (time: String, day: String) {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = TimeZone(secondsFromGMT: 0)!
+        let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second], from: date)
+        func padded(_ number: Int?, _ count: Int = 2) -> String {
+            let text = String(number ?? 0)
+            return String(repeating: "0", count: max(0, count - text.count)) + text
+        }
+        let day = padded(parts.year, 4) + padded(parts.month) + padded(parts.day)
+        return ("\(day)T\(padded(parts.hour))\(padded(parts.minute))\(padded(parts.second))Z", day)
+    }
+}

@@ -1,0 +1,201 @@
+import Foundation
+
+/// An upload to S3 or what speaks like it: one PUT up to 5 MiB, from there on in parts.
+///
+/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it), each object says in its own metadata what it
+/// holds, so that after any lost answer ours is told from another's; and parts that the server lists are not sent again.
+struct S3Upload: UploadProtocol {
+    enum State {
+        /// HEAD the key: free, ours already, or taken. `isTaken`: the server said that something is there.
+        case looking(Int, isTaken: Bool)
+        /// PUT.
+        case sendingWhole(Int)
+        /// POST `?uploads`.
+        case creating(Int)
+        /// GET the parts that are there, page by page.
+        case listing(Int, marker: Int)
+        /// PUT a part.
+        case sendingPart(Int, Int)
+        /// POST the list of the parts.
+        case completing(Int)
+        /// DELETE the parts of an upload whose key is taken.
+        case aborting(Int)
+        /// HEAD what was made.
+        case confirming(Int)
+    }
+
+    /// Amazon's least size of a part, and what goes in one piece.
+    static let partBytes: Int64 = 5 << 20
+    static let maximumCreations = 5
+
+    let plan: UploadPlan
+    var access: S3Access
+    let address: CollectionAddress?
+    let parts: UploadParts
+    var state: State
+    /// The server's name for the upload in parts.
+    var uploadID: String?
+    var creations: Int
+    /// Tags of the parts that are there, by number.
+    var tags: [Int: String] = [:]
+    var knowledge: ServerKnowledge
+    var clockSkew: Double = 0
+    /// Regions that the bucket was looked for in.
+    var moves = 0
+    private(set) var proof = UploadProof.answer
+
+    init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
+        self.plan = plan
+        knowledge = plan.knowledge
+        var access = plan.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
+        access.region = knowledge.region ?? access.region
+        self.access = access
+        address = CollectionAddress(plan.collectionURL).map { $0.inBucket(access.bucket) }
+        parts = UploadParts(byteCount: plan.byteCount, smallest: Self.partBytes)
+        uploadID = memory?.place
+        creations = memory?.creations ?? 0
+        let name = memory?.nameIndex ?? 0
+        // Whatever was sent without an answer: the parts, or the object itself, tell.
+        state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
+    }
+
+    // MARK: Requests
+
+    private var isInParts: Bool { plan.byteCount > Self.partBytes }
+
+    func key(_ index: Int) -> String { address?.file(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL }
+
+    func next() -> UploadCommand {
+        guard address != nil else { return .fail(TransferTrouble(.unsupportedURL)) }
+        switch state {
+        case .looking(let index, _):
+            return send("HEAD", key(index), remembering: .chooseName, index)
+        case .confirming(let index):
+            return send("HEAD", key(index), remembering: .check, index)
+        case .sendingWhole(let index):
+            var headers = object + condition
+            if let digest = plan.sha256.flatMap(Hex.bytes) {
+                headers.append(HeaderField("x-amz-checksum-sha256", digest.base64EncodedString()))
+            }
+            return send(
+                "PUT", key(index), headers, .snapshot(from: 0, count: plan.byteCount), payload: plan.sha256, remembering: .put,
+                index)
+        case .creating(let index):
+            return send("POST", key(index) + "?uploads=", object, .empty, remembering: .create, index)
+        case .listing(let index, let marker):
+            let place = marker == 0 ? "" : "&part-number-marker=\(marker)"
+            return send("GET", key(index) + query + place, remembering: .ask, index)
+        case .sendingPart(let index, let number):
+            return send(
+                "PUT", key(index) + "?partNumber=\(number)&" + query.dropFirst(), [], parts.content(of: number),
+                remembering: .append, index)
+        case .completing(let index):
+            return send("POST", key(index) + query, condition, .words(list), remembering: .move, index)
+        case .aborting(let index):
+            return send("DELETE", key(index) + query, remembering: .chooseName, index)
+        }
+    }
+
+    private var query: String { "?uploadId=" + CollectionAddress.encoded(uploadID ?? "", keeping: "") }
+
+    /// What the object says of itself.
+    private var object: [HeaderField] {
+        let digest = plan.sha256.map { [HeaderField("x-amz-meta-sha256", $0)] } ?? []
+        return [HeaderField("Content-Type", plan.contentType)] + digest
+    }
+
+    private var condition: [HeaderField] {
+        knowledge.lacksConditions == true ? [] : [HeaderField("If-None-Match", "*")]
+    }
+
+    private var list: Data {
+        let lines = tags.sorted { $0.key < $1.key }.map { number, tag in
+            "<Part><PartNumber>\(number)</PartNumber><ETag>\(Self.escaped(tag))</ETag></Part>"
+        }
+        return Data("<CompleteMultipartUpload>\(lines.joined())</CompleteMultipartUpload>".utf8)
+    }
+
+    /// A tag is the server's text.
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    }
+
+    private func send(
+        _ method: String, _ url: String, _ headers: [HeaderField] = [], _ content: UploadContent = .none,
+        payload: String? = nil, remembering step: UploadMemory.Step, _ index: Int
+    ) -> UploadCommand {
+        let memory = UploadMemory(step: step, nameIndex: index, place: uploadID, creations: creations)
+        return .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory)
+    }
+
+    private func signed(_ request: WireRequest, payload: String? = nil) -> WireRequest {
+        var request = request
+        request.headers.removeAll { ["authorization", "content-length"].contains($0.name.lowercased()) }
+        request.signing = S3Signing(access, payloadSHA256: payload, clockSkew: clockSkew)
+        return request
+    }
+
+    // MARK: How far
+
+    var storedBytes: Int64 {
+        if case .confirming = state { return plan.byteCount }
+        return parts.bytes(of: tags.keys)
+    }
+
+    var stage: Int64 { storedBytes }
+
+    /// Parts that nobody completes are stored, and paid for, until they are taken away.
+    var removal: WireRequest? {
+        guard uploadID != nil else { return nil }
+        switch state {
+        case .listing(let index, _), .sendingPart(let index, _), .completing(let index), .aborting(let index):
+            return signed(plan.request("DELETE", key(index) + query))
+        case .looking, .sendingWhole, .creating, .confirming: return nil
+        }
+    }
+
+    // MARK: Steps
+
+    mutating func begin(_ index: Int) -> UploadOutcome {
+        state = isInParts ? .creating(index) : .sendingWhole(index)
+        return .continue
+    }
+
+    /// The next part that is not there, or the end.
+    mutating func goOn(_ index: Int) -> UploadOutcome {
+        let missing = (1...parts.count).first { tags[$0] == nil }
+        state = missing.map { .sendingPart(index, $0) } ?? .completing(index)
+        return .continue
+    }
+
+    mutating func tryName(after index: Int) -> UploadOutcome {
+        guard index < RemoteName.maximumIndex else {
+            return .fail(TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
+        }
+        state = .looking(index + 1, isTaken: false)
+        return .continue
+    }
+
+    mutating func finish(_ index: Int, _ proof: UploadProof) -> UploadOutcome {
+        self.proof = proof
+        return .finished(remoteURL: address?.publicFile(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL)
+    }
+
+    mutating func noteUncertainty() {
+        switch state {
+        case .sendingWhole(let index): state = .looking(index, isTaken: false)
+        case .sendingPart(let index, _), .completing(let index):
+            tags = [:]
+            state = .listing(index, marker: 0)
+        case .looking, .creating, .listing, .aborting, .confirming: break
+        }
+    }
+}
+
+extension CollectionAddress {
+    /// With the bucket in its path, unless its host or its path has it already.
+    func inBucket(_ bucket: String?) -> CollectionAddress {
+        guard let bucket, !bucket.isEmpty, !origin.contains("://\(bucket.lowercased()).") else { return self }
+        return inside(bucket)
+    }
+}

@@ -1,0 +1,217 @@
+import Foundation
+
+/// Each step's answers, and S3's own words for what is wrong.
+extension S3Upload {
+    mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
+        switch state {
+        case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
+        case .confirming(let index): return afterConfirmation(head, index, pauses)
+        case .sendingWhole(let index): return afterWhole(head, end, index, pauses)
+        case .creating(let index): return afterCreation(head, end, index, pauses)
+        case .listing(let index, let marker): return afterList(head, end, index, marker, pauses)
+        case .sendingPart(let index, let number): return afterPart(head, end, index, number, pauses)
+        case .completing(let index): return afterCompletion(head, end, index, pauses)
+        case .aborting(let index):
+            // Taken away or not: it is not the photo.
+            (uploadID, tags) = (nil, [:])
+            return tryName(after: index)
+        }
+    }
+
+    /// What concerns the bucket or the signature, whatever was asked.
+    private mutating func beforeAll(_ head: ResponseHead, _ error: S3Error?, _ pauses: Pauses) -> UploadOutcome? {
+        if [301, 307, 308, 400].contains(head.status), let region = head["x-amz-bucket-region"] ?? error?.region,
+            region != access.region, moves < 3
+        {
+            moves += 1
+            access.region = region
+            knowledge.region = region
+            return .continue
+        }
+        switch error?.code {
+        case "RequestTimeTooSkewed":
+            guard let theirs = head["Date"].flatMap({ HTTPDate.parse($0) }), clockSkew == 0 else { break }
+            clockSkew = theirs.timeIntervalSince(pauses.now)
+            return .continue
+        case "NotImplemented" where knowledge.lacksConditions != true:
+            knowledge.lacksConditions = true
+            return .continue
+        case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
+            return .fail(head, -1013, "Not permitted: the server wants other credentials (\(error?.code ?? "")).")
+        case "NoSuchBucket": return .fail(head, -1100, "The bucket does not exist on the server.")
+        case "EntityTooLarge": return .fail(head, -1103, "The file is too large for the server.")
+        case "RequestTimeout", "OperationAborted", "ConditionalRequestConflict", "InternalError", "SlowDown":
+            noteUncertainty()
+            return pauses.retry(head)
+        default: break
+        }
+        return nil
+    }
+
+    private func other(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if let common = CommonAnswer(head, pauses)?.outcome { return common }
+        let words = S3Error(end.body).map { ": \($0.code)\($0.message.isEmpty ? "" : " (\($0.message))")" } ?? "."
+        return .fail(head, -1011, "The server answered with status \(head.status)\(words)")
+    }
+
+    // MARK: Steps
+
+    private mutating func afterLook(_ head: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            if isOurs(head) { return finish(index, .length) }
+            return tryName(after: index)
+        // Without the right to list, a key that is free is forbidden to look at. The condition guards it.
+        case 403, 404, 405, 501: return isTaken ? tryName(after: index) : begin(index)
+        // HEAD has no words for what is wrong; the next request has.
+        case 400: return begin(index)
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    /// It says so itself.
+    private func isOurs(_ head: ResponseHead) -> Bool {
+        guard let digest = plan.sha256 else { return false }
+        return head["x-amz-meta-sha256"]?.lowercased() == digest && head.contentLength == plan.byteCount
+    }
+
+    private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let length = head.contentLength else { return finish(index, .answer) }
+            guard length == plan.byteCount else {
+                return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
+            }
+            return finish(index, .length)
+        case 403, 405, 501: return finish(index, .answer)
+        case 404:
+            state = .looking(index, isTaken: false)
+            return pauses.retry(head, "The server does not show the file it took.")
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    private mutating func afterWhole(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            state = .confirming(index)
+            return .continue
+        case 412:
+            // Ours, when the first answer was lost.
+            state = .looking(index, isTaken: true)
+            return .continue
+        default:
+            if head.status >= 500 { noteUncertainty() }
+            return other(head, end, pauses)
+        }
+    }
+
+    private mutating func afterCreation(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
+        guard let made = AnswerXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
+            return .fail(head, -1011, "The server began an upload in parts and did not name it (no UploadId).")
+        }
+        guard creations < Self.maximumCreations else {
+            return .fail(head, -1011, "The server has thrown away the parts of the file. It did so \(creations) times.")
+        }
+        creations += 1
+        (uploadID, tags) = (made, [:])
+        return goOn(index)
+    }
+
+    private mutating func afterList(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        if head.status == 404 { return startOver(index) }
+        guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
+        guard let answer = AnswerXML.read(end.body) else {
+            return pauses.retry(head, "The server does not say which parts of the file it has.")
+        }
+        for part in answer.all("Part") {
+            guard let number = part["PartNumber"].flatMap({ Int($0.text) }), let size = part["Size"].flatMap({ Int64($0.text) }),
+                let tag = part["ETag"]?.text, !tag.isEmpty, parts.whole([number: size]).contains(number)
+            else { continue }
+            tags[number] = tag
+        }
+        if answer["IsTruncated"]?.text.lowercased() == "true",
+            let next = answer["NextPartNumberMarker"].flatMap({ Int($0.text) }), next > marker
+        {
+            state = .listing(index, marker: next)
+            return .continue
+        }
+        return goOn(index)
+    }
+
+    /// Completed without our hearing of it, or thrown away: the object tells.
+    private mutating func startOver(_ index: Int) -> UploadOutcome {
+        (uploadID, tags) = (nil, [:])
+        state = .looking(index, isTaken: false)
+        return .continue
+    }
+
+    private mutating func afterPart(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ number: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            guard let tag = head["ETag"], !tag.isEmpty else {
+                noteUncertainty()
+                return pauses.retry(head, "The server took a part of the file and did not confirm it (no ETag).")
+            }
+            tags[number] = tag
+            return goOn(index)
+        case 404: return startOver(index)
+        default:
+            noteUncertainty()
+            return other(head, end, pauses)
+        }
+    }
+
+    private mutating func afterCompletion(
+        _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            // It may say yes first and no in the words that follow.
+            if let error = S3Error(end.body) {
+                noteUncertainty()
+                return pauses.retry(head, "The server could not put the parts together: \(error.code).")
+            }
+            state = .confirming(index)
+            return .continue
+        case 404: return startOver(index)
+        case 412:
+            state = .aborting(index)
+            return .continue
+        case 400 where ["InvalidPart", "InvalidPartOrder"].contains(S3Error(end.body)?.code):
+            noteUncertainty()
+            return pauses.retry(head, "The server has lost a part of the file.")
+        default:
+            noteUncertainty()
+            return other(head, end, pauses)
+        }
+    }
+}
+
+/// What S3 says of a failure.
+struct S3Error {
+    let code: String
+    let message: String
+    let region: String?
+
+    /// `nil`: no error, or none in S3's words.
+    init?(_ body: Data) {
+        guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
+            let code = error["Code"]?.text
+        else { return nil }
+        func line(_ text: String?) -> String { String((text ?? "").prefix(200).filter { !$0.isNewline }) }
+        self.code = String(line(code).prefix(64))
+        message = line(error["Message"]?.text)
+        region = error["Region"]?.text
+    }
+}

