@@ -133,7 +133,8 @@ let package = Package(
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
-        .testTarget(name: "TransferMachinesTests", dependencies: ["TransferMachines"], swiftSettings: strict),
+        .testTarget(
+            name: "TransferMachinesTests", dependencies: ["TransferMachines", "FaultyServer"], swiftSettings: strict),
         .testTarget(
             name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines"], swiftSettings: strict),
         .testTarget(

@@ -102,7 +102,7 @@ extension Agent {
             // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
             if let body = transfer.bodyFile, transfer.state != .failed || transfer.keptUntil == nil {
                 // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
-                if transfer.state == .cancelled, transfer.attempts > 0, 
+                if transfer.state == .cancelled, transfer.attempts > 0,
                     let removal = try uploadMachine(transfer, pass.transaction)?.removal
                 {
                     let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber + 1)

@@ -142,8 +142,9 @@ extension FactName where Value == Int {
     public static var installationSeed: Self { Self("installationSeed") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// What a server turned out to be able to do, by its scheme, host and port.
-    public static func server(_ url: String) -> Self { Self("server:" + (URL(string: url).map(RedirectRule.origin) ?? url)) }
+    /// What the server behind an address turned out to be able to do. By address, as a bucket has its region and a proxy its
+    /// limits for one path and not for another.
+    public static func server(_ url: String) -> Self { Self("server:" + PublicAddress.of(url)) }
 }
 extension FactName where Value == String {
     /// Why the notification server could not be reached; absent when it can.

@@ -285,6 +285,11 @@ struct NextcloudUpload: UploadProtocol {
             }
             state = .makingFolder(index, level: address.segments.count, goingDown: false)
             return .continue
+        case 400:
+            guard creations < Self.maximumCreations else { return pauses.afterOther(head) }
+            creations += 1
+            state = .asking(index)
+            return pauses.retry(head, "The server could not put the chunks together.")
         case 404, 410:
             state = .lookingForTarget(index)
             return pauses.retry(head, "The server has thrown away what it had of the file.")

@@ -165,7 +165,8 @@ struct ResumableUpload: UploadProtocol {
         }
         return .fail(
             head, -1011,
-            "The server speaks no version of resumable uploads that is known here (\(Self.versions.map(String.init).joined(separator: ", "))).")
+            "The server speaks no version of resumable uploads that is known here (\(Self.versions.map(String.init).joined(separator: ", ")))."
+        )
     }
 
     private mutating func afterQuestion(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
@@ -180,7 +181,9 @@ struct ResumableUpload: UploadProtocol {
             limits.take(head)
             storedBytes = offset
             if Self.isComplete(head) == true {
-                guard offset == plan.byteCount else { return startOver(head, pauses, "The server took a part for the whole file.") }
+                guard offset == plan.byteCount else {
+                    return startOver(head, pauses, "The server took a part for the whole file.")
+                }
                 return finish()
             }
             // Also when all of it is there: an empty end makes it whole.
@@ -198,11 +201,12 @@ struct ResumableUpload: UploadProtocol {
         let isLast = offset + count == plan.byteCount
         switch head.status {
         case 200..<300:
-            if isLast, Self.isComplete(head) != false, end.bytesSent >= count { return finish() }
+            if isLast, Self.isComplete(head) == true, end.bytesSent >= count { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
                 // Without a word of how far it is: they are asked.
                 state = .asking
-                return isLast || end.bytesSent < count ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
+                return isLast || end.bytesSent < count
+                    ? pauses.retry(head, "The server does not say how much of the file it has.") : .continue
             }
             storedBytes = now
             state = .appending(now)

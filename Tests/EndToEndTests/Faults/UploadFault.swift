@@ -3,25 +3,62 @@ import Foundation
 
 /// A way of uploading, as the configuration names it, with a store that speaks it.
 enum UploadWay: String, CaseIterable {
-    case put, webdav, multipart, tus
+    case put, webdav, multipart, tus, resumable, s3
+    /// A file that goes in parts.
+    case s3Parts = "s3, in parts"
+    case nextcloud
+    case nextcloudChunks = "nextcloud, in chunks"
+    case immich
 
-    /// The request that carries the bytes.
+    /// The `kind` of the configuration.
+    var kind: String { String(rawValue.prefix { $0 != "," }) }
+
+    /// Those whose file goes in one piece, or byte by byte.
+    static let small = allCases.filter { $0 != .s3Parts && $0 != .nextcloudChunks }
+
+    /// Bytes of the photo.
+    var size: Int { Self.small.contains(self) ? 400_000 : 11 << 20 }
+
+    /// The request that carries the bytes, as the stores name it.
     var method: String {
         switch self {
-        case .put, .webdav: "PUT"
-        case .multipart: "POST"
-        case .tus: "PATCH"
+        case .put, .webdav, .s3, .s3Parts, .nextcloud, .nextcloudChunks: "PUT"
+        case .multipart, .immich: "POST"
+        case .tus, .resumable: "PATCH"
         }
     }
 
+    func carries(_ request: RecordedRequest) -> Bool { request.method == method && !request.path.hasSuffix("-check") }
+
     /// The request after which the photo is there for good.
-    var lastMethod: String { self == .webdav ? "MOVE" : method }
+    var lastMethod: String {
+        switch self {
+        case .webdav, .nextcloud, .nextcloudChunks: "MOVE"
+        case .s3Parts: "COMPLETE"
+        case .put, .multipart, .tus, .resumable, .s3, .immich: method
+        }
+    }
 
     func makeStore(prefix: String, in folder: URL) throws -> any UploadStore {
         switch self {
         case .put, .webdav: try DavStore(prefix: prefix, directory: folder.appendingPathComponent(prefix))
         case .multipart: FormStore(prefix: prefix)
         case .tus: TusStore(prefix: prefix)
+        case .resumable: ResumableStore(prefix: prefix)
+        case .s3, .s3Parts: S3Store(prefix: prefix)
+        case .nextcloud, .nextcloudChunks: NextcloudStore(prefix: prefix)
+        case .immich: ImmichStore(prefix: prefix)
+        }
+    }
+
+    /// The lines of the configuration behind `kind`.
+    func lines(_ address: String, secrets: URL) -> String {
+        switch self {
+        case .put, .webdav, .tus, .resumable: "url = \"\(address)/\""
+        case .multipart: "url = \"\(address)\""
+        case .s3, .s3Parts: "url = \"\(address)/\"\naccess_key = \"me\"\nsecret_key_file = \"\(secrets.path)\""
+        case .nextcloud, .nextcloudChunks: "url = \"\(address)/remote.php/dav/files/me/storms/\""
+        case .immich: "url = \"\(address)\"\ntoken_file = \"\(secrets.path)\""
         }
     }
 
@@ -32,7 +69,22 @@ enum UploadWay: String, CaseIterable {
         case let store as DavStore: store.files.filter { !$0.contains("/.") }.compactMap { store.contents(of: $0) }
         case let store as FormStore: store.files.map(\.contents)
         case let store as TusStore: store.files
+        case let store as ResumableStore: store.files
+        case let store as S3Store: store.files
+        case let store as NextcloudStore: store.files
+        case let store as ImmichStore: store.files
         default: []
+        }
+    }
+
+    /// Bytes that a store which keeps pieces took; `nil`: it keeps none.
+    static func bytesTaken(by store: any UploadStore) -> Int? {
+        switch store {
+        case let store as TusStore: store.bytesTaken
+        case let store as ResumableStore: store.bytesTaken
+        case let store as S3Store: store.bytesTaken
+        case let store as NextcloudStore: store.bytesTaken
+        default: nil
         }
     }
 }
@@ -51,25 +103,23 @@ struct UploadFault: Sendable {
     }
 
     let name: String
-    var ways = UploadWay.allCases
+    var ways = UploadWay.small
     let promise: @Sendable (UploadWay) -> Promise
     let apply: @Sendable (any UploadStore, UploadWay) -> Void
 
     init(
-        _ name: String, of ways: [UploadWay] = UploadWay.allCases, _ promise: @escaping @Sendable (UploadWay) -> Promise,
+        _ name: String, of ways: [UploadWay] = UploadWay.small, _ promise: @escaping @Sendable (UploadWay) -> Promise,
         _ apply: @escaping @Sendable (any UploadStore, UploadWay) -> Void
     ) {
         (self.name, self.ways, self.promise, self.apply) = (name, ways, promise, apply)
     }
 
     init(
-        _ name: String, of ways: [UploadWay] = UploadWay.allCases, _ promise: Promise,
+        _ name: String, of ways: [UploadWay] = UploadWay.small, _ promise: Promise,
         _ apply: @escaping @Sendable (any UploadStore, UploadWay) -> Void
     ) {
         self.init(name, of: ways, { _ in promise }, apply)
     }
-
-    static let size = 400_000
 
     /// The next request with bytes is answered like that, after it was read.
     private static func refused(_ status: Int, _ promise: Promise, _ text: String, _ headers: HeaderList = [:]) -> UploadFault {
@@ -78,8 +128,11 @@ struct UploadFault: Sendable {
         }
     }
 
+    private static let everyWay = UploadWay.allCases
+    private static let pieces: [UploadWay] = [.s3Parts, .nextcloudChunks]
+
     static let all: [UploadFault] = [
-        UploadFault("nothing goes wrong", .there) { _, _ in },
+        UploadFault("nothing goes wrong", of: everyWay, .there) { _, _ in },
         refused(401, .failed(-1013), "wants other credentials"),
         UploadFault(
             "403 refuses", { $0 == .tus ? .there : .failed(-1102) }
@@ -88,9 +141,9 @@ struct UploadFault: Sendable {
             "404 no such folder",
             { way in
                 switch way {
-                case .put: .failed(-1100)
-                case .webdav, .tus: .there
-                case .multipart: .failed(-1011)
+                case .put, .immich: .failed(-1100)
+                case .multipart, .s3: .failed(-1011)
+                case .webdav, .tus, .resumable, .s3Parts, .nextcloud, .nextcloudChunks: .there
                 }
             }
         ) { store, way in store.refuse(status: 404, method: way.method) },
@@ -100,49 +153,83 @@ struct UploadFault: Sendable {
         refused(502, .there, "of a gateway, once"),
         refused(503, .there, "once", ["Retry-After": "0"]),
         refused(507, .waiting(-1011), "the server is full"),
-        UploadFault("413 too large for the server", of: [.put, .webdav, .multipart], .failed(-1103)) { store, way in
-            store.refuse(status: 413, method: way.method)
-        },
-        UploadFault("413 of a proxy that takes 256 KiB at most", of: [.tus], .there) { store, _ in
+        UploadFault(
+            "413 too large for the server", of: [.put, .webdav, .multipart, .s3, .nextcloud, .immich], .failed(-1103)
+        ) { store, way in store.refuse(status: 413, method: way.method) },
+        UploadFault("413 of a proxy that takes 256 KiB at most", of: [.tus, .resumable], .there) { store, _ in
             (store as? TusStore)?.limit(to: 256 << 10)
+            (store as? ResumableStore)?.limit(to: 256 << 10)
         },
         UploadFault("302 to a page that asks for a login", .failed(-1010)) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
         UploadFault("cut after half of the bytes", .there) { store, way in
-            store.cutUploads(afterBytes: size / 2, method: way.method)
+            store.cutUploads(afterBytes: way.size / 2, method: way.method)
         },
         UploadFault("cut four times, each after a tenth more", .there) { store, way in
-            for _ in 0..<4 { store.cutUploads(afterBytes: size / 10, method: way.method) }
+            for _ in 0..<4 { store.cutUploads(afterBytes: way.size / 10, method: way.method) }
+        },
+        UploadFault("cut in the midst of a piece", of: pieces, .there) { store, way in
+            store.cutUploads(afterBytes: 2 << 20, method: way.method)
         },
         UploadFault(
-            "the answer to the bytes is lost", { $0 == .multipart ? .thereMaybeTwice : .there }
+            "the answer to the bytes is lost", of: everyWay, { $0 == .multipart ? .thereMaybeTwice : .there }
         ) { store, way in store.loseAnswers(to: way.method) },
-        UploadFault("the answer to the MOVE is lost", of: [.webdav], .there) { store, way in store.loseAnswers(to: way.lastMethod)
+        UploadFault(
+            "the answer to the last step is lost", of: [.webdav, .nextcloud, .nextcloudChunks, .s3Parts], .there
+        ) { store, way in store.loseAnswers(to: way.lastMethod) },
+        UploadFault("the answer to the creation is lost", of: [.tus, .resumable], .there) { store, _ in
+            store.loseAnswers(to: "POST")
         },
-        UploadFault("the answer to the creation is lost", of: [.tus], .there) { store, _ in store.loseAnswers(to: "POST") },
-        UploadFault("says yes and keeps nothing, once", of: [.put, .webdav], .there) { store, way in
-            store.refuse(status: 201, method: way.method)
+        UploadFault("the answer to the creation is lost", of: [.s3Parts], .there) { store, _ in store.loseAnswers(to: "CREATE") },
+        UploadFault("the answer to the creation is lost", of: [.nextcloud], .there) { store, _ in store.loseAnswers(to: "MKCOL")
         },
-        UploadFault("says yes to a creation without saying where", of: [.tus], .failed(-1011)) { store, _ in
+        UploadFault(
+            "says yes and keeps nothing, once", of: [.put, .webdav, .resumable, .s3, .nextcloud, .immich], .there
+        ) { store, way in store.refuse(status: 201, method: way.method) },
+        UploadFault("says yes to a creation without saying where", of: [.tus, .resumable], .failed(-1011)) { store, _ in
             store.refuse(status: 201, method: "POST")
         },
-        UploadFault("409 another offset, once", of: [.tus], .there) { store, way in store.refuse(status: 409, method: way.method)
+        UploadFault("says yes to a creation without saying where", of: [.s3Parts], .failed(-1011)) { store, _ in
+            store.refuse(status: 200, method: "CREATE")
+        },
+        UploadFault("409 another offset, once", of: [.tus, .resumable], .there) { store, way in
+            store.refuse(status: 409, method: way.method)
         },
         UploadFault("460 damaged on the way, once", of: [.tus], .there) { store, way in
             store.refuse(status: 460, method: way.method)
         },
-        UploadFault("410 the place is over", of: [.tus], .there) { store, way in store.refuse(status: 410, method: way.method) },
+        UploadFault("410 the place is over", of: [.tus, .resumable], .there) { store, way in
+            store.refuse(status: 410, method: way.method)
+        },
+        UploadFault("404 the pieces are over", of: pieces, .there) { store, way in
+            store.refuse(status: 404, method: way.method)
+        },
         UploadFault("another version of the protocol", of: [.tus], .failed(-1011)) { store, _ in
             store.refuse(status: 412, method: "POST", headers: ["Tus-Version": "0.2.2"])
+        },
+        UploadFault("a version that nobody knows", of: [.resumable], .failed(-1011)) { store, _ in
+            store.refuse(status: 400, method: "POST", next: 9)
         },
         UploadFault("OPTIONS does not get through", of: [.tus], .there) { store, _ in store.refuse(status: 405, method: "OPTIONS")
         },
         UploadFault("a server without MOVE", of: [.webdav], .failed(-1011)) { store, way in
             store.refuse(status: 405, method: way.lastMethod)
         },
-        UploadFault("412 the name is taken, once", of: [.put], .there) { store, way in
-            store.refuse(status: 412, method: way.method)
+        UploadFault("412 the name is taken, once", of: [.put, .s3, .nextcloud], .there) { store, way in
+            store.refuse(status: 412, method: way == .nextcloud ? way.lastMethod : way.method)
+        },
+        UploadFault("501 a server without conditions", of: [.s3, .s3Parts], .there) { store, _ in
+            (store as? S3Store)?.forgetConditions()
+        },
+        UploadFault("says yes to the end, and no in its words", of: [.s3Parts], .there) { store, _ in
+            (store as? S3Store)?.failNextCompletion()
+        },
+        UploadFault("409 the folder is gone at the end, once", of: [.nextcloud], .there) { store, way in
+            store.refuse(status: 409, method: way.lastMethod)
+        },
+        UploadFault("does not know the question for duplicates", of: [.immich], .there) { store, _ in
+            store.refuse(status: 404, method: "CHECK", next: 2)
         },
     ]
 }

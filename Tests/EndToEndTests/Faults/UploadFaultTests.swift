@@ -19,27 +19,30 @@ extension EndToEnd {
 
         private let server: FaultyServer
         private let home: Home
-        private let photo: URL
-        private let bytes: Data
+        /// By their sizes.
+        private let photos: [Int: (file: URL, bytes: Data)]
         private var runs: [Run] = []
 
         init() async throws {
             server = try await FaultyServer.start()
             let folder = TestFolder.shared.appendingPathComponent(UUID().uuidString)
+            let secrets = folder.appendingPathComponent("secret")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data(ImmichStore.key.utf8).write(to: secrets)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secrets.path)
             var configuration = ""
             for way in UploadWay.allCases {
                 for (number, fault) in UploadFault.all.enumerated() where fault.ways.contains(way) {
-                    let prefix = "/\(way.rawValue)\(number)"
+                    let name = "\(way.kind)\(way.size)-\(number)"
+                    let prefix = "/\(name)"
                     let store = try way.makeStore(prefix: prefix, in: folder)
                     server.mount(store)
                     fault.apply(store, way)
-                    let name = "\(way.rawValue)\(number)"
                     runs.append(Run(fault: fault, way: way, store: store, destination: name))
-                    let slash = way == .multipart ? "" : "/"
                     configuration += """
                         [upload.destinations.\(name)]
-                        kind = "\(way.rawValue)"
-                        url = "\(server.url)\(prefix)\(slash)"
+                        kind = "\(way.kind)"
+                        \(way.lines("\(server.url)\(prefix)", secrets: secrets))
 
                         """
                 }
@@ -47,11 +50,17 @@ extension EndToEnd {
             home = try Home(extra: configuration)
             home.environment["STORMY_NO_AGENT"] = "1"
             home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
-            bytes = Data([0xFF, 0xD8, 0xFF]) + Data((3..<UploadFault.size).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 7) })
-            photo = home.folder.appendingPathComponent("noon 12:00.jpg")
-            try bytes.write(to: photo)
+            var photos: [Int: (file: URL, bytes: Data)] = [:]
+            for size in Set(UploadWay.allCases.map(\.size)) {
+                let bytes = Data([0xFF, 0xD8, 0xFF]) + Data((3..<size).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 7) })
+                let file = home.folder.appendingPathComponent("noon 12:00 \(size).jpg")
+                try bytes.write(to: file)
+                photos[size] = (file, bytes)
+            }
+            self.photos = photos
             for index in runs.indices {
-                let queued = try home.stormy("upload", "--json", "--to", runs[index].destination, photo.path)
+                let queued = try home.stormy(
+                    "upload", "--json", "--to", runs[index].destination, photos[runs[index].way.size]!.file.path)
                 try #require(queued.status == 0, "\(queued.errors)")
                 let ids = try home.rows("transfers").compactMap { ($0["id"] as? String).flatMap(Int64.init) }
                 runs[index].id = try #require(ids.max())
@@ -94,6 +103,7 @@ extension EndToEnd {
 
         /// - Parameter mayFinishLate: an agent that died before it read a refusal may have sent a form twice.
         private func check(_ run: Run, _ record: TransferRecord, mayFinishLate: Bool = false) {
+            let (photo, bytes) = photos[run.way.size]!
             let there = UploadWay.photos(in: run.store)
             let text = "\(run.name): \(record.state) \(record.errorCode ?? 0) \(record.errorMessage ?? ""), \(there.count) there"
             var promise = run.fault.promise(run.way)
@@ -120,7 +130,7 @@ extension EndToEnd {
 
         private func row(_ run: Run, _ record: TransferRecord) -> String {
             let carried = server.requests().filter {
-                ($0.path.hasPrefix(run.store.prefix + "/") || $0.path == run.store.prefix) && $0.method == run.way.method
+                ($0.path.hasPrefix(run.store.prefix + "/") || $0.path == run.store.prefix) && run.way.carries($0)
             }.count
             let requests = "\(run.way.method) × \(carried)"
             let outcome: String
@@ -135,10 +145,14 @@ extension EndToEnd {
 
         /// Bytes that went out although the server had them, or had been sent them before.
         private func again(_ run: Run, _ carried: Int) -> String {
+            guard let taken = UploadWay.bytesTaken(by: run.store), run.way != .s3, run.way != .nextcloud else {
+                return carried > 1 ? "all" : "none"
+            }
             guard carried > 1 else { return "none" }
-            guard run.way == .tus else { return "all" }
-            let more = ((run.store as? TusStore)?.bytesTaken ?? 0) - bytes.count
-            return more <= 0 ? "none that the server had" : "all: it had thrown them away"
+            let more = taken - run.way.size
+            // A list of parts is not the photo's.
+            guard more > run.way.size / 100 else { return "none that the server had" }
+            return more >= run.way.size ? "all: it had thrown them away" : "\(more * 100 / run.way.size) %"
         }
     }
 }

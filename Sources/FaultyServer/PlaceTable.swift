@@ -1,0 +1,60 @@
+import Foundation
+import Synchronization
+
+/// Places for files that arrive in pieces. What arrives is kept byte by byte, in memory, as a real server keeps it: also of a
+/// request that was cut.
+final class PlaceTable: Sendable {
+    struct Place {
+        var bytes = Data()
+        let length: Int
+        var isComplete = false
+    }
+
+    private struct State {
+        var places: [String: Place] = [:]
+        var made = 0
+        var mostPerRequest = Int.max
+        var taken = 0
+    }
+
+    private let prefix: String
+    private let state = Mutex(State())
+
+    init(prefix: String) { self.prefix = prefix }
+
+    var whole: [Data] { state.withLock { $0.places.values.filter { $0.bytes.count == $0.length }.map(\.bytes) } }
+
+    var complete: [Data] { state.withLock { $0.places.values.filter(\.isComplete).map(\.bytes) } }
+
+    var bytesTaken: Int { state.withLock { $0.taken } }
+
+    var mostPerRequest: Int {
+        get { state.withLock { $0.mostPerRequest } }
+        set { state.withLock { $0.mostPerRequest = newValue } }
+    }
+
+    func make(length: Int) -> String {
+        state.withLock { state in
+            state.made += 1
+            let path = "\(prefix)/\(state.made)"
+            state.places[path] = Place(length: length)
+            return path
+        }
+    }
+
+    subscript(path: String) -> Place? { state.withLock { $0.places[path] } }
+
+    func append(_ bytes: Data, to path: String) {
+        state.withLock { state in
+            guard var place = state.places[path] else { return }
+            let taken = bytes.prefix(place.length - place.bytes.count)
+            place.bytes += taken
+            state.taken += taken.count
+            state.places[path] = place
+        }
+    }
+
+    func complete(_ path: String) { state.withLock { $0.places[path]?.isComplete = true } }
+
+    func remove(_ path: String) -> Bool { state.withLock { $0.places.removeValue(forKey: path) != nil } }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import NIOCore
+
+/// A server of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on demand.
+/// Mounted by `FaultyServer.mount(_:)`.
+public final class ResumableStore: MountedStore {
+    public let prefix: String
+    public let faults = UploadFaults()
+    /// The only version it speaks; it names it to whoever speaks another.
+    let version: Int
+    let table: PlaceTable
+
+    /// A store under a prefix (no slash at its end).
+    public init(prefix: String = "/resumable", version: Int = 8) {
+        self.prefix = prefix
+        self.version = version
+        table = PlaceTable(prefix: prefix)
+    }
+
+    func exchange(for request: RecordedRequest) -> any Exchange { ResumableExchange(self, request) }
+
+    /// The files whose end was said.
+    public var files: [Data] { table.complete }
+
+    /// Body bytes taken, over all requests.
+    public var bytesTaken: Int { table.bytesTaken }
+
+    /// As a proxy in front: more than this in one request is refused (413).
+    public func limit(to bytes: Int) { table.mostPerRequest = bytes }
+}
+
+/// One request to a store of resumable uploads.
+private final class ResumableExchange: Exchange {
+    let opening: ResponseScript?
+    private let store: ResumableStore
+    private let request: RecordedRequest
+    private let losesAnswer: Bool
+    private var takesBody: Bool
+
+    init(_ store: ResumableStore, _ request: RecordedRequest) {
+        self.store = store
+        self.request = request
+        let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
+        let fault = store.faults.take(for: request.method)
+        let isTooMuch = fault == nil && length > store.table.mostPerRequest
+        opening = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
+        losesAnswer = fault?.losesAnswer == true
+        takesBody = !isTooMuch && fault?.refuses != true
+        takesBody = takesBody && request.method == "PATCH" && obstacle == nil
+    }
+
+    func receive(_ bytes: ByteBuffer) {
+        if takesBody { store.table.append(Data(bytes.readableBytesView), to: request.path) }
+    }
+
+    func finish() -> ResponseScript {
+        if let opening, opening.beginning == .afterBody { return opening }
+        let answer = takesBody ? act() : obstacle ?? act()
+        return losesAnswer ? .hangUp : answer
+    }
+
+    func abandon() {}
+
+    private var own: HeaderLine { HeaderLine("Upload-Draft-Interop-Version", "\(store.version)") }
+
+    /// What the client says of whether this is the end.
+    private var saysComplete: Bool? {
+        let name = store.version == 3 ? "Upload-Incomplete" : "Upload-Complete"
+        let value = request.headers[name].map { $0 == "?1" }
+        return store.version == 3 ? value.map { !$0 } : value
+    }
+
+    private func state(_ offset: Int, isComplete: Bool) -> HeaderList {
+        let word =
+            store.version == 3
+            ? HeaderLine("Upload-Incomplete", isComplete ? "?0" : "?1")
+            : HeaderLine("Upload-Complete", isComplete ? "?1" : "?0")
+        return HeaderList([own, word, HeaderLine("Upload-Offset", "\(offset)")])
+    }
+
+    private var obstacle: ResponseScript? {
+        guard request.headers["Upload-Draft-Interop-Version"] == "\(store.version)" else {
+            return .status(400, headers: HeaderList([own]))
+        }
+        guard request.method == "PATCH" else { return nil }
+        guard let place = store.table[request.path] else { return .status(404, headers: HeaderList([own])) }
+        let type = request.headers["Content-Type"]
+        if store.version >= 6, type != "application/partial-upload" { return .status(415, headers: HeaderList([own])) }
+        guard request.headers["Upload-Offset"] == "\(place.bytes.count)", !place.isComplete else {
+            return .status(409, headers: state(place.bytes.count, isComplete: place.isComplete))
+        }
+        return nil
+    }
+
+    private func act() -> ResponseScript {
+        switch request.method {
+        case "POST":
+            // The length is not said in the oldest version.
+            let length = request.headers["Upload-Length"].flatMap(Int.init) ?? Int.max / 2
+            guard saysComplete == false else { return .status(400, headers: HeaderList([own])) }
+            var headers = state(0, isComplete: false)
+            headers.append("Location", store.table.make(length: length))
+            return .status(201, headers: headers)
+        case "HEAD":
+            guard let place = store.table[request.path] else { return .status(404, headers: HeaderList([own])) }
+            var headers = state(place.bytes.count, isComplete: place.isComplete)
+            headers.append("Cache-Control", "no-store")
+            return .status(204, headers: headers)
+        case "PATCH":
+            guard let place = store.table[request.path] else { return .status(404, headers: HeaderList([own])) }
+            let isComplete = saysComplete == true
+            if isComplete { store.table.complete(request.path) }
+            return .status(isComplete ? 200 : 201, headers: state(place.bytes.count, isComplete: isComplete))
+        case "DELETE": return .status(store.table.remove(request.path) ? 204 : 404, headers: HeaderList([own]))
+        default: return .status(405)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import Synchronization
+
+/// A bucket that speaks like S3, with faults on demand: objects, their metadata, conditions, uploads in parts. Mounted by
+/// `FaultyServer.mount(_:)`. Signatures are not looked at: real servers do that.
+///
+/// Faults find a request by its method, or by `CREATE`, `LIST` and `COMPLETE` for those of an upload in parts.
+public final class S3Store: MountedStore {
+    private struct Object {
+        let bytes: Data
+        let digest: String?
+    }
+
+    private struct Upload {
+        let key: String
+        let digest: String?
+        var parts: [Int: Data] = [:]
+    }
+
+    private struct State {
+        var objects: [String: Object] = [:]
+        var uploads: [String: Upload] = [:]
+        var made = 0
+        var taken = 0
+        var knowsConditions = true
+        var completesWithAnError = false
+    }
+
+    public let prefix: String
+    public let faults = UploadFaults()
+    private let state = Mutex(State())
+
+    /// A bucket under a prefix (no slash at its end).
+    public init(prefix: String = "/bucket") { self.prefix = prefix }
+
+    /// The objects.
+    public var files: [Data] { state.withLock { $0.objects.values.map(\.bytes) } }
+
+    /// Uploads in parts that nobody ended.
+    public var openUploads: Int { state.withLock { $0.uploads.count } }
+
+    /// Body bytes of whole requests, over all.
+    public var bytesTaken: Int { state.withLock { $0.taken } }
+
+    /// Puts an object there, as if somebody else had.
+    public func put(_ bytes: Data, as key: String) { state.withLock { $0.objects[key] = Object(bytes: bytes, digest: nil) } }
+
+    /// As a server that has never heard of `If-None-Match`: 501.
+    public func forgetConditions() { state.withLock { $0.knowsConditions = false } }
+
+    /// Says yes to the next completion, and no in its words.
+    public func failNextCompletion() { state.withLock { $0.completesWithAnError = true } }
+
+    func exchange(for request: RecordedRequest) -> any Exchange {
+        CollectedExchange(faults, request, as: Self.name(of: request), act: act)
+    }
+
+    private static func name(of request: RecordedRequest) -> String {
+        let query = items(request)
+        if request.method == "POST" { return query["uploads"] == nil ? "COMPLETE" : "CREATE" }
+        return request.method == "GET" && query["uploadId"] != nil ? "LIST" : request.method
+    }
+
+    private static func items(_ request: RecordedRequest) -> [String: String] {
+        var items: [String: String] = [:]
+        for item in (request.query ?? "").split(separator: "&") {
+            let halves = item.split(separator: "=", maxSplits: 1)
+            items[String(halves[0])] = halves.count > 1 ? String(halves[1]).removingPercentEncoding ?? "" : ""
+        }
+        return items
+    }
+
+    private func act(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
+        let key = String(request.path.dropFirst(prefix.count + 1)).removingPercentEncoding ?? ""
+        let query = Self.items(request)
+        return state.withLock { state in
+            state.taken += body.count
+            if request.headers["If-None-Match"] != nil, !state.knowsConditions {
+                return Self.error(501, "NotImplemented", "A header you provided implies functionality that is not implemented.")
+            }
+            switch Self.name(of: request) {
+            case "HEAD": return Self.describe(state.objects[key])
+            case "CREATE":
+                state.made += 1
+                let name = "upload \(state.made)"
+                state.uploads[name] = Upload(key: key, digest: request.headers["x-amz-meta-sha256"])
+                return .xml("<InitiateMultipartUploadResult><UploadId>\(name)</UploadId></InitiateMultipartUploadResult>")
+            case "PUT":
+                guard let upload = query["uploadId"] else {
+                    return Self.put(Object(bytes: body, digest: request.headers["x-amz-meta-sha256"]), key, request, &state)
+                }
+                guard let number = query["partNumber"].flatMap(Int.init), state.uploads[upload] != nil else {
+                    return Self.error(404, "NoSuchUpload")
+                }
+                state.uploads[upload]?.parts[number] = body
+                return .status(200, headers: ["ETag": "\"part \(number)\""])
+            case "LIST": return Self.list(state.uploads[query["uploadId"] ?? ""], after: query["part-number-marker"])
+            case "COMPLETE": return Self.complete(query["uploadId"] ?? "", request, body, &state)
+            case "DELETE":
+                guard state.uploads.removeValue(forKey: query["uploadId"] ?? "") != nil else {
+                    return Self.error(404, "NoSuchUpload")
+                }
+                return .status(204)
+            default: return Self.error(405, "MethodNotAllowed")
+            }
+        }
+    }
+
+    private static func describe(_ object: Object?) -> ResponseScript {
+        guard let object else { return .status(404) }
+        var headers: HeaderList = ["Content-Length": "\(object.bytes.count)"]
+        if let digest = object.digest { headers.append("x-amz-meta-sha256", digest) }
+        return .head(headers)
+    }
+
+    private static func put(_ object: Object, _ key: String, _ request: RecordedRequest, _ state: inout State) -> ResponseScript {
+        guard request.headers["If-None-Match"] == nil || state.objects[key] == nil else {
+            return error(412, "PreconditionFailed")
+        }
+        state.objects[key] = object
+        return .status(200, headers: ["ETag": "\"whole\""])
+    }
+
+    /// Two at a time, so that the pages after the first are asked for.
+    private static func list(_ upload: Upload?, after marker: String?) -> ResponseScript {
+        guard let upload else { return error(404, "NoSuchUpload") }
+        let rest = upload.parts.sorted { $0.key < $1.key }.filter { $0.key > Int(marker ?? "0") ?? 0 }
+        let page = rest.prefix(2).map { number, bytes in
+            "<Part><PartNumber>\(number)</PartNumber><ETag>&quot;part \(number)&quot;</ETag><Size>\(bytes.count)</Size></Part>"
+        }
+        let next = rest.prefix(2).last.map { "<NextPartNumberMarker>\($0.key)</NextPartNumberMarker>" } ?? ""
+        return .xml("<ListPartsResult>\(next)<IsTruncated>\(rest.count > 2)</IsTruncated>\(page.joined())</ListPartsResult>")
+    }
+
+    private static func complete(
+        _ name: String, _ request: RecordedRequest, _ body: Data, _ state: inout State
+    ) -> ResponseScript {
+        guard let upload = state.uploads[name] else { return error(404, "NoSuchUpload") }
+        if state.completesWithAnError {
+            state.completesWithAnError = false
+            return .xml("<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>")
+        }
+        let named = String(decoding: body, as: UTF8.self).components(separatedBy: "<PartNumber>").dropFirst()
+            .compactMap { Int($0.prefix { $0 != "<" }) }
+        guard named == upload.parts.keys.sorted() else { return error(400, "InvalidPart") }
+        let bytes = upload.parts.sorted { $0.key < $1.key }.reduce(Data()) { $0 + $1.value }
+        let answer = put(Object(bytes: bytes, digest: upload.digest), upload.key, request, &state)
+        guard state.objects[upload.key]?.bytes == bytes else { return answer }
+        state.uploads[name] = nil
+        return .xml("<CompleteMultipartUploadResult><Key>\(upload.key)</Key></CompleteMultipartUploadResult>")
+    }
+
+    private static func error(_ status: Int, _ code: String, _ message: String = "") -> ResponseScript {
+        .xml("<Error><Code>\(code)</Code><Message>\(message)</Message></Error>", status: status)
+    }
+}
+
+extension ResponseScript {
+    static func xml(_ text: String, status: Int = 200) -> ResponseScript {
+        let declared = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\(text)"
+        return .status(status, headers: ["Content-Type": "application/xml"], body: .text(declared))
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+@Suite struct NextcloudUploadTests {
+    private func plan(_ size: Int64 = 6 << 20, url: String = "https://c/remote.php/dav/files/me/a/b") -> UploadPlan {
+        var plan = UploadPlan(kind: .nextcloud, collectionURL: url, fileName: "noon.jpg", byteCount: size, token: "upload-7")
+        plan.modifiedAt = Date(timeIntervalSince1970: 1_800_000_000.5)
+        return plan
+    }
+
+    private let place = "https://c/remote.php/dav/uploads/me/stormy-upload7"
+    private let target = "https://c/remote.php/dav/files/me/a/b/noon.jpg"
+
+    @Test func plainCourse() {
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(201)
+        #expect(talk.header("Destination") == target)
+        talk.hear(201)
+        #expect(talk.header("Destination") == target && talk.header("OC-Total-Length") == "\(6 << 20)")
+        talk.hear(201)
+        talk.hear(201)
+        #expect(talk.header("Overwrite") == "F" && talk.header("X-OC-Mtime") == "1800000000")
+        talk.hear(200, ["Content-Length": "\(6 << 20)"])
+        #expect(
+            talk.lines == [
+                "HEAD \(target)", "MKCOL \(place)", "PUT \(place)/00001 0+5242880", "PUT \(place)/00002 5242880+1048576",
+                "MOVE \(place)/.file", "HEAD \(target)",
+            ])
+        #expect(talk.outcome == .finished(remoteURL: target) && talk.machine.proof == .length)
+    }
+
+    @Test func folderAboveIsMade() {
+        var talk = Dialogue(plan())
+        for status in [404, 409, 409, 201, 201, 201] { talk.hear(status) }
+        let files = "https://c/remote.php/dav/files/me"
+        #expect(
+            talk.lines.dropFirst() == [
+                "MKCOL \(place)", "MKCOL \(files)/a/b/", "MKCOL \(files)/a/", "MKCOL \(files)/a/b/", "MKCOL \(place)",
+            ])
+    }
+
+    @Test func aNewProcessSendsWhatIsMissing() {
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
+        func chunk(_ name: String, _ size: Int64) -> String {
+            "<d:response><d:href>/remote.php/dav/uploads/me/stormy-upload7/\(name)</d:href><d:propstat><d:prop>"
+                + "<d:getcontentlength>\(size)</d:getcontentlength></d:prop></d:propstat></d:response>"
+        }
+        talk.hear(
+            207, [:],
+            "<d:multistatus xmlns:d=\"DAV:\">\(chunk("00001", 17))\(chunk("00002", 1 << 20))\(chunk(".file", 0))</d:multistatus>")
+        talk.hear(201)
+        talk.hear(201)
+        #expect(talk.lines == ["PROPFIND \(place)/", "PUT \(place)/00001 0+5242880", "MOVE \(place)/.file"])
+    }
+
+    /// The MOVE may take longer than anybody waits.
+    @Test func aMoveWithoutAnAnswerIsLookedFor() {
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
+        let all =
+            "<multistatus><response><href>x/00001</href><getcontentlength>5242880</getcontentlength></response>"
+            + "<response><href>x/00002</href><getcontentlength>1048576</getcontentlength></response></multistatus>"
+        talk.hear(207, [:], all)
+        talk.hear(504)
+        talk.hear(200, ["Content-Length": "\(6 << 20)"])
+        #expect(talk.lines.last == "HEAD \(target)" && talk.outcome == .finished(remoteURL: target))
+    }
+
+    @Test func anAddressThatIsNoneOfNextclouds() {
+        var machine = UploadMachine(plan: plan(url: "https://c/dav/me/"))
+        guard case .fail(let trouble) = machine.next() else {
+            Issue.record("sent")
+            return
+        }
+        #expect(trouble.message.contains("remote.php/dav/files"))
+    }
+
+    @Test func aGivenUpUploadIsTakenAway() {
+        let talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
+        #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == place)
+    }
+}
+
+@Suite struct ImmichUploadTests {
+    private func plan(url: String = "https://i/api") -> UploadPlan {
+        var plan = UploadPlan(
+            kind: .immich, collectionURL: url, fileName: "noon.jpg", byteCount: 1000, token: "t",
+            headers: [HeaderField("x-api-key", "k")], contentType: "image/jpeg")
+        (plan.sha1, plan.modifiedAt) = ("cafe", Date(timeIntervalSince1970: 1_800_000_000))
+        return plan
+    }
+
+    private func verdict(_ action: String, _ more: String = "") -> String {
+        #"{"results":[{"id":"photo","action":"\#(action)"\#(more)}]}"#
+    }
+    private let duplicate = #","reason":"duplicate","assetId":"7""#
+
+    @Test func plainCourse() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        #expect(
+            talk.words.last == #"{"assets":[{"id":"photo","checksum":"cafe"}]}"#
+                || talk.words.last == #"{"assets":[{"checksum":"cafe","id":"photo"}]}"#)
+        talk.hear(201, [:], #"{"id":"7","status":"created"}"#)
+        #expect(talk.header("x-immich-checksum") == "cafe" && talk.header("x-api-key") == "k")
+        let form = talk.words.last ?? ""
+        for field in ["deviceAssetId", "deviceId", "fileCreatedAt", "fileModifiedAt", "assetData"] {
+            #expect(form.contains("name=\"\(field)\""))
+        }
+        #expect(form.contains("2027-01-15T08:00:00Z") && form.contains("filename=\"noon.jpg\""))
+        talk.hear(200, [:], verdict("reject", duplicate))
+        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7") && talk.machine.proof == .digest)
+        #expect(
+            talk.lines == [
+                "POST https://i/api/assets/bulk-upload-check", "POST https://i/api/assets",
+                "POST https://i/api/assets/bulk-upload-check",
+            ])
+    }
+
+    @Test(arguments: ["https://i", "https://i/", "https://i/api/"]) func addressesOfEveryShape(_ url: String) {
+        var talk = Dialogue(plan(url: url))
+        talk.hear(200, [:], verdict("reject", duplicate))
+        #expect(talk.lines == ["POST https://i/api/assets/bulk-upload-check"])
+        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
+    }
+
+    @Test func anotherReasonIsNoSuccess() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("reject", #","reason":"unsupported-format""#))
+        #expect(talk.message?.contains("unsupported-format") == true)
+    }
+
+    @Test func aLostAnswerIsAskedAbout() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(0)
+        talk.hear(200, [:], verdict("reject", duplicate))
+        #expect(talk.outcome == .finished(remoteURL: "https://i/photos/7"))
+        #expect(talk.lines.filter { $0.hasSuffix("/assets") }.count == 1)
+    }
+
+    @Test func itsWordsArePassedOn() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("accept"))
+        talk.hear(400, [:], #"{"message":"Unsupported file type"}"#)
+        #expect(talk.message?.contains("Unsupported file type") == true)
+    }
+}

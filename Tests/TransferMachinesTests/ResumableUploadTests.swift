@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// The checklist of draft-ietf-httpbis-resumable-upload, line by line.
+@Suite struct ResumableUploadTests {
+    private func plan(_ size: Int64 = 100, _ knowledge: ServerKnowledge = ServerKnowledge()) -> UploadPlan {
+        var plan = UploadPlan(
+            kind: .resumable, collectionURL: "https://h/up", fileName: "noon.jpg", byteCount: size, token: "t",
+            headers: [HeaderField("Upload-Offset", "9")], contentType: "image/jpeg")
+        plan.knowledge = knowledge
+        return plan
+    }
+
+    private let made = ["Location": "/p/1", "Upload-Complete": "?0", "Upload-Offset": "0"]
+
+    @Test func plainCourse() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made)
+        #expect(talk.header("Upload-Draft-Interop-Version") == "8" && talk.header("Upload-Complete") == "?0")
+        #expect(talk.header("Upload-Length") == "100" && talk.header("Content-Type") == "image/jpeg")
+        talk.hear(200, ["Upload-Complete": "?1"])
+        #expect(talk.header("Content-Type") == "application/partial-upload" && talk.header("Upload-Complete") == "?1")
+        #expect(talk.requests.last?.headers.filter { $0.name == "Upload-Offset" }.map(\.value) == ["0"])
+        #expect(talk.lines == ["POST https://h/up", "PATCH https://h/p/1 0+100"])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
+    }
+
+    /// The words of every version, and which comes after which.
+    @Test func steppingDown() {
+        var talk = Dialogue(plan())
+        talk.hear(400)
+        talk.hear(200)
+        #expect(talk.header("Upload-Draft-Interop-Version") == "6")
+        talk.hear(400, ["Upload-Draft-Interop-Version": "3"])
+        talk.hear(201, ["Location": "https://h/p/1", "Upload-Incomplete": "?1"])
+        #expect(talk.header("Upload-Draft-Interop-Version") == "3" && talk.header("Upload-Incomplete") == "?1")
+        #expect(talk.header("Upload-Length") == nil)
+        #expect(talk.machine.knowledge.resumableVersion == 3)
+        talk.hear(200, ["Upload-Incomplete": "?0"])
+        #expect(talk.header("Upload-Incomplete") == "?0" && talk.header("Content-Type") == "application/octet-stream")
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
+    }
+
+    @Test func whatWasLearnedIsNotAskedAgain() {
+        var knowledge = ServerKnowledge()
+        knowledge.resumableVersion = 5
+        var talk = Dialogue(plan(100, knowledge))
+        talk.hear(201, made)
+        #expect(talk.header("Upload-Draft-Interop-Version") == "5")
+    }
+
+    /// Apple's server writes the newer word's answer with the older word.
+    @Test func theOtherVersionsWordIsRead() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made)
+        talk.hear(200, ["Upload-Incomplete": "?0"])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
+    }
+
+    @Test func aPlaceSaidInA104IsKeptAtOnce() {
+        var machine = UploadMachine(plan: plan())
+        _ = machine.next()
+        func said(_ version: String, _ place: String) -> ResponseHead {
+            ResponseHead(
+                status: 104,
+                headers: [HeaderField("Upload-Draft-Interop-Version", version), HeaderField("Location", place)], url: "")
+        }
+        #expect(machine.heard(said("7", "/p/1")) == nil, "another version's")
+        #expect(
+            machine.heard(said("8", "http://h/p/1")) == UploadMemory(step: .ask, place: "https://h/p/1", creations: 1, version: 8)
+        )
+        #expect(machine.heard(said("8", "/p/2")) == nil, "there is one place")
+    }
+
+    @Test func theServersOffsetIsTheTruth() {
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 6))
+        talk.hear(204, ["Upload-Offset": "40", "Upload-Complete": "?0"])
+        talk.hear(0)
+        talk.hear(204, ["Upload-Offset": "70", "Upload-Complete": "?0", "Upload-Limit": "max-append-size=20, max-age=5"])
+        talk.hear(201, ["Upload-Offset": "90"])
+        #expect(talk.header("Upload-Complete") == "?0")
+        talk.hear(200, ["Upload-Complete": "?1"])
+        #expect(
+            talk.lines == [
+                "HEAD https://h/p/1", "PATCH https://h/p/1 40+60", "HEAD https://h/p/1", "PATCH https://h/p/1 70+20",
+                "PATCH https://h/p/1 90+10",
+            ])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
+    }
+
+    @Test func allIsThereAndNobodySaidSo() {
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8))
+        talk.hear(204, ["Upload-Offset": "100", "Upload-Complete": "?0"])
+        talk.hear(200, ["Upload-Complete": "?1"])
+        #expect(talk.lines.last == "PATCH https://h/p/1")
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
+    }
+
+    @Test(arguments: ["", "?1", "-1", "101", "1.5", "999999999999999999999", "\"5\""]) func offsetsThatAreNone(_ text: String) {
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, place: "https://h/p/1", creations: 1, version: 8))
+        talk.hear(204, ["Upload-Offset": text])
+        talk.hear(201, made)
+        #expect(talk.lines.last == "POST https://h/up")
+    }
+
+    /// Whoever took the whole does not want it: that is no fault of the way.
+    @Test func theTargetsOwnNo() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made)
+        talk.hear(422, ["Upload-Complete": "?1"])
+        #expect(talk.message == "The server answered with status 422.")
+    }
+
+    @Test func tooLargeIsSaidBeforeAByte() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made.merging(["Upload-Limit": "max-size=99"]) { $1 })
+        #expect(talk.message?.contains("99 bytes") == true)
+    }
+
+    @Test func piecesWhereAProxyRefusesMore() {
+        var talk = Dialogue(plan(100 << 20))
+        talk.hear(201, made)
+        talk.hear(413)
+        talk.hear(204, ["Upload-Offset": "0"])
+        talk.hear(201, ["Upload-Offset": "\(64 << 20)"])
+        #expect(talk.lines.last == "PATCH https://h/p/1 0+\(64 << 20)" && talk.machine.knowledge.requestBytes == 64 << 20)
+    }
+
+    @Test func aGivenUpUploadIsTakenAway() {
+        var talk = Dialogue(plan())
+        #expect(talk.machine.removal == nil)
+        talk.hear(201, made)
+        #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == "https://h/p/1")
+    }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+/// Plays answers to a machine; every protocol's checklist is read off the requests that it makes.
+struct Dialogue {
+    var machine: UploadMachine
+    private(set) var lines: [String] = []
+    private(set) var requests: [WireRequest] = []
+    private(set) var words: [String] = []
+    private(set) var outcome: UploadOutcome?
+    private(set) var memory: UploadMemory?
+
+    init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil) { machine = UploadMachine(plan: plan, resuming: memory) }
+
+    /// `status` 0: the connection broke.
+    mutating func hear(_ status: Int, _ headers: [String: String] = [:], _ body: String = "") {
+        guard case .send(let request, let content, let memory) = machine.next() else { return }
+        self.memory = memory
+        requests.append(request)
+        var line = "\(request.method) \(request.url)"
+        var sent: Int64 = 0
+        switch content {
+        case .none, .empty: break
+        case .snapshot(let start, let count):
+            line += " \(start)+\(count)"
+            sent = count
+        case .wrapped(let before, let after):
+            words.append(String(decoding: before, as: UTF8.self))
+            sent = Int64(before.count + after.count) + 1000
+        case .words(let text): words.append(String(decoding: text, as: UTF8.self))
+        }
+        lines.append(line)
+        let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
+        var end = WireEnd(
+            head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: sent, bytesReceived: 0)
+        end.body = Data(body.utf8)
+        outcome = machine.ended(end, now: Date(timeIntervalSince1970: 1_800_000_000), attemptsWithoutProgress: 0, jitter: 0.5)
+    }
+
+    func header(_ name: String) -> String? { requests.last?.headers.first { $0.name == name }?.value }
+
+    var message: String? { if case .fail(let trouble) = outcome { trouble.message } else { nil } }
+}
+
+@Suite struct S3UploadTests {
+    private let digest = String(repeating: "ab", count: 32)
+
+    private func plan(_ size: Int64 = 100, url: String = "https://s3.example/album", bucket: String? = "storms") -> UploadPlan {
+        var plan = UploadPlan(
+            kind: .s3, collectionURL: url, fileName: "noon 12:00.jpg", byteCount: size, token: "t", contentType: "image/jpeg",
+            sha256: digest)
+        plan.s3 = S3Access(bucket: bucket, region: "us-east-1", accessKey: "a", secretKey: "s")
+        return plan
+    }
+
+    private let key = "https://s3.example/storms/album/noon%2012%3A00.jpg"
+    private let notFound = 404
+
+    @Test func oneRequestForASmallOne() {
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(200)
+        #expect(talk.header("If-None-Match") == "*")
+        #expect(talk.header("x-amz-meta-sha256") == digest)
+        #expect(talk.requests.last?.signing?.payloadSHA256 == digest)
+        talk.hear(200, ["Content-Length": "100"])
+        #expect(talk.lines == ["HEAD \(key)", "PUT \(key) 0+100", "HEAD \(key)"])
+        #expect(talk.outcome == .finished(remoteURL: key) && talk.machine.proof == .length)
+        #expect(talk.requests.allSatisfy { $0.signing != nil && $0.maximumRedirects == 0 })
+    }
+
+    @Test(arguments: [
+        ("https://storms.s3.example/album", "https://storms.s3.example/album/noon%2012%3A00.jpg"),
+        ("https://s3.example", "https://s3.example/storms/noon%2012%3A00.jpg"),
+    ]) func addressesOfBothStyles(_ url: String, _ key: String) {
+        var talk = Dialogue(plan(url: url))
+        talk.hear(404)
+        #expect(talk.lines == ["HEAD \(key)"])
+    }
+
+    @Test func whatIsOursAlreadyIsNotSent() {
+        var talk = Dialogue(plan())
+        talk.hear(200, ["Content-Length": "100", "X-Amz-Meta-Sha256": digest])
+        #expect(talk.outcome == .finished(remoteURL: key))
+        talk = Dialogue(plan())
+        talk.hear(200, ["Content-Length": "100"])
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD https://s3.example/storms/album/noon%2012%3A00-1.jpg")
+    }
+
+    @Test func partsAndTheirEnd() {
+        var talk = Dialogue(plan(11 << 20))
+        talk.hear(404)
+        talk.hear(
+            200, [:], "<InitiateMultipartUploadResult xmlns=\"x\"><UploadId>a/b+</UploadId></InitiateMultipartUploadResult>")
+        talk.hear(200, ["ETag": "\"1\""])
+        #expect(talk.requests.last?.signing?.payloadSHA256 == nil)
+        talk.hear(200, ["ETag": "\"2&\""])
+        talk.hear(200, ["ETag": "\"3\""])
+        talk.hear(200, [:], "<CompleteMultipartUploadResult/>")
+        #expect(
+            talk.words.last
+                == "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>\"1\"</ETag></Part><Part><PartNumber>2"
+                + "</PartNumber><ETag>\"2&amp;\"</ETag></Part><Part><PartNumber>3</PartNumber><ETag>\"3\"</ETag></Part>"
+                + "</CompleteMultipartUpload>")
+        #expect(talk.header("If-None-Match") == "*")
+        talk.hear(200, ["Content-Length": "\(11 << 20)"])
+        let place = "\(key)?partNumber="
+        #expect(
+            talk.lines == [
+                "HEAD \(key)", "POST \(key)?uploads=", "PUT \(place)1&uploadId=a%2Fb%2B 0+5242880",
+                "PUT \(place)2&uploadId=a%2Fb%2B 5242880+5242880", "PUT \(place)3&uploadId=a%2Fb%2B 10485760+1048576",
+                "POST \(key)?uploadId=a%2Fb%2B", "HEAD \(key)",
+            ])
+        #expect(talk.outcome == .finished(remoteURL: key))
+    }
+
+    private func part(_ number: Int, _ size: Int64) -> String {
+        "<Part><PartNumber>\(number)</PartNumber><ETag>&quot;\(number)&quot;</ETag><Size>\(size)</Size></Part>"
+    }
+
+    /// A new process asks, page by page; a part of another size is none.
+    @Test func aNewProcessSendsWhatIsMissing() {
+        var talk = Dialogue(plan(11 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        talk.hear(
+            200, [:],
+            "<ListPartsResult><NextPartNumberMarker>1</NextPartNumberMarker><IsTruncated>true</IsTruncated>\(part(1, 5 << 20))</ListPartsResult>"
+        )
+        talk.hear(
+            200, [:], "<ListPartsResult><IsTruncated>false</IsTruncated>\(part(2, 77))\(part(3, 1 << 20))</ListPartsResult>")
+        #expect(talk.machine.storedBytes == 6 << 20)
+        talk.hear(200, ["ETag": "\"2\""])
+        #expect(
+            talk.lines == [
+                "GET \(key)?uploadId=u", "GET \(key)?uploadId=u&part-number-marker=1",
+                "PUT \(key)?partNumber=2&uploadId=u 5242880+5242880",
+            ])
+        talk.hear(200)
+        #expect(talk.lines.last == "POST \(key)?uploadId=u")
+    }
+
+    @Test func aPartWithoutAnAnswerIsAskedFor() {
+        var talk = Dialogue(plan(11 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))</ListPartsResult>")
+        talk.hear(0)
+        talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 5 << 20))</ListPartsResult>")
+        talk.hear(200, ["ETag": "\"3\""])
+        #expect(talk.lines.last == "PUT \(key)?partNumber=3&uploadId=u 10485760+1048576")
+    }
+
+    @Test func whatTheServerSaysOfTheBucketAndTheClock() {
+        var talk = Dialogue(plan())
+        talk.hear(301, ["x-amz-bucket-region": "eu-central-1"])
+        #expect(talk.outcome == .continue && talk.machine.knowledge.region == "eu-central-1")
+        talk.hear(404)
+        #expect(talk.requests.last?.signing?.access.region == "eu-central-1")
+        talk.hear(
+            403, ["Date": "Fri, 15 Jan 2027 09:00:00 GMT"],
+            "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>")
+        talk.hear(200)
+        #expect(talk.requests.last?.signing?.clockSkew == 3600)
+    }
+
+    @Test(arguments: [
+        (403, "SignatureDoesNotMatch", "other credentials"), (403, "InvalidAccessKeyId", "other credentials"),
+        (404, "NoSuchBucket", "bucket does not exist"), (400, "EntityTooLarge", "too large"),
+        (400, "ExpiredToken", "credentials"),
+        (418, "Teapot", "Teapot (short and stout)"),
+    ]) func wordsForAPerson(_ status: Int, _ code: String, _ words: String) {
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(status, [:], "<Error><Code>\(code)</Code><Message>short and stout</Message></Error>")
+        #expect(talk.message?.contains(words) == true)
+    }
+
+    /// It says yes, and then no.
+    @Test func aCompletionThatFailsInItsWords() {
+        var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
+        let list = "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>"
+        talk.hear(200, [:], list)
+        talk.hear(200, [:], " \n<Error><Code>InternalError</Code></Error>")
+        guard case .retry = talk.outcome else {
+            Issue.record("believed")
+            return
+        }
+        talk.hear(200, [:], list)
+        #expect(talk.lines.last == "GET \(key)?uploadId=u")
+    }
+
+    /// Somebody took the key meanwhile: nothing of theirs is touched, and the parts are taken away.
+    @Test func aKeyThatWasTakenMeanwhile() {
+        var talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
+        talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
+        talk.hear(412)
+        talk.hear(204)
+        talk.hear(404)
+        #expect(talk.lines.suffix(2) == ["DELETE \(key)?uploadId=u", "HEAD \(key.replacing(".jpg", with: "-1.jpg"))"])
+    }
+
+    @Test func aGivenUpUploadIsTakenAway() {
+        let talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        #expect(talk.machine.removal?.method == "DELETE" && talk.machine.removal?.url == "\(key)?uploadId=u")
+        #expect(talk.machine.removal?.signing != nil)
+        #expect(Dialogue(plan()).machine.removal == nil)
+    }
+
+    @Test func partsThatNeverWereManyTooMany() {
+        #expect(UploadParts(byteCount: 0, smallest: 5).count == 1)
+        let most = UploadParts(byteCount: 5 << 40, smallest: 5 << 20)
+        #expect(most.count <= 10_000 && most.range(of: most.count).start + most.range(of: most.count).count == 5 << 40)
+    }
+
+    @Test(arguments: [
+        "", "no", "<a>", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
+        String(repeating: "<a>", count: 99) + String(repeating: "</a>", count: 99),
+    ]) func wordsThatAreNone(_ text: String) { #expect(AnswerXML.read(Data(text.utf8)) == nil) }
+}
