@@ -23,6 +23,7 @@ let package = Package(
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
         .executable(name: "photo-cleaner", targets: ["photo-cleaner"]),
+        .executable(name: "file-chooser", targets: ["file-chooser"]),
         .executable(name: "tide-example", targets: ["tide-example"]),
         .executable(name: "zashi-example", targets: ["zashi-example"]),
         .executable(name: "realm-example", targets: ["realm-example"]),
@@ -104,6 +105,7 @@ let package = Package(
             name: "BackgroundAgentTool",
             dependencies: ["BackgroundAgent", "CurlTransport", "DesktopServices"],
             swiftSettings: strict),
+        .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
         .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
 
         // Somebody else's app.

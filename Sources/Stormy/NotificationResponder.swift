@@ -1,4 +1,3 @@
-import BackgroundTasks
 import Foundation
 import UserNotifications
 
@@ -20,7 +19,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             return await say(
                 "No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
         }
-        switch await FileChooser.choosePhoto() {
+        switch await FileChooser.choosePhotos() {
         case .cancelled: return
         case .unavailable:
             await say("Add a photo", "No file chooser is installed. In a terminal: stormy upload FILE")
@@ -61,52 +60,5 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         let identifier = "note-\(title)-\(Int(Date().timeIntervalSince1970))"
         try? await UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: identifier, content: content, trigger: nil))
-    }
-}
-
-/// Lets a person choose a file with whatever chooser the desktop has.
-enum FileChooser {
-    enum Choice: Sendable {
-        case chosen([URL])
-        case cancelled
-        case unavailable
-    }
-
-    private static let choosers: [(name: String, arguments: [String])] = [
-        ("zenity", ["--file-selection", "--multiple", "--separator=\n", "--title=Add a photo of the storm"]),
-        ("kdialog", ["--getopenfilename", ":photo", "image/*", "--multiple", "--separate-output"]),
-    ]
-
-    static func choosePhoto() async -> Choice {
-        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":").map(String.init)
-        for chooser in choosers {
-            guard let path = folders.map({ $0 + "/" + chooser.name }).first(where: FileManager.default.isExecutableFile)
-            else { continue }
-            // The person's time is not the launch's budget.
-            BGTaskScheduler.shared.personIsChoosing(true)
-            defer { BGTaskScheduler.shared.personIsChoosing(false) }
-            return await run(path, chooser.arguments)
-        }
-        return .unavailable
-    }
-
-    private static func run(_ path: String, _ arguments: [String]) async -> Choice {
-        await withCheckedContinuation { continuation in
-            let process = Process()
-            let output = Pipe()
-            process.executableURL = URL(fileURLWithPath: path)
-            process.arguments = arguments
-            process.standardOutput = output
-            process.standardError = FileHandle.nullDevice
-            do { try process.run() } catch { return continuation.resume(returning: .unavailable) }
-            // Reads to the end first: a long list must not fill the pipe.
-            DispatchQueue.global().async {
-                let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-                process.waitUntilExit()
-                let files = text.split(separator: "\n").map { URL(fileURLWithPath: String($0)) }
-                continuation.resume(
-                    returning: process.terminationStatus == 0 && !files.isEmpty ? .chosen(files) : .cancelled)
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// Has photos cleaned of their location by `photo-cleaner`, a program of its own: a parser of strangers' files must not take
-/// an app down with it. One program for all photos of this process; it ends with the process.
+/// an app down with it. It stays for the next photo, and ends with this process.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
         /// The file is clean now; what was removed from it.
@@ -22,36 +22,29 @@ final class PhotoCleaner: Sendable {
     /// Milliseconds for one photo.
     private static let patience: Int32 = 20_000
 
-    private let helper = Mutex<Helper?>(nil)
+    /// Those that have nothing to do.
+    private let idle = Mutex<[Helper]>([])
 
-    /// Cleans the file in place. Blocks for as long as it takes.
+    /// Cleans the file in place. Blocks for as long as it takes; each thread that calls has a program of its own.
     func clean(_ file: URL) -> Verdict {
-        helper.withLock { helper in
-            guard let program = Self.program else { return .notCleaned("the program photo-cleaner is not installed") }
-            helper = helper ?? Helper(program)
-            guard let running = helper else { return .notCleaned("photo-cleaner cannot be started") }
-            guard let answer = running.ask(about: file) else {
-                // Whatever it was about this file: the next one gets a fresh program.
-                running.kill()
-                helper = nil
-                return .notCleaned("its metadata cannot be read (the reader ended over it)")
-            }
-            guard let trouble = answer.trouble else { return .clean(answer.removed) }
-            return answer.isUnreadable == true ? .unreadable(trouble) : .notCleaned(trouble)
+        guard let program = Self.program else { return .notCleaned("the program photo-cleaner is not installed") }
+        guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program) else {
+            return .notCleaned("photo-cleaner cannot be started")
         }
+        guard let answer = helper.ask(about: file) else {
+            // Whatever it was about this file: the next one gets a fresh program.
+            helper.kill()
+            return .notCleaned("its metadata cannot be read (the reader ended over it)")
+        }
+        idle.withLock { $0.append(helper) }
+        guard let trouble = answer.trouble else { return .clean(answer.removed) }
+        return answer.isUnreadable == true ? .unreadable(trouble) : .notCleaned(trouble)
     }
 
-    /// Beside this program, in `../libexec`, then in `PATH`.
-    private static let program: String? = {
-        let folder = URL(fileURLWithPath: (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "")
-            .deletingLastPathComponent()
-        var places = [folder, folder.deletingLastPathComponent().appendingPathComponent("libexec")].map(\.path)
-        places += (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
-        return places.map { $0 + "/photo-cleaner" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    }()
+    private static let program = HelperProgram.find("photo-cleaner")
 
     /// The running program.
-    private final class Helper: @unchecked Sendable {  // because it is only touched under the lock
+    private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
         private let process = Process()
         /// Both ways: a pipe to a program that died would raise SIGPIPE.
         private let socket: Int32

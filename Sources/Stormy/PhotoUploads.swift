@@ -67,7 +67,7 @@ public struct PhotoUploads: Sendable {
     }
 
     /// A photo that was copied and cleaned, and is not queued yet.
-    public struct Prepared {
+    public struct Prepared: Sendable {
         let path: String
         let task: URLSessionUploadTask
         let digest: String
@@ -96,6 +96,23 @@ public struct PhotoUploads: Sendable {
             return privacy != .send(removed: [], note: nil)
         }
         return Prepared(path: file.standardizedFileURL.path, task: task, digest: snapshot.sha256, privacy: privacy)
+    }
+
+    /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
+    ///
+    /// - Returns: each, or why it cannot be queued, in their order.
+    public func prepare(_ files: [URL], _ order: Order) -> [Swift.Result<Prepared, any Error>] {
+        let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
+        let lanes = OperationQueue()
+        lanes.maxConcurrentOperationCount = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
+        for (index, file) in files.enumerated() {
+            lanes.addOperation {
+                let result = Swift.Result { try prepare(file, order) }
+                results.withLock { $0[index] = result }
+            }
+        }
+        lanes.waitUntilAllOperationsAreFinished()
+        return results.withLock { results in files.indices.map { results[$0]! } }
     }
 
     /// Queues many in a few commits: durable is what takes the time.

@@ -26,6 +26,7 @@ struct House {
             "StormyWeather": [],
             "StormyConfiguration": [],
             "photo-cleaner": ["PhotoMetadata"],
+            "file-chooser": ["DesktopServices"],
             "PhotoMetadata": ["CLibgexiv2"],
             // API
             "BackgroundTasks": ["BackgroundRuntime"],

@@ -113,9 +113,10 @@ struct UploadVerb: AsyncParsableCommand {
         mutating func add(_ files: [String]) throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             for start in stride(from: 0, to: files.count, by: Self.size) {
+                let batch = files[start..<min(start + Self.size, files.count)].filter { isReadable($0) }
                 var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
-                for file in files[start..<min(start + Self.size, files.count)] {
-                    do { prepared.append((file, try prepare(file, uploads))) } catch { note(CommandFailure(ofStormy: error)) }
+                for (file, result) in zip(batch, uploads.prepare(batch.map { URL(fileURLWithPath: $0) }, order)) {
+                    do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error)) }
                 }
                 for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
                     do { note(try result.get(), of: file) } catch { note(CommandFailure(ofStormy: error)) }
@@ -128,12 +129,11 @@ struct UploadVerb: AsyncParsableCommand {
             failure = failure ?? problem
         }
 
-        private func prepare(_ file: String, _ uploads: PhotoUploads) throws -> PhotoUploads.Prepared {
-            // What Swift cannot read as text arrives with replacement characters, and names another file.
-            guard !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) else {
-                throw CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first")
-            }
-            return try uploads.prepare(URL(fileURLWithPath: file), order)
+        /// What Swift cannot read as text arrives with replacement characters, and names another file.
+        private mutating func isReadable(_ file: String) -> Bool {
+            if !file.contains("\u{FFFD}") || FileManager.default.fileExists(atPath: file) { return true }
+            note(CommandFailure(.badData, "\(file): its name is not UTF-8; rename it first"))
+            return false
         }
 
         private mutating func note(_ result: PhotoUploads.Result, of file: String) {

@@ -1,0 +1,17 @@
+// Lets a person choose photos with the desktop's own chooser, and prints their paths, each ended by a zero byte. A program of its
+// own, as an app that only uploads has no other use for a bus.
+//
+//     file-chooser TITLE
+//
+// Ends with 0 after a choice, 1 if the person chose nothing, 2 if there is no such chooser (and says why).
+import DesktopServices
+import Foundation
+
+switch FileChooserPortal.choosePhotos(title: CommandLine.arguments.dropFirst().first ?? "") {
+case .chosen(let paths):
+    for path in paths { FileHandle.standardOutput.write(Data(path.utf8) + Data([0])) }
+case .cancelled: exit(1)
+case .unavailable(let why):
+    FileHandle.standardError.write(Data("file-chooser: \(why)\n".utf8))
+    exit(2)
+}
