@@ -18,6 +18,7 @@ extension Agent {
         if state == .completed {
             transfer.errorCode = nil
             transfer.errorMessage = nil
+            if transfer.upload?.method != .plain { transfer.forgetSecrets() }
         }
         // A whole file that could not get its name is kept for another try.
         let keepsWhole = state == .failed && transfer.isFinishing

@@ -182,7 +182,7 @@ extension Agent {
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         uploads[id] = machine
-        if machine.knowledge != ServerKnowledge() { try pass.transaction.setFact(.server(transfer.url), machine.knowledge) }
+        if machine.knowledge != ServerKnowledge() { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
         switch outcome {
         case .continue:
             let furthest = transfer.upload?.furthest ?? 0

@@ -134,7 +134,7 @@ extension Agent {
             contentType: order.contentType ?? "application/octet-stream", field: order.field ?? "file",
             sha256: transfer.sourceSHA256)
         (plan.sha1, plan.modifiedAt, plan.s3) = (order.sha1, order.modifiedAt, order.s3)
-        plan.knowledge = try transaction.fact(.server(transfer.url)) ?? ServerKnowledge()
+        plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
         return UploadMachine(plan: plan, resuming: memory, policy: Self.retryPolicy)
     }
 

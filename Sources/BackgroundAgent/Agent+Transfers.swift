@@ -24,8 +24,9 @@ extension Agent {
             for candidate in candidates {
                 // Its earlier attempt is being stopped in this very pass: the next one begins it again.
                 guard running[candidate.id] == nil, prepared[candidate.id] == nil else { continue }
-                hasBegun = true
                 guard var transfer = try pass.transaction.transfer(candidate.id) else { continue }
+                if let target = UploadTarget(transfer), isTaken(target) { continue }
+                hasBegun = true
                 transfer.state = .running
                 transfer.nextAttemptAt = nil
                 transfer.attemptNumber += 1
@@ -38,6 +39,10 @@ extension Agent {
             }
             guard hasBegun else { break }
         }
+    }
+
+    private func isTaken(_ target: UploadTarget) -> Bool {
+        running.values.contains { $0.target == target } || prepared.values.contains { $0.target == target }
     }
 
     /// Cancelled, paused or suspended while its bytes moved; or what it needs is no longer there.
@@ -102,7 +107,7 @@ extension Agent {
             // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
             if let body = transfer.bodyFile, transfer.state != .failed || transfer.keptUntil == nil {
                 // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
-                if transfer.state == .cancelled, transfer.attempts > 0,
+                if transfer.state != .completed, transfer.attempts > 0,
                     let removal = try uploadMachine(transfer, pass.transaction)?.removal
                 {
                     let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber + 1)

@@ -17,6 +17,7 @@ struct RunningTransfer {
     let session: String
     let host: String
     let needs: TransferNeeds
+    let target: UploadTarget?
 
     init(_ start: PreparedTransfer) {
         attempt = start.attempt
@@ -25,6 +26,7 @@ struct RunningTransfer {
         session = start.session
         host = start.host
         needs = start.needs
+        target = start.target
     }
 }
 
@@ -39,6 +41,7 @@ struct PreparedTransfer {
     let session: String
     let host: String
     let needs: TransferNeeds
+    let target: UploadTarget?
 
     init(
         _ transfer: TransferRecord, request: WireRequest, source: (any BodySource)?, sink: any BodySink,
@@ -53,5 +56,19 @@ struct PreparedTransfer {
         session = transfer.session
         host = transfer.host
         needs = transfer.needs
+        target = UploadTarget(transfer)
+    }
+}
+
+/// The name that an upload wants on its server. Two that want the same one go one after the other: at the same time both would
+/// find it free, and servers that know no condition would keep the second alone.
+struct UploadTarget: Hashable {
+    private let folder: String
+    private let name: String
+
+    /// `nil`: not an upload that has a name of its own there.
+    init?(_ transfer: TransferRecord) {
+        guard let order = transfer.upload, order.method != .plain else { return nil }
+        (folder, name) = (transfer.url, order.fileName)
     }
 }

@@ -142,9 +142,11 @@ extension FactName where Value == Int {
     public static var installationSeed: Self { Self("installationSeed") }
 }
 extension FactName where Value == ServerKnowledge {
-    /// What the server behind an address turned out to be able to do. By address, as a bucket has its region and a proxy its
-    /// limits for one path and not for another.
-    public static func server(_ url: String) -> Self { Self("server:" + PublicAddress.of(url)) }
+    /// What the server behind an upload's address turned out to be able to do. By address and bucket, as a bucket has its region
+    /// and a proxy its limits for one path and not for another.
+    public static func server(of transfer: TransferRecord) -> Self {
+        Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
+    }
 }
 extension FactName where Value == String {
     /// Why the notification server could not be reached; absent when it can.

@@ -248,6 +248,24 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
+    /// What opened the server's door is of no use once the upload is there.
+    public mutating func forgetSecrets() {
+        guard upload != nil else { return }
+        upload?.s3?.forgetKeys()
+        headers.removeAll { RedirectRule.secrets.contains($0.name.lowercased()) }
+    }
+
+    /// By hand: what was counted against the server before counts no more.
+    public mutating func beginAnew(now: Date) {
+        requeue(now: now)
+        (finishedAt, errorCode, errorMessage, fruitlessAttempts) = (nil, nil, nil, 0)
+        guard var memory = uploadState.flatMap({ try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) }) else {
+            return
+        }
+        memory.creations = 0
+        uploadState = (try? JSONEncoder().encode(memory)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
     public mutating func requeue(now: Date) {
         state = .queued
         nextAttemptAt = nil

@@ -190,7 +190,12 @@ extension StormyStore {
 
     /// A server no longer has it: it may be given again.
     public func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
-        _ = try endPhoto(id, transfer: transfer, as: .failed, message: message)
+        try queue.write { database in
+            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else { return }
+            // No transfer's any more: the word of its end, which may come after this, changes nothing.
+            (photo.state, photo.transfer, photo.message, photo.remoteURL) = (.failed, 0, message, nil)
+            try photo.update(database)
+        }
     }
 
     /// Takes a held photo or a waiting job off the list.

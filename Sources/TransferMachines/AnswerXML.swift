@@ -13,13 +13,21 @@ final class AnswerXML {
     /// `nil`: not well-formed, or nothing like an answer. No entity of its own and nothing outside it is looked at.
     static func read(_ data: Data) -> AnswerXML? {
         // Declared entities can make a page of a line.
-        guard !data.isEmpty, data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
+        guard !data.isEmpty, isPlain(data), data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
         let parser = XMLParser(data: data)
         parser.shouldProcessNamespaces = true
         let reader = Reader()
         parser.delegate = reader
         guard parser.parse(), !reader.isTooDeep else { return nil }
         return reader.root
+    }
+
+    /// UTF-8, and nothing else by its own word: in another encoding a declaration would not be seen.
+    private static func isPlain(_ data: Data) -> Bool {
+        guard let text = String(data: data.prefix(256), encoding: .isoLatin1), !text.contains("\0") else { return false }
+        guard text.hasPrefix("<?xml"), let end = text.range(of: "?>") else { return !text.hasPrefix("\u{FE}\u{FF}") }
+        guard let start = text[..<end.lowerBound].range(of: "encoding") else { return true }
+        return text[start.upperBound..<end.lowerBound].lowercased().contains("utf-8")
     }
 
     subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }

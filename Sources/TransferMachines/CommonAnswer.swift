@@ -40,7 +40,7 @@ struct CommonAnswer {
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
         case 300..<400 where head.status != 304:
-            let place = head["Location"].map { String($0.prefix(while: { $0 != "?" })) } ?? "another address"
+            let place = head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
             outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
             mayHaveActed = false
         case 401, 407:

@@ -131,6 +131,14 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
+    var nameIndex: Int {
+        switch state {
+        case .choosingName(let index, _), .sendingBody(let index, _), .makingFolder(let index, _, _, _), .checkingBody(let index),
+            .moving(let index), .lookingForTemporary(let index, _), .lookingForTarget(let index):
+            index
+        }
+    }
+
     var proof: UploadProof { isLengthConfirmed ? .length : .answer }
 
     /// The hidden name of a WebDAV upload that was given up; of a plain PUT nobody knows whose file it is.

@@ -31,7 +31,9 @@ struct FormUpload: UploadProtocol {
     /// Where the server says it is; else where it was sent.
     private func place(of head: ResponseHead) -> String {
         let base = URL(string: plan.collectionURL)
-        let said = head["Location"].flatMap { URL(string: $0, relativeTo: base)?.absoluteURL }
+        // Of a 303 it is a page that thanks, mostly, and not the file.
+        let location = head.status == 201 ? head["Location"] : nil
+        let said = location.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL }
         // Never less encrypted than what was sent.
         let scheme = said?.scheme?.lowercased()
         if let said, scheme == "https" || scheme == "http" && base?.scheme?.lowercased() == "http" {

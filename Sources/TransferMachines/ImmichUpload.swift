@@ -27,7 +27,7 @@ struct ImmichUpload: UploadProtocol {
     }
 
     private var form: FormBody {
-        let time = (plan.modifiedAt ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
+        let time = (plan.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
         let name = RemoteName.safe(plan.fileName)
         return FormBody(
             token: plan.token,
@@ -68,7 +68,10 @@ struct ImmichUpload: UploadProtocol {
             }
             if answer.action == "reject" {
                 guard answer.reason == "duplicate" else {
-                    return .fail(head, -1011, "Immich does not take the photo: \(answer.reason ?? "no reason given").")
+                    return .fail(head, -1011, "Immich does not take the photo: \(ServerText.line(answer.reason)).")
+                }
+                guard answer.isTrashed != true else {
+                    return .fail(head, -1011, "Immich has this photo in its trash: restore it there.")
                 }
                 proof = .digest
                 asset = answer.assetId ?? asset
@@ -88,7 +91,8 @@ struct ImmichUpload: UploadProtocol {
             state = .asking(isSent: true)
             return .continue
         case (.sending, 400):
-            let words = (try? JSONDecoder().decode(Trouble.self, from: end.body))?.message.map { ": \($0.prefix(200))" } ?? ""
+            let words =
+                (try? JSONDecoder().decode(Trouble.self, from: end.body))?.message.map { ": \(ServerText.line($0))" } ?? ""
             return .fail(head, -1011, "Immich does not take the photo\(words).")
         case (.sending, 404): return .fail(head, -1100, "There is no Immich at this address.")
         case (.sending, 500...):
@@ -124,6 +128,7 @@ struct ImmichUpload: UploadProtocol {
             let action: String
             let reason: String?
             let assetId: String?
+            let isTrashed: Bool?
         }
 
         let results: [Verdict]

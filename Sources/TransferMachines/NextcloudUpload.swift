@@ -19,7 +19,10 @@ struct NextcloudUpload: UploadProtocol {
         case sendingChunk(Int, Int)
         /// MOVE.
         case moving(Int)
-        /// HEAD the final name after a MOVE without a clear yes.
+        /// PROPFIND of the chunks' folder after a MOVE without a clear yes: it goes with a MOVE that was carried out.
+        /// `wasRefused`: the server said 412.
+        case lookingForPlace(Int, wasRefused: Bool)
+        /// HEAD the final name, once the chunks are gone: is it ours?
         case lookingForTarget(Int)
         /// HEAD what the MOVE made.
         case checking(Int)
@@ -48,7 +51,7 @@ struct NextcloudUpload: UploadProtocol {
             case nil, .chooseName, .put: .choosingName(name)
             case .create: .makingPlace(name)
             case .ask, .append: .asking(name)
-            case .move: .lookingForTarget(name)
+            case .move: .lookingForPlace(name, wasRefused: false)
             case .check: .checking(name)
             }
     }
@@ -88,8 +91,12 @@ struct NextcloudUpload: UploadProtocol {
                 "PUT", "\(place)/\(name)", [destination(index), length], parts.content(of: number), remembering: .append, index)
         case .moving(let index):
             var headers = [destination(index), length, HeaderField("Overwrite", "F")]
-            if let time = plan.modifiedAt { headers.append(HeaderField("X-OC-Mtime", "\(Int(time.timeIntervalSince1970))")) }
+            if let time = plan.modificationTime {
+                headers.append(HeaderField("X-OC-Mtime", "\(Int(time.timeIntervalSince1970))"))
+            }
             return send("MOVE", place + "/.file", headers, remembering: .move, index)
+        case .lookingForPlace(let index, _):
+            return send("PROPFIND", place + "/", [HeaderField("Depth", "1")], remembering: .move, index)
         case .lookingForTarget(let index): return send("HEAD", target(index), remembering: .move, index)
         case .checking(let index): return send("HEAD", target(index), remembering: .check, index)
         }
@@ -117,17 +124,26 @@ struct NextcloudUpload: UploadProtocol {
 
     var storedBytes: Int64 {
         switch state {
-        case .moving, .lookingForTarget, .checking: plan.byteCount
+        case .moving, .lookingForPlace, .lookingForTarget, .checking: plan.byteCount
         case .choosingName, .makingPlace, .makingFolder, .asking, .sendingChunk: parts.bytes(of: stored)
         }
     }
 
     var stage: Int64 { storedBytes }
 
+    var nameIndex: Int {
+        switch state {
+        case .choosingName(let index), .makingPlace(let index), .makingFolder(let index, _, _), .asking(let index),
+            .sendingChunk(let index, _), .moving(let index), .lookingForPlace(let index, _), .lookingForTarget(let index),
+            .checking(let index):
+            index
+        }
+    }
+
     var removal: WireRequest? {
         switch state {
         case .choosingName, .checking: nil
-        case .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForTarget:
+        case .makingPlace, .makingFolder, .asking, .sendingChunk, .moving, .lookingForPlace, .lookingForTarget:
             place.map { plan.request("DELETE", $0) }
         }
     }
@@ -137,8 +153,8 @@ struct NextcloudUpload: UploadProtocol {
     mutating func noteUncertainty() {
         switch state {
         case .sendingChunk(let index, _): state = .asking(index)
-        case .moving(let index): state = .lookingForTarget(index)
-        case .choosingName, .makingPlace, .makingFolder, .asking, .lookingForTarget, .checking: break
+        case .moving(let index): state = .lookingForPlace(index, wasRefused: false)
+        case .choosingName, .makingPlace, .makingFolder, .asking, .lookingForPlace, .lookingForTarget, .checking: break
         }
     }
 
@@ -155,6 +171,7 @@ struct NextcloudUpload: UploadProtocol {
         case .asking(let index): return afterQuestion(head, end, index, pauses)
         case .sendingChunk(let index, let number): return afterChunk(head, index, number, pauses)
         case .moving(let index): return afterMove(head, index, pauses)
+        case .lookingForPlace(let index, let wasRefused): return afterPlaceCheck(head, index, wasRefused: wasRefused, pauses)
         case .lookingForTarget(let index): return afterTarget(head, index, pauses)
         case .checking(let index): return afterCheck(head, index, pauses)
         }
@@ -277,7 +294,7 @@ struct NextcloudUpload: UploadProtocol {
             return .continue
         case 412:
             // Somebody has the name; or a first copy of this MOVE was carried out.
-            state = .lookingForTarget(index)
+            state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
             guard let address, let level = filesLevel, address.segments.count > level + 2 else {
@@ -299,7 +316,22 @@ struct NextcloudUpload: UploadProtocol {
         }
     }
 
-    /// The name was free just before: a file of our length is ours.
+    private mutating func afterPlaceCheck(
+        _ head: ResponseHead, _ index: Int, wasRefused: Bool, _ pauses: Pauses
+    ) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            if wasRefused { return tryName(after: index) }
+            state = .moving(index)
+            return .continue
+        case 404, 410:
+            state = .lookingForTarget(index)
+            return .continue
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    /// The chunks are gone, and the name was free just before: a file of our length is ours.
     private mutating func afterTarget(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300: return head.contentLength == plan.byteCount ? finish(index, .length) : tryName(after: index)

@@ -36,7 +36,7 @@ public enum RedirectRule {
     }
 
     /// Headers that are meant for one server alone, in lower case.
-    static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
+    public static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
 
     /// Scheme, host and port (RFC 6454): what a secret is meant for.
     public static func origin(of url: URL) -> String {

@@ -100,7 +100,14 @@ struct ResumableUpload: UploadProtocol {
 
     // MARK: Answers
 
-    mutating func noteUncertainty() { if case .appending = state { state = .asking } }
+    mutating func noteUncertainty() {
+        switch state {
+        case .appending: state = .asking
+        // A 104 has named it before the answer was lost.
+        case .creating: if place != nil { state = .asking }
+        case .asking: break
+        }
+    }
 
     /// It may be the only thing that comes: what it says is kept at once.
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? {
@@ -200,6 +207,9 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.byteCount
         switch head.status {
+        case 400... where Self.isComplete(head) == true:
+            // The answer of whoever took the whole: it does not want it.
+            return .fail(head, -1011, "The server has the whole file and does not want it (status \(head.status)).")
         case 200..<300:
             if isLast, Self.isComplete(head) == true, end.bytesSent >= count { return finish() }
             guard let now = StructuredField.integer(head["Upload-Offset"]), now > offset, now <= plan.byteCount else {
@@ -222,9 +232,6 @@ struct ResumableUpload: UploadProtocol {
             state = .asking
             return .continue
         case 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
-        case 400..<500 where Self.isComplete(head) == true:
-            // The answer of whoever took the whole: it does not want it.
-            return .fail(head, -1011, "The server answered with status \(head.status).")
         default:
             state = .asking
             return pauses.afterOther(head)

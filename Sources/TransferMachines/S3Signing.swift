@@ -17,6 +17,9 @@ public struct S3Access: Codable, Equatable, Sendable {
         self.secretKey = secretKey
         self.sessionToken = sessionToken
     }
+
+    /// Leaves where it is, without what opens it.
+    public mutating func forgetKeys() { (accessKey, secretKey, sessionToken) = ("", "", nil) }
 }
 
 /// Hash functions, which a pure module is given.

@@ -16,6 +16,8 @@ struct S3Upload: UploadProtocol {
         case listing(Int, marker: Int)
         /// PUT a part.
         case sendingPart(Int, Int)
+        /// HEAD the key once more, where the server knows no conditions.
+        case lookingAgain(Int)
         /// POST the list of the parts.
         case completing(Int)
         /// DELETE the parts of an upload whose key is taken.
@@ -48,7 +50,8 @@ struct S3Upload: UploadProtocol {
         self.plan = plan
         knowledge = plan.knowledge
         var access = plan.s3 ?? S3Access(bucket: nil, region: "us-east-1", accessKey: "", secretKey: "")
-        access.region = knowledge.region ?? access.region
+        // Learned of a bucket that was said to be elsewhere; what is configured anew counts again.
+        if knowledge.configuredRegion == access.region { access.region = knowledge.region ?? access.region }
         self.access = access
         address = CollectionAddress(plan.collectionURL).map { $0.inBucket(access.bucket) }
         parts = UploadParts(byteCount: plan.byteCount, smallest: Self.partBytes)
@@ -72,6 +75,8 @@ struct S3Upload: UploadProtocol {
             return send("HEAD", key(index), remembering: .chooseName, index)
         case .confirming(let index):
             return send("HEAD", key(index), remembering: .check, index)
+        case .lookingAgain(let index):
+            return send("HEAD", key(index), remembering: .move, index)
         case .sendingWhole(let index):
             var headers = object + condition
             if let digest = plan.sha256.flatMap(Hex.bytes) {
@@ -144,17 +149,32 @@ struct S3Upload: UploadProtocol {
 
     var stage: Int64 { storedBytes }
 
+    var nameIndex: Int {
+        switch state {
+        case .looking(let index, _), .sendingWhole(let index), .creating(let index), .listing(let index, _),
+            .sendingPart(let index, _), .lookingAgain(let index), .completing(let index), .aborting(let index),
+            .confirming(let index):
+            index
+        }
+    }
+
     /// Parts that nobody completes are stored, and paid for, until they are taken away.
     var removal: WireRequest? {
         guard uploadID != nil else { return nil }
         switch state {
-        case .listing(let index, _), .sendingPart(let index, _), .completing(let index), .aborting(let index):
+        case .listing(let index, _), .sendingPart(let index, _), .lookingAgain(let index), .completing(let index),
+            .aborting(let index):
             return signed(plan.request("DELETE", key(index) + query))
         case .looking, .sendingWhole, .creating, .confirming: return nil
         }
     }
 
     // MARK: Steps
+
+    mutating func rememberRegion() {
+        guard let configured = plan.s3?.region, access.region != configured else { return }
+        (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
+    }
 
     mutating func begin(_ index: Int) -> UploadOutcome {
         state = isInParts ? .creating(index) : .sendingWhole(index)
@@ -164,7 +184,8 @@ struct S3Upload: UploadProtocol {
     /// The next part that is not there, or the end.
     mutating func goOn(_ index: Int) -> UploadOutcome {
         let missing = (1...parts.count).first { tags[$0] == nil }
-        state = missing.map { .sendingPart(index, $0) } ?? .completing(index)
+        let last: State = knowledge.lacksConditions == true ? .lookingAgain(index) : .completing(index)
+        state = missing.map { .sendingPart(index, $0) } ?? last
         return .continue
     }
 
@@ -187,15 +208,17 @@ struct S3Upload: UploadProtocol {
         case .sendingPart(let index, _), .completing(let index):
             tags = [:]
             state = .listing(index, marker: 0)
-        case .looking, .creating, .listing, .aborting, .confirming: break
+        case .looking, .creating, .listing, .lookingAgain, .aborting, .confirming: break
         }
     }
 }
 
 extension CollectionAddress {
-    /// With the bucket in its path, unless its host or its path has it already.
+    /// With the bucket in its path, unless its path begins with it or its host is Amazon's for it (`bucket.s3.…`).
     func inBucket(_ bucket: String?) -> CollectionAddress {
-        guard let bucket, !bucket.isEmpty, !origin.contains("://\(bucket.lowercased()).") else { return self }
+        guard let bucket, !bucket.isEmpty, segments.first != bucket, !origin.contains("://\(bucket.lowercased()).s3") else {
+            return self
+        }
         return inside(bucket)
     }
 }

@@ -4,6 +4,8 @@ import Foundation
 extension S3Upload {
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         if head.status >= 300, let outcome = beforeAll(head, S3Error(end.body), pauses) { return outcome }
+        // It was signed for where the bucket is.
+        if (200..<300).contains(head.status) { rememberRegion() }
         switch state {
         case .looking(let index, let isTaken): return afterLook(head, index, isTaken: isTaken, pauses)
         case .confirming(let index): return afterConfirmation(head, index, pauses)
@@ -11,6 +13,7 @@ extension S3Upload {
         case .creating(let index): return afterCreation(head, end, index, pauses)
         case .listing(let index, let marker): return afterList(head, end, index, marker, pauses)
         case .sendingPart(let index, let number): return afterPart(head, end, index, number, pauses)
+        case .lookingAgain(let index): return afterLastLook(head, index, pauses)
         case .completing(let index): return afterCompletion(head, end, index, pauses)
         case .aborting(let index):
             // Taken away or not: it is not the photo.
@@ -22,11 +25,10 @@ extension S3Upload {
     /// What concerns the bucket or the signature, whatever was asked.
     private mutating func beforeAll(_ head: ResponseHead, _ error: S3Error?, _ pauses: Pauses) -> UploadOutcome? {
         if [301, 307, 308, 400].contains(head.status), let region = head["x-amz-bucket-region"] ?? error?.region,
-            region != access.region, moves < 3
+            Self.isRegion(region), region != access.region, moves < 3
         {
             moves += 1
             access.region = region
-            knowledge.region = region
             return .continue
         }
         switch error?.code {
@@ -34,7 +36,7 @@ extension S3Upload {
             guard let theirs = head["Date"].flatMap({ HTTPDate.parse($0) }), clockSkew == 0 else { break }
             clockSkew = theirs.timeIntervalSince(pauses.now)
             return .continue
-        case "NotImplemented" where knowledge.lacksConditions != true:
+        case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
             knowledge.lacksConditions = true
             return .continue
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
@@ -47,6 +49,20 @@ extension S3Upload {
         default: break
         }
         return nil
+    }
+
+    /// What goes into a header of every request after it.
+    private static func isRegion(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
+    }
+
+    /// Only where it was sent can it be what the server does not know.
+    private var hasCondition: Bool {
+        switch state {
+        case .sendingWhole, .completing: true
+        case .looking, .creating, .listing, .sendingPart, .lookingAgain, .aborting, .confirming: false
+        }
     }
 
     private func other(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
@@ -79,6 +95,10 @@ extension S3Upload {
     private mutating func afterConfirmation(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
+            // Another's that came in between, on a server without conditions.
+            if let theirs = head["x-amz-meta-sha256"], let ours = plan.sha256, theirs.lowercased() != ours {
+                return tryName(after: index)
+            }
             guard let length = head.contentLength else { return finish(index, .answer) }
             guard length == plan.byteCount else {
                 return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
@@ -86,8 +106,23 @@ extension S3Upload {
             return finish(index, .length)
         case 403, 405, 501: return finish(index, .answer)
         case 404:
-            state = .looking(index, isTaken: false)
+            // Its parts may still be there.
+            state = uploadID == nil ? .looking(index, isTaken: false) : .listing(index, marker: 0)
             return pauses.retry(head, "The server does not show the file it took.")
+        default: return pauses.afterOther(head)
+        }
+    }
+
+    /// A server without conditions is asked right before what it would overwrite.
+    private mutating func afterLastLook(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
+        switch head.status {
+        case 200..<300:
+            if isOurs(head) { return finish(index, .length) }
+            state = .aborting(index)
+            return .continue
+        case 403, 404, 405, 501:
+            state = .completing(index)
+            return .continue
         default: return pauses.afterOther(head)
         }
     }
@@ -114,6 +149,7 @@ extension S3Upload {
     ) -> UploadOutcome {
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         guard let made = AnswerXML.read(end.body)?["UploadId"]?.text, !made.isEmpty else {
+            if end.failure != nil { return pauses.retry(head, "The server's answer was cut off.") }
             return .fail(head, -1011, "The server began an upload in parts and did not name it (no UploadId).")
         }
         guard creations < Self.maximumCreations else {
@@ -139,7 +175,7 @@ extension S3Upload {
             tags[number] = tag
         }
         if answer["IsTruncated"]?.text.lowercased() == "true",
-            let next = answer["NextPartNumberMarker"].flatMap({ Int($0.text) }), next > marker
+            let next = answer["NextPartNumberMarker"].flatMap({ Int($0.text) }), next > marker, next < parts.count
         {
             state = .listing(index, marker: next)
             return .continue
@@ -182,6 +218,10 @@ extension S3Upload {
                 noteUncertainty()
                 return pauses.retry(head, "The server could not put the parts together: \(error.code).")
             }
+            if end.failure != nil {
+                noteUncertainty()
+                return pauses.retry(head, "The server's answer was cut off.")
+            }
             state = .confirming(index)
             return .continue
         case 404: return startOver(index)
@@ -209,9 +249,8 @@ struct S3Error {
         guard let answer = AnswerXML.read(body), let error = answer.name == "Error" ? answer : answer["Error"],
             let code = error["Code"]?.text
         else { return nil }
-        func line(_ text: String?) -> String { String((text ?? "").prefix(200).filter { !$0.isNewline }) }
-        self.code = String(line(code).prefix(64))
-        message = line(error["Message"]?.text)
+        self.code = String(ServerText.line(code).prefix(64))
+        message = ServerText.line(error["Message"]?.text)
         region = error["Region"]?.text
     }
 }

@@ -32,8 +32,8 @@ struct TusUpload: UploadProtocol {
     private var checksums: Set<String> = []
     /// `nil`: not known, a process before this one asked.
     private var canTerminate: Bool?
-    /// Bytes of one request; `nil`: all that is left.
-    private var chunk: Int64?
+    /// Bytes of one request, where more was refused.
+    private(set) var knowledge: ServerKnowledge
     /// The server's last word.
     private(set) var storedBytes: Int64 = 0
 
@@ -42,6 +42,7 @@ struct TusUpload: UploadProtocol {
         // As an address that went through a URL writes it.
         plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
         self.plan = plan
+        knowledge = plan.knowledge
         place = memory?.place
         creations = memory?.creations ?? 0
         state =
@@ -92,7 +93,7 @@ struct TusUpload: UploadProtocol {
         case .asking:
             return .send(plan.request("HEAD", place ?? "", [Self.version]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
-            let count = min(plan.byteCount - offset, chunk ?? .max)
+            let count = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
             var headers = [
                 Self.version, HeaderField("Content-Type", "application/offset+octet-stream"),
                 HeaderField("Upload-Offset", "\(offset)"),
@@ -140,7 +141,7 @@ struct TusUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             if let versions = head["Tus-Version"], !Self.list(versions).contains("1.0.0") {
-                return .fail(head, -1011, "The server speaks tus \(versions), and not 1.0.0.")
+                return .fail(head, -1011, "The server speaks tus \(ServerText.line(versions)), and not 1.0.0.")
             }
             if let most = head["Tus-Max-Size"].flatMap({ Int64($0) }), most > 0, plan.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
@@ -211,12 +212,12 @@ struct TusUpload: UploadProtocol {
                 }
             return pauses.retry(head, why)
         case 413:
-            let sent = min(plan.byteCount - offset, chunk ?? .max)
+            let sent = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
             guard let smaller = Self.chunkSizes.first(where: { $0 < sent }) else {
                 return .fail(head, -1103, "The file is too large for the server.")
             }
             // Asked first: a proxy may have let a part of it through.
-            chunk = smaller
+            knowledge.requestBytes = smaller
             state = .asking
             return .continue
         case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
@@ -228,7 +229,7 @@ struct TusUpload: UploadProtocol {
 
     private func otherwise(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         guard head.status == 412 else { return pauses.afterOther(head) }
-        let versions = head["Tus-Version"].map { " (it speaks \($0))" } ?? ""
+        let versions = head["Tus-Version"].map { " (it speaks \(ServerText.line($0)))" } ?? ""
         return .fail(head, -1011, "The server does not speak tus 1.0.0\(versions).")
     }
 

@@ -9,6 +9,19 @@ public struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
     private var end: End?
+    /// The furthest it came in this process, and answers since then that did not bring it on.
+    private var furthest = Progress()
+    private var idleAnswers = 0
+
+    /// A name that is taken is a step as well: there is an end to them.
+    private struct Progress: Equatable, Sendable {
+        var stage: Int64 = 0
+        var name = 0
+    }
+
+    /// Answers in a row that need not bring an upload on: it asks, makes folders, and begins anew. More is a server that
+    /// leads it in a circle.
+    private static let maximumIdleAnswers = 24
 
     private enum End: Sendable {
         case finished(String)
@@ -71,11 +84,22 @@ public struct UploadMachine: Sendable {
             if failure.mayHaveActed { rules.noteUncertainty() }
         }
         switch outcome {
-        case .continue, .retry: break
+        case .continue: return pauseInACircle(wire, pauses)
+        case .retry: break
         case .finished(let url): end = .finished(url)
         case .fail(let trouble): end = .failed(trouble)
         }
         return outcome
+    }
+
+    private mutating func pauseInACircle(_ wire: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if rules.stage > furthest.stage || rules.nameIndex > furthest.name {
+            furthest = Progress(stage: max(furthest.stage, rules.stage), name: max(furthest.name, rules.nameIndex))
+            idleAnswers = 0
+        }
+        idleAnswers += 1
+        guard idleAnswers > Self.maximumIdleAnswers, let head = wire.head else { return .continue }
+        return pauses.retry(head, "The server's answers lead nowhere.")
     }
 
     /// How far it came, in the protocol's own measure: more than ever before is progress. It may fall back, when what was
@@ -107,6 +131,8 @@ protocol UploadProtocol: Sendable {
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var stage: Int64 { get }
+    /// Which of the numbered names it is at.
+    var nameIndex: Int { get }
     var storedBytes: Int64 { get }
     var proof: UploadProof { get }
     var removal: WireRequest? { get }
@@ -118,6 +144,7 @@ extension UploadProtocol {
     mutating func noteUncertainty() {}
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
     var stage: Int64 { 0 }
+    var nameIndex: Int { 0 }
     var storedBytes: Int64 { 0 }
     var proof: UploadProof { .answer }
     var removal: WireRequest? { nil }

@@ -69,6 +69,15 @@ public struct UploadPlan: Codable, Equatable, Sendable {
         self.sha256 = sha256
     }
 
+    /// When the photo was last changed, if that can be written: file systems hold years that no protocol has.
+    var modificationTime: Date? {
+        guard let modifiedAt, (0..<253_402_300_800).contains(modifiedAt.timeIntervalSince1970) else { return nil }
+        return modifiedAt
+    }
+
+    /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
+    static let maximumAnswer: Int64 = 1 << 20
+
     private static let reserved: Set<String> = [
         "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
         "range", "content-range", "depth", "tus-resumable", "upload-length", "upload-offset", "upload-metadata",
@@ -93,7 +102,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
         // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
         return WireRequest(
             method: method, url: url, headers: own + extra, idleTimeout: idleTimeout, maximumRedirects: 0,
-            rateLimit: rateLimit)
+            maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
     }
 }
 
@@ -154,8 +163,9 @@ public struct ServerKnowledge: Codable, Equatable, Sendable {
     public var resumableVersion: Int?
     /// Bytes that one request may carry; more was refused (413).
     public var requestBytes: Int64?
-    /// Where an S3 bucket lives, if not where it was said to.
+    /// Where an S3 bucket lives, and where it was said to live when that was learned.
     public var region: String?
+    public var configuredRegion: String?
     /// Its S3 knows no `If-None-Match`.
     public var lacksConditions: Bool?
 

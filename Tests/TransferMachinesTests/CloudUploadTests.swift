@@ -64,8 +64,34 @@ import Testing
             + "<response><href>x/00002</href><getcontentlength>1048576</getcontentlength></response></multistatus>"
         talk.hear(207, [:], all)
         talk.hear(504)
+        talk.hear(404)
         talk.hear(200, ["Content-Length": "\(6 << 20)"])
         #expect(talk.lines.last == "HEAD \(target)" && talk.outcome == .finished(remoteURL: target))
+    }
+
+    /// Raw photos of one camera have one length, and its numbers come again.
+    @Test func anothersFileOfOurLengthIsNotOurs() {
+        let all =
+            "<multistatus><response><href>x/00001</href><getcontentlength>5242880</getcontentlength></response>"
+            + "<response><href>x/00002</href><getcontentlength>1048576</getcontentlength></response></multistatus>"
+        var talk = Dialogue(plan(), resuming: UploadMemory(step: .append, creations: 1))
+        talk.hear(207, [:], all)
+        talk.hear(412)
+        talk.hear(207, [:], all)
+        talk.hear(404)
+        talk.hear(207, [:], all)
+        talk.hear(201)
+        let next = target.replacing("noon.jpg", with: "noon-1.jpg")
+        #expect(talk.lines.suffix(4) == ["PROPFIND \(place)/", "HEAD \(next)", "PROPFIND \(place)/", "MOVE \(place)/.file"])
+        #expect(talk.header("Destination") == next)
+    }
+
+    @Test(arguments: [-1.0, 1e300, .infinity, .nan]) func timesThatNoProtocolHas(_ seconds: Double) {
+        var plan = plan(100)
+        plan.modifiedAt = Date(timeIntervalSince1970: seconds)
+        var talk = Dialogue(plan)
+        for status in [404, 201, 201, 201] { talk.hear(status) }
+        #expect(talk.lines.last?.hasPrefix("MOVE") == true && talk.header("X-OC-Mtime") == nil)
     }
 
     @Test func anAddressThatIsNoneOfNextclouds() {
@@ -132,6 +158,18 @@ import Testing
         #expect(talk.message?.contains("unsupported-format") == true)
     }
 
+    @Test func aPhotoInTheTrashIsNotThere() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("reject", duplicate + #","isTrashed":true"#))
+        #expect(talk.message?.contains("trash") == true)
+    }
+
+    @Test func itsWordsAreOneShortLine() {
+        var talk = Dialogue(plan())
+        talk.hear(200, [:], verdict("reject", #","reason":"a\u001b[31m\n\u202eb\#(String(repeating: "x", count: 5000))""#))
+        #expect(talk.message.map { $0.count < 300 && $0.contains("a[31mb") && !$0.contains("\n") } == true)
+    }
+
     @Test func aLostAnswerIsAskedAbout() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))
@@ -146,5 +184,63 @@ import Testing
         talk.hear(200, [:], verdict("accept"))
         talk.hear(400, [:], #"{"message":"Unsupported file type"}"#)
         #expect(talk.message?.contains("Unsupported file type") == true)
+    }
+}
+
+/// A server that leads in a circle is asked with pauses: nobody watches.
+@Suite struct CircleTests {
+    private func plan(_ kind: UploadKind, _ url: String = "https://h/remote.php/dav/files/me/a/") -> UploadPlan {
+        var plan = UploadPlan(kind: kind, collectionURL: url, fileName: "p.jpg", byteCount: 6 << 20, token: "t", sha256: "ab")
+        plan.s3 = S3Access(bucket: "b", region: "r", accessKey: "a", secretKey: "s")
+        return plan
+    }
+
+    private func pauses(_ talk: inout Dialogue, _ answer: (String) -> (Int, [String: String], String)) -> Int {
+        var pauses = 0
+        for _ in 0..<200 {
+            guard case .send(let request, _, _) = talk.machine.next() else { break }
+            let (status, headers, body) = answer(request.method)
+            talk.hear(status, headers, body)
+            if case .retry = talk.outcome { pauses += 1 }
+        }
+        return pauses
+    }
+
+    @Test func aProxyThatLetsNoMoveThrough() {
+        var talk = Dialogue(plan(.webdav), resuming: UploadMemory(step: .move, isStored: true))
+        #expect(pauses(&talk) { $0 == "MOVE" ? (404, [:], "") : (200, ["Content-Length": "\(6 << 20)"], "") } > 100)
+    }
+
+    @Test func appendsThatBringNothing() {
+        var talk = Dialogue(
+            plan(.resumable), resuming: UploadMemory(step: .append, place: "https://h/1", creations: 1, version: 8))
+        let here = ["Upload-Offset": "5", "Upload-Complete": "?0", "Upload-Limit": "max-append-size=9"]
+        #expect(pauses(&talk) { $0 == "PATCH" ? (204, [:], "") : (204, here, "") } > 100)
+    }
+
+    @Test func aListWithoutAnEnd() {
+        var talk = Dialogue(plan(.s3), resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        var number = 0
+        let count = pauses(&talk) { method in
+            number += 1
+            return method != "GET"
+                ? (500, [:], "")
+                : (200, [:], "<L><IsTruncated>true</IsTruncated><NextPartNumberMarker>\(number)</NextPartNumberMarker></L>")
+        }
+        #expect(count > 50)
+    }
+
+    /// Every name taken, one after the other: that comes to an end, and is no circle.
+    @Test func namesThatAreAllTaken() {
+        for kind in [UploadKind.webdav, .s3, .nextcloud] {
+            var talk = Dialogue(plan(kind))
+            var asked = 0
+            while case .send = talk.machine.next() {
+                asked += 1
+                talk.hear(200, ["Content-Length": "1"])
+                #expect(talk.outcome == .continue || talk.message != nil)
+            }
+            #expect(talk.message?.contains("of this name") == true && asked > 900)
+        }
     }
 }

@@ -105,12 +105,26 @@ import Testing
         #expect(talk.lines.last == "POST https://h/up")
     }
 
-    /// Whoever took the whole does not want it: that is no fault of the way.
-    @Test func theTargetsOwnNo() {
+    /// Whoever took the whole does not want it: that is no fault of the way, and no success.
+    @Test(arguments: [404, 409, 413, 422, 500, 503]) func theTargetsOwnNo(_ status: Int) {
         var talk = Dialogue(plan())
         talk.hear(201, made)
-        talk.hear(422, ["Upload-Complete": "?1"])
-        #expect(talk.message == "The server answered with status 422.")
+        talk.hear(status, ["Upload-Complete": "?1"])
+        #expect(talk.message == "The server has the whole file and does not want it (status \(status)).")
+    }
+
+    @Test func aLostAnswerAfterA104() {
+        var machine = UploadMachine(plan: plan())
+        _ = machine.next()
+        let said = [HeaderField("Upload-Draft-Interop-Version", "8"), HeaderField("Location", "/p/1")]
+        _ = machine.heard(ResponseHead(status: 104, headers: said, url: ""))
+        let lost = WireEnd(head: nil, failure: .connectionLost, bytesSent: 0, bytesReceived: 0)
+        _ = machine.ended(lost, now: Date(timeIntervalSince1970: 0), attemptsWithoutProgress: 0, jitter: 0)
+        guard case .send(let request, _, _) = machine.next() else {
+            Issue.record("nothing")
+            return
+        }
+        #expect(request.method == "HEAD" && request.url == "https://h/p/1")
     }
 
     @Test func tooLargeIsSaidBeforeAByte() {

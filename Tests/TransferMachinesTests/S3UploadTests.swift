@@ -15,7 +15,7 @@ struct Dialogue {
     init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil) { machine = UploadMachine(plan: plan, resuming: memory) }
 
     /// `status` 0: the connection broke.
-    mutating func hear(_ status: Int, _ headers: [String: String] = [:], _ body: String = "") {
+    mutating func hear(_ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false) {
         guard case .send(let request, let content, let memory) = machine.next() else { return }
         self.memory = memory
         requests.append(request)
@@ -34,7 +34,8 @@ struct Dialogue {
         lines.append(line)
         let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
         var end = WireEnd(
-            head: status == 0 ? nil : head, failure: status == 0 ? .connectionLost : nil, bytesSent: sent, bytesReceived: 0)
+            head: status == 0 ? nil : head, failure: status == 0 || isCut ? .connectionLost : nil, bytesSent: sent,
+            bytesReceived: 0)
         end.body = Data(body.utf8)
         outcome = machine.ended(end, now: Date(timeIntervalSince1970: 1_800_000_000), attemptsWithoutProgress: 0, jitter: 0.5)
     }
@@ -153,7 +154,7 @@ struct Dialogue {
     @Test func whatTheServerSaysOfTheBucketAndTheClock() {
         var talk = Dialogue(plan())
         talk.hear(301, ["x-amz-bucket-region": "eu-central-1"])
-        #expect(talk.outcome == .continue && talk.machine.knowledge.region == "eu-central-1")
+        #expect(talk.outcome == .continue && talk.machine.knowledge.region == nil, "nothing is proven yet")
         talk.hear(404)
         #expect(talk.requests.last?.signing?.access.region == "eu-central-1")
         talk.hear(
@@ -161,6 +162,90 @@ struct Dialogue {
             "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>")
         talk.hear(200)
         #expect(talk.requests.last?.signing?.clockSkew == 3600)
+        #expect(talk.machine.knowledge.region == "eu-central-1")
+        // It counts for whom it was learned for.
+        var next = plan()
+        next.knowledge = talk.machine.knowledge
+        var other = Dialogue(next)
+        other.hear(404)
+        #expect(other.requests[0].signing?.access.region == "eu-central-1")
+        next.s3?.region = "us-west-2"
+        other = Dialogue(next)
+        other.hear(404)
+        #expect(other.requests[0].signing?.access.region == "us-west-2")
+    }
+
+    /// It goes into a header of every request.
+    @Test func aRegionThatIsNone() {
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(400, [:], "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu\nX-Evil: 1</Region></Error>")
+        #expect(talk.message?.contains("credentials") == true && talk.machine.knowledge == ServerKnowledge())
+    }
+
+    @Test func addressesThatHaveTheBucketAlready() {
+        for (url, key) in [
+            ("https://s3.example/storms/album", key),
+            ("https://storms.example/album", "https://storms.example/storms/album/noon%2012%3A00.jpg"),
+        ] {
+            var talk = Dialogue(plan(url: url))
+            talk.hear(404)
+            #expect(talk.lines == ["HEAD \(key)"])
+        }
+    }
+
+    /// On a server that ignores conditions another's object may have come in between.
+    @Test func anothersObjectIsNotOurs() {
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(200)
+        talk.hear(200, ["Content-Length": "100", "x-amz-meta-sha256": "another"])
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD \(key.replacing(".jpg", with: "-1.jpg"))")
+    }
+
+    /// What answered so was asked nothing with a condition.
+    @Test func notImplementedIsAboutWhatWasSent() {
+        var talk = Dialogue(plan(6 << 20))
+        let error = "<Error><Code>NotImplemented</Code></Error>"
+        talk.hear(404)
+        talk.hear(501, [:], error)
+        #expect(talk.machine.knowledge.lacksConditions == nil && talk.message?.contains("NotImplemented") == true)
+        talk = Dialogue(plan())
+        talk.hear(404)
+        talk.hear(501, [:], error)
+        talk.hear(200)
+        #expect(talk.header("If-None-Match") == nil && talk.machine.knowledge.lacksConditions == true)
+    }
+
+    /// Without conditions it is looked once more right before the end.
+    @Test func withoutConditionsNobodyIsOverwrittenInTheEnd() {
+        var plan = plan(6 << 20)
+        plan.knowledge.lacksConditions = true
+        var talk = Dialogue(plan, resuming: UploadMemory(step: .append, place: "u", creations: 1))
+        talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
+        talk.hear(200, ["Content-Length": "7"])
+        talk.hear(204)
+        talk.hear(404)
+        #expect(
+            talk.lines.dropFirst() == [
+                "HEAD \(key)", "DELETE \(key)?uploadId=u", "HEAD \(key.replacing(".jpg", with: "-1.jpg"))",
+            ])
+    }
+
+    @Test func anAnswerThatWasCutOffSaysNothing() {
+        var talk = Dialogue(plan(6 << 20))
+        talk.hear(404)
+        talk.hear(200, [:], "<Initiate", isCut: true)
+        guard case .retry = talk.outcome else {
+            Issue.record("\(talk.outcome as Any)")
+            return
+        }
+        talk = Dialogue(plan(6 << 20), resuming: UploadMemory(step: .move, place: "u", creations: 1))
+        talk.hear(200, [:], "<ListPartsResult>\(part(1, 5 << 20))\(part(2, 1 << 20))</ListPartsResult>")
+        talk.hear(200, [:], "   ", isCut: true)
+        talk.hear(404)
+        #expect(talk.lines.last == "GET \(key)?uploadId=u")
     }
 
     @Test(arguments: [
@@ -215,5 +300,10 @@ struct Dialogue {
     @Test(arguments: [
         "", "no", "<a>", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>",
         String(repeating: "<a>", count: 99) + String(repeating: "</a>", count: 99),
-    ]) func wordsThatAreNone(_ text: String) { #expect(AnswerXML.read(Data(text.utf8)) == nil) }
+        "<?xml version=\"1.0\" encoding=\"UTF-7\"?><a/>",
+    ]) func wordsThatAreNone(_ text: String) {
+        #expect(AnswerXML.read(Data(text.utf8)) == nil)
+        #expect(AnswerXML.read(text.data(using: .utf16) ?? Data()) == nil)
+        #expect(AnswerXML.read(text.data(using: .utf16BigEndian) ?? Data()) == nil)
+    }
 }

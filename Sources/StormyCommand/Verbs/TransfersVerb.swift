@@ -100,11 +100,7 @@ struct TransfersVerb: AsyncParsableCommand {
         case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
             transfer.requeue(now: now)
         case (.retry, .failed) where transfer.kind == .download || transfer.bodyFile != nil:
-            transfer.requeue(now: now)
-            transfer.finishedAt = nil
-            transfer.errorCode = nil
-            transfer.errorMessage = nil
-            transfer.fruitlessAttempts = 0
+            transfer.beginAnew(now: now)
         default:
             return false
         }
