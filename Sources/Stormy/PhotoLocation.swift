@@ -5,28 +5,52 @@ import Foundation
 /// Looks at every TIFF structure in the file, wherever its container keeps it (JPEG's APP1, PNG's eXIf, WebP's EXIF,
 /// HEIC's items, TIFF and raw files themselves), and for XMP's GPS properties. Errs on the side of "yes".
 enum PhotoLocation {
-    static func isPresent(in data: Data) -> Bool {
-        if hasProperty(in: data) { return true }
-        return starts(of: [0x49, 0x49, 0x2A, 0x00], in: data).contains { hasPosition(in: data, at: $0, isLittleEndian: true) }
-            || starts(of: [0x4D, 0x4D, 0x00, 0x2A], in: data).contains { hasPosition(in: data, at: $0, isLittleEndian: false) }
+    /// Bytes that are looked at together: every pattern is sought in them before the next.
+    static let window = 16 << 20
+    /// Longer than each pattern, as one may lie across.
+    private static let overlap = 64
+    /// TIFF marks that are followed. A file made of nothing but marks must not cost more than this.
+    private static let maximumMarks = 10_000
+
+    /// - Parameter leave: told of each stretch that was looked at and will not be again but for a few numbers.
+    static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
+        var film = false
+        var marks = 0
+        for start in stride(from: 0, to: data.count, by: window) {
+            let range = start..<min(start + window + overlap, data.count)
+            if words.contains(where: { find($0, in: data, range) != nil }) { return true }
+            // The place of a film that goes with the picture. Four bytes stand anywhere by chance: only behind its mark.
+            let behind = film ? start : find(filmMark, in: data, range)
+            film = behind != nil
+            if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
+            for (mark, isLittleEndian) in tiffMarks {
+                var from = start
+                while marks < maximumMarks, let base = find(mark, in: data, from..<range.upperBound) {
+                    marks += 1
+                    from = base + 1
+                    if hasPosition(in: data, at: base, isLittleEndian: isLittleEndian) { return true }
+                }
+            }
+            leave(start..<min(start + window, data.count))
+        }
+        return false
     }
 
-    /// XMP's properties, as text; and of a film that goes with the picture, its place.
-    private static func hasProperty(in data: Data) -> Bool {
-        if words.contains(where: { find(Array($0.utf8), in: data, from: 0) != nil }) { return true }
-        // Four bytes stand anywhere by chance: only behind the mark of such a film.
-        guard let film = find(Array("ftyp".utf8), in: data, from: 0) else { return false }
-        return [[0xA9] + Array("xyz".utf8), Array("loci".utf8)].contains { find($0, in: data, from: film) != nil }
-    }
+    private static let filmMark = Array("ftyp".utf8)
+    private static let places = [[0xA9] + Array("xyz".utf8), Array("loci".utf8)]
+    private static let tiffMarks: [(mark: [UInt8], isLittleEndian: Bool)] = [
+        ([0x49, 0x49, 0x2A, 0x00], true), ([0x4D, 0x4D, 0x00, 0x2A], false),
+    ]
 
     /// From one first byte to the next by libc: over all bytes of every photo, Foundation's search takes most of the time of
     /// queueing it.
-    private static func find(_ pattern: [UInt8], in data: Data, from start: Int) -> Int? {
+    private static func find(_ pattern: [UInt8], in data: Data, _ range: Range<Int>) -> Int? {
         data.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress, let first = pattern.first else { return nil }
-            var place = start
-            while place >= 0, place + pattern.count <= bytes.count {
-                guard let found = memchr(base + place, Int32(first), bytes.count - pattern.count - place + 1) else { return nil }
+            var place = range.lowerBound
+            while place + pattern.count <= range.upperBound {
+                let count = range.upperBound - pattern.count - place + 1
+                guard let found = memchr(base + place, Int32(first), count) else { return nil }
                 if memcmp(found, pattern, pattern.count) == 0 { return UnsafeRawPointer(found) - base }
                 place = UnsafeRawPointer(found) - base + 1
             }
@@ -34,21 +58,11 @@ enum PhotoLocation {
         }
     }
 
+    /// XMP's properties, and others as text.
     private static let words = [
         "GPSLatitude", "GPSLongitude", "GPSDestLatitude", "photoshop:City", "photoshop:State", "photoshop:Country",
         "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "Iptc4xmpExt:Location", "com.apple.quicktime.location",
-    ]
-
-    private static func starts(of pattern: [UInt8], in data: Data) -> [Int] {
-        var found: [Int] = []
-        var from = 0
-        // A file made of nothing but patterns must not cost more than this.
-        while found.count < 10_000, let start = find(pattern, in: data, from: from) {
-            found.append(start)
-            from = start + 1
-        }
-        return found
-    }
+    ].map { Array($0.utf8) }
 
     /// Follows the first directories of a TIFF structure to a GPS directory (tag 0x8825) with a latitude (tag 2) or longitude (4).
     private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool) -> Bool {

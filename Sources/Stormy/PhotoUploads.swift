@@ -224,7 +224,8 @@ public struct PhotoUploads: Sendable {
     }
 
     private static func saysWhere(_ file: URL) throws -> Bool {
-        PhotoLocation.isPresent(in: try Data(contentsOf: file, options: .alwaysMapped))
+        let photo = try MappedFile(file)
+        return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.letGo) }
     }
 
     private static func delivery(of file: URL, to destination: PhotoDestination) -> URLSessionUploadTask.Delivery {

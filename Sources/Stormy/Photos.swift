@@ -142,15 +142,23 @@ extension StormyStore {
         }
     }
 
+    /// Whether ``recoverPhotos(transfers:now:)`` has something to do.
+    public func hasLostPhotos(now: Date = Date()) throws -> Bool {
+        try queue.read { try PhotoRecord.fetchOne($0, sql: Self.lostPhotos, arguments: Self.lost(by: now)) } != nil
+    }
+
+    /// A minute old: its process may be at it still.
+    private static let lostPhotos = "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NULL AND changedAt < ?"
+
+    private static func lost(by now: Date) -> StatementArguments { [now.timeIntervalSince1970 - 60] }
+
     /// Photos whose process died between this record and the queue: found again by the label of their transfer, or
     /// given back when there is none.
     ///
     /// - Parameter transfers: numbers of the transfers the agent knows, by the photo they carry.
     public func recoverPhotos(transfers: [Int64: Int64], now: Date = Date()) throws {
         try queue.write { database in
-            let lost = try PhotoRecord.fetchAll(
-                database, sql: "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NULL AND changedAt < ?",
-                arguments: [now.timeIntervalSince1970 - 60])
+            let lost = try PhotoRecord.fetchAll(database, sql: Self.lostPhotos, arguments: Self.lost(by: now))
             for var photo in lost {
                 if let transfer = transfers[photo.id ?? 0] {
                     photo.transfer = transfer

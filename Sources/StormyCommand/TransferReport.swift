@@ -89,13 +89,20 @@ struct TransferReport: Encodable {
         receipt = OrNull(nil)
     }
 
-    /// Photos that are with the agent are its transfers; the others stand for themselves.
-    static func all(_ store: StormyStore) throws -> [TransferReport] {
+    /// A process died between a photo's record and its transfer: they find each other again.
+    static func recoverPhotos(_ store: StormyStore) throws {
+        guard try store.hasLostPhotos() else { return }
         let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
         let labelled = transfers.compactMap { transfer in
             PhotoUploads.Label(parsing: transfer.taskDescription).flatMap { label in transfer.id.map { (label.photo, $0) } }
         }
         try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }))
+    }
+
+    /// Photos that are with the agent are its transfers; the others stand for themselves.
+    static func all(_ store: StormyStore) throws -> [TransferReport] {
+        try recoverPhotos(store)
+        let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
         let photos = try store.photos().filter {
             $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
         }

@@ -57,4 +57,25 @@ import Testing
         // By chance such bytes stand in every large picture.
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
     }
+
+    /// It is looked at in stretches; nothing hides where they meet.
+    @Test func wherePiecesMeet() {
+        let word = Data("exif:GPSLatitude".utf8)
+        var left: [Range<Int>] = []
+        for shift in [-word.count, -8, -1, 0, 1] {
+            var photo = Data(count: PhotoLocation.window * 2 + 100)
+            let place = PhotoLocation.window + shift
+            photo.replaceSubrange(place..<place + word.count, with: word)
+            #expect(PhotoLocation.isPresent(in: photo))
+            photo.replaceSubrange(place..<place + word.count, with: Data(count: word.count))
+            left = []
+            #expect(!PhotoLocation.isPresent(in: photo) { left.append($0) })
+        }
+        let window = PhotoLocation.window
+        #expect(left == [0..<window, window..<2 * window, 2 * window..<2 * window + 100])
+        var film = Data("....ftypmp42".utf8) + Data(count: window) + Data([0xA9]) + Data("xyz".utf8)
+        #expect(PhotoLocation.isPresent(in: film))
+        film.replaceSubrange(4..<8, with: Data("free".utf8))
+        #expect(!PhotoLocation.isPresent(in: film))
+    }
 }

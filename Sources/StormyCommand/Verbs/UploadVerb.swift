@@ -53,6 +53,9 @@ struct UploadVerb: AsyncParsableCommand {
                 tells: !wait && Self.hasDesktop,
                 isHeld: when == .charging))
         for failure in finder.failures { batch.note(failure) }
+        try TransferReport.recoverPhotos(try StormyStore.open())
+        // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
+        if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
         try batch.add(found)
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
