@@ -56,7 +56,7 @@ struct UploadVerb: AsyncParsableCommand {
         try TransferReport.recoverPhotos(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
-        try batch.add(found)
+        try await batch.add(found)
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
         }
@@ -112,13 +112,24 @@ struct UploadVerb: AsyncParsableCommand {
 
         init(_ order: PhotoUploads.Order) { self.order = order }
 
-        /// One bad file does not keep the others: each says what is wrong with it.
-        mutating func add(_ files: [String]) throws {
+        /// One bad file does not keep the others: each says what is wrong with it. While some are made durable, the next are
+        /// copied and cleaned.
+        mutating func add(_ files: [String]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
-            for start in stride(from: 0, to: files.count, by: Self.size) {
-                let batch = files[start..<min(start + Self.size, files.count)].filter { isReadable($0) }
+            let order = order
+            func begin(_ batch: [String]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+                Task.detached { uploads.prepare(batch.map { URL(fileURLWithPath: $0) }, order) }
+            }
+            let readable = files.filter { isReadable($0) }
+            let batches = stride(from: 0, to: readable.count, by: Self.size).map { start in
+                Array(readable[start..<min(start + Self.size, readable.count)])
+            }
+            var ahead = batches.first.map(begin)
+            for (index, batch) in batches.enumerated() {
+                let results = await ahead?.value ?? []
+                ahead = index + 1 < batches.count ? begin(batches[index + 1]) : nil
                 var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
-                for (file, result) in zip(batch, uploads.prepare(batch.map { URL(fileURLWithPath: $0) }, order)) {
+                for (file, result) in zip(batch, results) {
                     do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error)) }
                 }
                 for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
