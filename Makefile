@@ -33,6 +33,7 @@ torture: build ## 300 kills of agent and app while fifty requests go round
 test-interop: build interop-packages ## Downloads and photos from and to a dozen real servers, interrupted
 	python3 Tests/Interop/downloads.py
 	python3 Tests/Interop/uploads.py
+	python3 Tests/Interop/resent.py
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py

@@ -207,7 +207,8 @@ struct ResumableUpload: UploadProtocol {
         let count = piece(from: offset)
         let isLast = offset + count == plan.byteCount
         switch head.status {
-        case 400... where Self.isComplete(head) == true:
+        // 409 is the place's own word, whatever else it says: a first copy of this request may have made it whole.
+        case 400... where Self.isComplete(head) == true && head.status != 409:
             // The answer of whoever took the whole: it does not want it.
             return .fail(head, -1011, "The server has the whole file and does not want it (status \(head.status)).")
         case 200..<300:

@@ -25,6 +25,9 @@ struct TusUpload: UploadProtocol {
     /// a server cannot keep a part that it cannot check.
     static let checkedBytes: Int64 = 4 << 20
 
+    /// Bytes of one request where a cut one is lost as a whole.
+    static let losableBytes: Int64 = 1 << 20
+
     let plan: UploadPlan
     private(set) var state: State
     private(set) var place: String?
@@ -34,6 +37,8 @@ struct TusUpload: UploadProtocol {
     private var canTerminate: Bool?
     /// Bytes of one request, where more was refused.
     private(set) var knowledge: ServerKnowledge
+    /// A request that was cut: where it began, and how much went out.
+    private var lostAppend: (from: Int64, sent: Int64)?
     /// The server's last word.
     private(set) var storedBytes: Int64 = 0
 
@@ -128,6 +133,18 @@ struct TusUpload: UploadProtocol {
         if case .appending = state { state = .asking }
     }
 
+    mutating func lost(_ end: WireEnd) {
+        if case .appending(let offset) = state { lostAppend = (offset, end.bytesSent) }
+        noteUncertainty()
+    }
+
+    /// Some servers keep of a request that was cut nothing at all: from then on they get as much as may be lost.
+    private mutating func learn(from offset: Int64) {
+        defer { lostAppend = nil }
+        guard let lost = lostAppend, offset <= lost.from, lost.sent > 2 * Self.losableBytes else { return }
+        knowledge.requestBytes = min(knowledge.requestBytes ?? .max, Self.losableBytes)
+    }
+
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
         switch state {
         case .discovering: afterDiscovery(head, pauses)
@@ -187,6 +204,7 @@ struct TusUpload: UploadProtocol {
             if let length = head["Upload-Length"], Int64(length) != plan.byteCount {
                 return startOver(head, pauses, "The server expects another file there.")
             }
+            learn(from: offset)
             return take(offset)
         case 403, 404, 410: return startOver(head, pauses, "The server has thrown away what it had of the file.")
         default: return otherwise(head, pauses)

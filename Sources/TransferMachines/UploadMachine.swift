@@ -81,7 +81,7 @@ public struct UploadMachine: Sendable {
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
             outcome = pauses.after(failure)
-            if failure.mayHaveActed { rules.noteUncertainty() }
+            if failure.mayHaveActed { rules.lost(wire) }
         }
         switch outcome {
         case .continue: return pauseInACircle(wire, pauses)
@@ -128,6 +128,8 @@ protocol UploadProtocol: Sendable {
     func next() -> UploadCommand
     /// The last request may have been carried out, though its answer is lost or says otherwise: ask before it is repeated.
     mutating func noteUncertainty()
+    /// No answer came to a request that was sent, in part or as a whole.
+    mutating func lost(_ end: WireEnd)
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory?
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome
     var stage: Int64 { get }
@@ -142,6 +144,7 @@ protocol UploadProtocol: Sendable {
 /// Of one request with nothing before or after it.
 extension UploadProtocol {
     mutating func noteUncertainty() {}
+    mutating func lost(_ end: WireEnd) { noteUncertainty() }
     mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { nil }
     var stage: Int64 { 0 }
     var nameIndex: Int { 0 }

@@ -108,7 +108,9 @@ extension EndToEnd {
             try home.waitForQuiet()
             let titles = try desktop.heardSoFar()
             #expect(Set(titles) == ["Storm expected in Here"])
-            #expect(titles.count == 1 || point == "agent.noticePresented", "\(titles)")
+            // The app ends right after it asked to tell: an agent that dies then may be between showing and remembering.
+            let mayShowAgain = ["agent.noticePresented", "agent.launchEnded"].contains(point)
+            #expect(titles.count == 1 || titles.count == 2 && mayShowAgain, "\(titles)")
             #expect(try desktop.dunstctl("count", "displayed") == "1")
             #expect(try launches(home, "appRefresh").map(\.outcome) == [.expired])
             #expect(try launches(home, "urlSession").last?.outcome == .completed)

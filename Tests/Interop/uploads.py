@@ -15,7 +15,7 @@ import signal
 import sys
 
 import support
-from upload_servers import BUCKET, KEY, SECRET, SERVERS, Server
+from upload_servers import BUCKET, KEY, SECRET, SERVERS, Server, prepare
 
 SIZE = 24_000_000
 # Kilobits per second: two seconds for the large one.
@@ -83,5 +83,5 @@ def play(name, case, folder):
 
 support.play(
     sys.argv[1:] or list(SERVERS), ("whole", "agent killed", "server restarted"),
-    {name: [wheel] for name, (_, _, wheel) in SERVERS.items() if wheel}, play,
+    prepare, play,
     held="held: every photo is there, once, as it was sent", broken="a photo is missing, there twice, or not what was sent")

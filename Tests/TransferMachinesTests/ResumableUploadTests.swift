@@ -106,11 +106,20 @@ import Testing
     }
 
     /// Whoever took the whole does not want it: that is no fault of the way, and no success.
-    @Test(arguments: [404, 409, 413, 422, 500, 503]) func theTargetsOwnNo(_ status: Int) {
+    @Test(arguments: [404, 413, 422, 500, 503]) func theTargetsOwnNo(_ status: Int) {
         var talk = Dialogue(plan())
         talk.hear(201, made)
         talk.hear(status, ["Upload-Complete": "?1"])
         #expect(talk.message == "The server has the whole file and does not want it (status \(status)).")
+    }
+
+    /// A second copy of an append finds the place whole.
+    @Test func aPlaceThatIsWholeAlready() {
+        var talk = Dialogue(plan())
+        talk.hear(201, made)
+        talk.hear(409, ["Upload-Complete": "?1", "Upload-Offset": "100"])
+        talk.hear(204, ["Upload-Complete": "?1", "Upload-Offset": "100"])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/1"))
     }
 
     @Test func aLostAnswerAfterA104() {

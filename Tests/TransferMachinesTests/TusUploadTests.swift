@@ -180,6 +180,16 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(pieces[3] == "PATCH https://h/files/1 \(16 << 20)+\(16 << 20)")
     }
 
+    /// A server that keeps nothing of a request that was cut gets small ones from then on; one that keeps a part does not.
+    @Test(arguments: [(0, 1 << 20), (5 << 20, 95 << 20)]) func whatACutTeaches(_ kept: Int, _ next: Int) {
+        var machine = UploadMachine(plan: plan(100 << 20))
+        _ = play(&machine, [options, made()])
+        _ = machine.next()
+        let cut = WireEnd(head: nil, failure: .connectionLost, bytesSent: 9 << 20, bytesReceived: 0)
+        _ = machine.ended(cut, now: now, attemptsWithoutProgress: 0, jitter: 0)
+        #expect(play(&machine, [at(kept, 200), at(kept + 1)]).lines.last == "PATCH https://h/files/1 \(kept)+\(next)")
+    }
+
     @Test func aChecksumWhereItIsCheckedAndCheap() {
         let digest = String(repeating: "ab", count: 32)
         let checked = (

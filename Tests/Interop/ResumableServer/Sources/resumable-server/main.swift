@@ -1,6 +1,6 @@
 // Apple's NIOResumableUpload in front of a folder: what is whole gets the name it was sent to.
 //
-//     resumable-server FOLDER PORT
+//     resumable-server FOLDER PORT [PUBLIC-PORT]
 import Foundation
 import HTTPTypes
 import NIOCore
@@ -48,7 +48,8 @@ final class FolderHandler: ChannelInboundHandler {
 
 let folder = URL(fileURLWithPath: CommandLine.arguments[1])
 let port = Int(CommandLine.arguments[2])!
-let uploads = HTTPResumableUploadContext(origin: "http://127.0.0.1:\(port)")
+let origin = CommandLine.arguments.count > 3 ? CommandLine.arguments[3] : "\(port)"
+let uploads = HTTPResumableUploadContext(origin: "http://127.0.0.1:\(origin)")
 let server = try ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
     .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
     .childChannelInitializer { channel in

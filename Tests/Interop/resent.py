@@ -1,0 +1,101 @@
+"""How much of 200 MiB of photos is sent again after a cut at half of them: tus, resumable uploads, S3 in parts; real servers.
+
+Every byte goes through a counter between the agent and the server, which cuts all connections at half. Prints what was sent
+beyond the photos themselves, headers included. Exits 1 if a photo is not there as it was sent, or if 1 % was sent again to a
+server that keeps what came of a request (S3 keeps whole parts, of 5 MiB; SeaweedFS keeps whole requests of tus).
+
+    python3 Tests/Interop/resent.py
+"""
+import hashlib
+import json
+import random
+import socket
+import sys
+import threading
+
+import support
+from upload_servers import BUCKET, KEY, SECRET, SERVERS, Server, prepare
+
+COUNT, SIZE = 10, 20 << 20
+# Kilobits per second of each: as a network, and not as memory, whose buffers hold megabytes that nobody has read yet.
+LIMIT = 40_000
+BAR = 1.0
+
+
+class Counter:
+    """A way to a server that counts what goes there, and is cut once."""
+
+    def __init__(self, port, cut_at):
+        self.target, self.cut_at, self.sent, self.is_cut = port, cut_at, 0, False
+        self.lock, self.open = threading.Lock(), []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.target))
+            with self.lock:
+                self.open += [client, server]
+            threading.Thread(target=self.carry, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self.carry, args=(server, client, False), daemon=True).start()
+
+    def carry(self, source, target, counts):
+        try:
+            while data := source.recv(1 << 16):
+                if counts:
+                    with self.lock:
+                        self.sent += len(data)
+                        if self.sent >= self.cut_at and not self.is_cut:
+                            self.is_cut = True
+                            for end in self.open:
+                                end.shutdown(socket.SHUT_RDWR)
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def run(name, _, folder):
+    kind, path, _ = SERVERS[name]
+    server = Server(name, folder / "server")
+    counter = Counter(server.port, COUNT * SIZE // 2)
+    server.public_port = counter.port
+    server.start()
+    (folder / "secret").write_text(SECRET + "\n")
+    (folder / "secret").chmod(0o600)
+    more = f'bucket = "{BUCKET}"\naccess_key = "{KEY}"\nsecret_key_file = "{folder}/secret"\n' if kind == "s3" else ""
+    home = support.Home(
+        folder / "home", f'[upload.destinations.home]\nkind = "{kind}"\nurl = "http://127.0.0.1:{counter.port}{path}"\nlimit_kbps = {LIMIT}\n{more}')
+    camera = folder / "camera"
+    camera.mkdir()
+    photos = set()
+    for number in range(COUNT):
+        data = b"\xff\xd8\xff" + random.Random(number).randbytes(SIZE - 3)
+        (camera / f"p{number}.jpg").write_bytes(data)
+        photos.add(hashlib.sha256(data).hexdigest())
+    try:
+        ended = home.stormy("upload", "--wait", *sorted(camera.iterdir()), check=False)
+        rows = home.rows()
+        found = set(server.holds(rows))
+    finally:
+        home.stormy("quit", check=False)
+        server.stop()
+    again = (counter.sent - COUNT * SIZE) / (COUNT * SIZE) * 100
+    held = photos <= found and ended.returncode == 0 and counter.is_cut
+    print(f"{name:14} {'held' if held else 'NOT HELD':9} {again:5.2f} % more than the photos"
+          + ("" if held else f": {ended.stderr} {json.dumps([row['error'] for row in rows])}"), flush=True)
+    return held and (again < BAR or name.startswith("seaweedfs"))
+
+
+support.play(
+    sys.argv[1:] or ["tuspyserver", "nio", "seaweedfs s3", "seaweedfs tus"], ("cut",), prepare, run,
+    held="held: what was there was not sent again", broken="a photo is not there, or was sent again")
