@@ -30,7 +30,6 @@ struct NextcloudUpload: UploadProtocol {
 
     /// Nextcloud's least size of a chunk that is not the last.
     static let chunkBytes: Int64 = 5 << 20
-    static let maximumCreations = 5
 
     let plan: UploadPlan
     let address: CollectionAddress?
@@ -222,7 +221,7 @@ struct NextcloudUpload: UploadProtocol {
         switch head.status {
         case 200..<300, 405:
             guard let address, level < address.segments.count else {
-                guard creations < Self.maximumCreations else {
+                guard creations < UploadPlace.maximumCreations else {
                     return .fail(head, -1100, "The server has no place for uploads at this address.")
                 }
                 creations += 1
@@ -267,7 +266,7 @@ struct NextcloudUpload: UploadProtocol {
     }
 
     private mutating func startOver(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
-        guard creations < Self.maximumCreations else {
+        guard creations < UploadPlace.maximumCreations else {
             return .fail(head, -1011, "The server has thrown away what it had of the file. It did so \(creations) times.")
         }
         stored = []
@@ -303,7 +302,7 @@ struct NextcloudUpload: UploadProtocol {
             state = .makingFolder(index, level: address.segments.count, goingDown: false)
             return .continue
         case 400:
-            guard creations < Self.maximumCreations else { return pauses.afterOther(head) }
+            guard creations < UploadPlace.maximumCreations else { return pauses.afterOther(head) }
             creations += 1
             state = .asking(index)
             return pauses.retry(head, "The server could not put the chunks together.")

@@ -18,14 +18,12 @@ struct ResumableUpload: UploadProtocol {
 
     /// Interop versions, from the one of the newest draft down.
     static let versions = [8, 6, 5, 3]
-    static let maximumCreations = 5
 
     let plan: UploadPlan
     private(set) var state: State
     private(set) var knowledge: ServerKnowledge
     private var version: Int
-    private var place: String?
-    private var creations: Int
+    private var place: UploadPlace
     private var limits = ResumableLimits()
     private(set) var storedBytes: Int64 = 0
 
@@ -35,8 +33,7 @@ struct ResumableUpload: UploadProtocol {
         plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
         self.plan = plan
         knowledge = plan.knowledge
-        place = memory?.place
-        creations = memory?.creations ?? 0
+        place = UploadPlace(memory)
         let remembered = memory?.version ?? plan.knowledge.resumableVersion ?? Self.versions[0]
         version = Self.versions.contains(remembered) ? remembered : Self.versions[0]
         state = memory?.place == nil ? .creating : .asking
@@ -47,7 +44,7 @@ struct ResumableUpload: UploadProtocol {
 
     var stage: Int64 { storedBytes }
 
-    var removal: WireRequest? { place.map { plan.request("DELETE", $0, [draft]) } }
+    var removal: WireRequest? { place.address.map { plan.request("DELETE", $0, [draft]) } }
 
     // MARK: Requests
 
@@ -77,14 +74,14 @@ struct ResumableUpload: UploadProtocol {
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.byteCount)")) }
             return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
-            return .send(plan.request("HEAD", place ?? "", [draft]), .none, persistFirst: memory(.ask))
+            return .send(plan.request("HEAD", place.address ?? "", [draft]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
             let count = piece(from: offset)
             var headers = [draft, completeness(offset + count == plan.byteCount), HeaderField("Upload-Offset", "\(offset)")]
             // Versions before the sixth have no media type of their own.
             headers.append(HeaderField("Content-Type", version >= 6 ? "application/partial-upload" : "application/octet-stream"))
             let content: UploadContent = count == 0 ? .empty : .snapshot(from: offset, count: count)
-            return .send(plan.request("PATCH", place ?? "", headers), content, persistFirst: memory(.append))
+            return .send(plan.request("PATCH", place.address ?? "", headers), content, persistFirst: memory(.append))
         }
     }
 
@@ -95,7 +92,7 @@ struct ResumableUpload: UploadProtocol {
     }
 
     private func memory(_ step: UploadMemory.Step) -> UploadMemory {
-        UploadMemory(step: step, place: place, creations: creations, version: version)
+        UploadMemory(step: step, place: place.address, creations: place.creations, version: version)
     }
 
     // MARK: Answers
@@ -104,7 +101,7 @@ struct ResumableUpload: UploadProtocol {
         switch state {
         case .appending: state = .asking
         // A 104 has named it before the answer was lost.
-        case .creating: if place != nil { state = .asking }
+        case .creating: if place.address != nil { state = .asking }
         case .asking: break
         }
     }
@@ -116,9 +113,8 @@ struct ResumableUpload: UploadProtocol {
         if let offset = StructuredField.integer(resumption["Upload-Offset"]), offset > storedBytes, offset <= plan.byteCount {
             storedBytes = offset
         }
-        guard case .creating = state, place == nil, let made = address(of: resumption["Location"]) else { return nil }
-        creations += 1
-        place = made
+        guard case .creating = state, place.address == nil, let made = address(of: resumption["Location"]) else { return nil }
+        place.made(at: made)
         return memory(.ask)
     }
 
@@ -143,14 +139,15 @@ struct ResumableUpload: UploadProtocol {
         switch head.status {
         case 200..<300:
             let offset = StructuredField.integer(head["Upload-Offset"])
-            guard Self.isComplete(head) != nil || offset != nil || place != nil, let made = address(of: head["Location"]) ?? place
+            guard Self.isComplete(head) != nil || offset != nil || place.address != nil,
+                let made = address(of: head["Location"]) ?? place.address
             else { return stepDown(head) }
             limits.take(head)
             if let most = limits.maximumSize, plan.byteCount > most {
                 return .fail(head, -1103, "The file is too large for the server, which takes \(most) bytes.")
             }
-            if place == nil { creations += 1 }
-            place = made
+            // A 104 may have named it before.
+            if place.address != made { place.made(at: made) }
             knowledge.resumableVersion = version
             storedBytes = 0
             state = .appending(0)
@@ -167,7 +164,7 @@ struct ResumableUpload: UploadProtocol {
         let older = Self.versions.filter { $0 < version }
         if let next = named.flatMap({ older.contains($0) ? $0 : nil }) ?? older.first {
             version = next
-            place = nil
+            place.forget()
             return .continue
         }
         return .fail(
@@ -240,16 +237,12 @@ struct ResumableUpload: UploadProtocol {
     }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
-        guard creations < Self.maximumCreations else {
-            return .fail(head, -1011, "\(why) It did so \(creations) times.")
-        }
-        place = nil
         storedBytes = 0
         state = .creating
-        return pauses.retry(head, why)
+        return place.lose(head, pauses, why)
     }
 
-    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place ?? plan.collectionURL)) }
+    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
 
     private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
 }

@@ -28,7 +28,6 @@ struct S3Upload: UploadProtocol {
 
     /// Amazon's least size of a part, and what goes in one piece.
     static let partBytes: Int64 = 5 << 20
-    static let maximumCreations = 5
 
     let plan: UploadPlan
     var access: S3Access

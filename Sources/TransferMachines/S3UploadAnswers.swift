@@ -152,7 +152,7 @@ extension S3Upload {
             if end.failure != nil { return pauses.retry(head, "The server's answer was cut off.") }
             return .fail(head, -1011, "The server began an upload in parts and did not name it (no UploadId).")
         }
-        guard creations < Self.maximumCreations else {
+        guard creations < UploadPlace.maximumCreations else {
             return .fail(head, -1011, "The server has thrown away the parts of the file. It did so \(creations) times.")
         }
         creations += 1

@@ -17,8 +17,6 @@ struct TusUpload: UploadProtocol {
         case appending(Int64)
     }
 
-    /// Places made for one file before it is given up: a server that loses each at once would be asked for ever.
-    static let maximumCreations = 5
     /// What one request carries, where a proxy refuses more (413): tried from the greatest down.
     static let chunkSizes: [Int64] = [64 << 20, 16 << 20, 4 << 20, 1 << 20, 256 << 10]
     /// Up to this size a file goes with its digest, where the server checks it: a cut costs at most this much again, as
@@ -30,8 +28,7 @@ struct TusUpload: UploadProtocol {
 
     let plan: UploadPlan
     private(set) var state: State
-    private(set) var place: String?
-    private var creations: Int
+    private var place: UploadPlace
     private var checksums: Set<String> = []
     /// `nil`: not known, a process before this one asked.
     private var canTerminate: Bool?
@@ -48,8 +45,7 @@ struct TusUpload: UploadProtocol {
         plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
         self.plan = plan
         knowledge = plan.knowledge
-        place = memory?.place
-        creations = memory?.creations ?? 0
+        place = UploadPlace(memory)
         state =
             switch memory?.step {
             case nil, .chooseName, .put, .check, .move: .discovering
@@ -64,7 +60,7 @@ struct TusUpload: UploadProtocol {
     var proof: UploadProof { .length }
 
     var removal: WireRequest? {
-        guard canTerminate != false, let place else { return nil }
+        guard canTerminate != false, let place = place.address else { return nil }
         return plan.request("DELETE", place, [Self.version])
     }
 
@@ -96,7 +92,7 @@ struct TusUpload: UploadProtocol {
             ]
             return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
-            return .send(plan.request("HEAD", place ?? "", [Self.version]), .none, persistFirst: memory(.ask))
+            return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
             let count = min(plan.byteCount - offset, knowledge.requestBytes ?? .max)
             var headers = [
@@ -105,13 +101,13 @@ struct TusUpload: UploadProtocol {
             ]
             if let checksum, count == plan.byteCount { headers.append(checksum) }
             return .send(
-                plan.request("PATCH", place ?? "", headers), .snapshot(from: offset, count: count),
+                plan.request("PATCH", place.address ?? "", headers), .snapshot(from: offset, count: count),
                 persistFirst: memory(.append))
         }
     }
 
     private func memory(_ step: UploadMemory.Step) -> UploadMemory {
-        UploadMemory(step: step, place: place, creations: creations)
+        UploadMemory(step: step, place: place.address, creations: place.creations)
     }
 
     /// Some servers ask for both of these.
@@ -183,8 +179,7 @@ struct TusUpload: UploadProtocol {
             guard let made = UploadPlace.address(of: head["Location"], madeAt: creationURL) else {
                 return .fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
             }
-            creations += 1
-            place = made
+            place.made(at: made)
             storedBytes = 0
             if plan.byteCount == 0 { return finish() }
             state = .appending(0)
@@ -259,16 +254,12 @@ struct TusUpload: UploadProtocol {
     }
 
     private mutating func startOver(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
-        guard creations < Self.maximumCreations else {
-            return .fail(head, -1011, "\(why) It did so \(creations) times.")
-        }
-        place = nil
         storedBytes = 0
         state = .creating
-        return pauses.retry(head, why)
+        return place.lose(head, pauses, why)
     }
 
-    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place ?? plan.collectionURL)) }
+    private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
 
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces).lowercased() }

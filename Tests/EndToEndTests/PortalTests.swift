@@ -49,12 +49,7 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("storm one.jpg")
             let bytes = Data([0xFF, 0xD8, 0xFF]) + Data((0..<5000).map { UInt8(truncatingIfNeeded: $0) })
             try bytes.write(to: photo)
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
-            try home.waitForQuiet()
-            try desktop.press("Add photo")
+            try home.pressAddPhoto(on: desktop)
             try waitForChooser()
             // Not in one call with the search: keys that are meant for one window are not a person's to it.
             try xdotool(["key", "ctrl+l", "type", photo.path])
@@ -68,12 +63,7 @@ extension EndToEnd {
 
         /// A no is a no: no other chooser comes up, and the storm goes on waiting for its photo.
         @Test func whoeverClosesItHasChosenNothing() throws {
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
-            try home.stormy("schedule")
-            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
-            try home.waitForQuiet()
-            try desktop.press("Add photo")
+            try home.pressAddPhoto(on: desktop)
             try waitForChooser()
             try xdotool(["key", "Escape"])
             try home.waitForEnded("notificationResponse")

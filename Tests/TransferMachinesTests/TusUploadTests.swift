@@ -126,9 +126,9 @@ private let now = Date(timeIntervalSince1970: 1_800_000_000)
     @Test(arguments: [404, 410, 403]) func aPlaceThatIsGoneIsMadeAnewButNotForEver(_ status: Int) {
         var machine = UploadMachine(plan: plan())
         var answers = [options]
-        for _ in 0..<TusUpload.maximumCreations { answers += [made(), (status, [:])] }
+        for _ in 0..<UploadPlace.maximumCreations { answers += [made(), (status, [:])] }
         let (lines, _, outcome) = play(&machine, answers)
-        #expect(lines.filter { $0.hasPrefix("POST") }.count == TusUpload.maximumCreations)
+        #expect(lines.filter { $0.hasPrefix("POST") }.count == UploadPlace.maximumCreations)
         guard case .fail(let trouble) = outcome else {
             Issue.record("\(outcome as Any)")
             return

@@ -55,6 +55,16 @@ final class Home {
     @discardableResult
     func stormy(_ arguments: String...) throws -> Child.Result { try run("stormy", arguments) }
 
+    /// A storm is told of, and a person presses the button of its notification.
+    func pressAddPhoto(on desktop: Desktop) throws {
+        try stormy("place", "add", "Here", "1,1", "--no-sync")
+        try stormy("schedule")
+        try stormy("simulate", "launch", "StormyNoon", "--wait")
+        #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+        try waitForQuiet()
+        try desktop.press("Add photo")
+    }
+
     func run(_ product: String, _ arguments: [String]) throws -> Child.Result {
         try Child.run(Self.product(product), arguments, environment: environment)
     }
