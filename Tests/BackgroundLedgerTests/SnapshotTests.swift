@@ -80,7 +80,8 @@ import Testing
     }
 
     @Test func aFileThatGrowsMeanwhile() throws {
-        try Data(count: 8 << 20).write(to: source)
+        // Long enough to copy that the writer gets its turn in the middle, on a busy machine too.
+        try Data(count: 64 << 20).write(to: source)
         let path = source.path
         let started = DispatchSemaphore(value: 0)
         let flag = Flag()
