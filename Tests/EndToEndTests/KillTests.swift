@@ -72,9 +72,7 @@ extension EndToEnd {
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             try home.waitForEnded("appRefresh")
             // It is the app's death that is looked at: what was being shown is remembered first.
-            try home.wait("notices") { transaction in
-                try transaction.notifications().contains { $0.state == .pending || $0.state == .presenting } ? nil : true
-            }
+            try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
             defer { agent.end() }

@@ -70,6 +70,8 @@ extension EndToEnd {
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             server.openGate("rest")
             try home.waitForEnded("urlSession")
+            // It is the app's death that is looked at.
+            try home.waitForNoticesRemembered()
             cursed.end(SIGKILL)
             let agent = try home.startAgent()
             defer { agent.end() }

@@ -199,6 +199,14 @@ final class Home {
         }
     }
 
+    /// Until everything that was to be shown is shown and remembered. A test that kills the agent for another reason waits for
+    /// this first: one killed between showing and remembering shows again, as promised.
+    func waitForNoticesRemembered() throws {
+        try wait("notices") { transaction in
+            try transaction.notifications().contains { $0.state == .pending || $0.state == .presenting } ? nil : true
+        }
+    }
+
     /// Until nothing moves and nothing is left to tell.
     func waitForQuiet(seconds: Double = 30) throws {
         try wait("quiet", seconds: seconds) { transaction in
