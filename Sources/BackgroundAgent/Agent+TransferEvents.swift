@@ -56,7 +56,7 @@ extension Agent {
         current.work = .upload(machine, source, answer)
         running[id] = current
         guard let memory else { return }
-        transfer.uploadState = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
+        transfer.uploadMemory = memory
         try pass.transaction.update(transfer)
     }
 
@@ -179,10 +179,11 @@ extension Agent {
             transfer.bytesDone = source.place(sent: end.bytesSent)
             if let digest = source.sha256 { transfer.sha256 = digest }
         }
+        let known = machine.knowledge
         let outcome = machine.ended(
             end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
         uploads[id] = machine
-        if machine.knowledge != ServerKnowledge() { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
+        if machine.knowledge != known { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
         switch outcome {
         case .continue:
             let furthest = transfer.upload?.furthest ?? 0

@@ -109,7 +109,7 @@ extension Agent {
                 transfer.attempts += 1
                 transfer.bytesDone = file.place(sent: 0)
             }
-            transfer.uploadState = String(decoding: try JSONEncoder().encode(memory), as: UTF8.self)
+            transfer.uploadMemory = memory
             CrashPoint.reach("agent.upload.\(memory.step.rawValue)", id)
             let answer = AnswerSink()
             return PreparedTransfer(
@@ -127,7 +127,6 @@ extension Agent {
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
     func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
         guard let order = transfer.upload, let kind = UploadKind(rawValue: order.method.rawValue) else { return nil }
-        let memory = transfer.uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) }
         var plan = UploadPlan(
             kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount, token: order.token,
             headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
@@ -135,7 +134,7 @@ extension Agent {
             sha256: transfer.sourceSHA256)
         (plan.sha1, plan.modifiedAt, plan.s3) = (order.sha1, order.modifiedAt, order.s3)
         plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
-        return UploadMachine(plan: plan, resuming: memory, policy: Self.retryPolicy)
+        return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: Self.retryPolicy)
     }
 
     /// With a body of its own (a POST, say) or, mostly, without.

@@ -114,9 +114,6 @@ final class WordsBody: BodySource {
 
 /// The short answer to an upload: kept up to a bound, the rest is read and dropped.
 final class AnswerSink: BodySink {
-    /// The longest that means anything: S3's list of a thousand parts.
-    private static let maximumBytes = 1 << 20
-
     private let kept = Mutex(Data())
 
     /// What came so far.
@@ -125,7 +122,7 @@ final class AnswerSink: BodySink {
     func receive(head: ResponseHead) -> Bool { true }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        kept.withLock { kept in kept.append(contentsOf: bytes.prefix(max(0, Self.maximumBytes - kept.count))) }
+        kept.withLock { kept in kept.append(contentsOf: bytes.prefix(max(0, Int(UploadPlan.maximumAnswer) - kept.count))) }
         return true
     }
 }

@@ -259,11 +259,13 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public mutating func beginAnew(now: Date) {
         requeue(now: now)
         (finishedAt, errorCode, errorMessage, fruitlessAttempts) = (nil, nil, nil, 0)
-        guard var memory = uploadState.flatMap({ try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) }) else {
-            return
-        }
-        memory.creations = 0
-        uploadState = (try? JSONEncoder().encode(memory)).map { String(decoding: $0, as: UTF8.self) }
+        uploadMemory?.creations = 0
+    }
+
+    /// Where an upload stands. What cannot be read is as if nothing were known.
+    public var uploadMemory: UploadMemory? {
+        get { uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) } }
+        set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
     }
 
     public mutating func requeue(now: Date) {

@@ -58,3 +58,20 @@ final class PlaceTable: Sendable {
 
     func remove(_ path: String) -> Bool { state.withLock { $0.places.removeValue(forKey: path) != nil } }
 }
+
+/// How a request to a store of places begins: by a fault, by what a proxy lets through, or as it should.
+struct PlaceOpening {
+    let script: ResponseScript?
+    let losesAnswer: Bool
+    /// The store sees the request at all.
+    let isHeard: Bool
+
+    init(_ faults: UploadFaults, _ table: PlaceTable, _ request: RecordedRequest) {
+        let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
+        let fault = faults.take(for: request.method)
+        let isTooMuch = fault == nil && length > table.mostPerRequest
+        script = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
+        losesAnswer = fault?.losesAnswer == true
+        isHeard = !isTooMuch && fault?.refuses != true
+    }
+}

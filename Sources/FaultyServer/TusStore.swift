@@ -36,12 +36,10 @@ private final class TusExchange: Exchange {
     init(_ store: TusStore, _ request: RecordedRequest) {
         self.store = store
         self.request = request
-        let length = request.headers["Content-Length"].flatMap(Int.init) ?? 0
-        let fault = store.faults.take(for: request.method)
-        let isTooMuch = fault == nil && length > store.table.mostPerRequest
-        opening = isTooMuch ? .status(413).begins(.afterBody) : fault?.opening()
-        losesAnswer = fault?.losesAnswer == true
-        takesBody = !isTooMuch && fault?.refuses != true
+        let beginning = PlaceOpening(store.faults, store.table, request)
+        opening = beginning.script
+        losesAnswer = beginning.losesAnswer
+        takesBody = beginning.isHeard
         takesBody = takesBody && request.method == "PATCH" && obstacle == nil
     }
 

@@ -9,18 +9,16 @@ import StormyConfiguration
 /// The places for photos that are configured now, with what opens them.
 struct Destinations {
     private let configuration: Configuration
-    private let path: String
+    private let path = Self.file
+
+    private static var file: String {
+        AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+    }
 
     /// Reads the configuration anew: what was refused may have been put right.
-    init() throws {
-        path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        configuration = try Configuration.load(path: path)
-    }
+    init() throws { self.init(try Configuration.load(path: Self.file)) }
 
-    init(_ configuration: Configuration) {
-        path = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
-        self.configuration = configuration
-    }
+    init(_ configuration: Configuration) { self.configuration = configuration }
 
     /// The one a person named, or the configured one.
     func named(_ name: String?) throws -> PhotoDestination {

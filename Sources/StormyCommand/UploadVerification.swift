@@ -109,24 +109,24 @@ struct UploadVerification {
         guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
         // Only where the password belongs: a server may have put it at another one.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
-        let request = Self.request(url, isAtHome ? destination : nil)
+        let opener = isAtHome ? destination : nil
         switch method {
-        case .webdav, .nextcloud: return try await readBack(request, receipt)
+        case .webdav, .nextcloud: return try await readBack(Self.request(url, opener), receipt)
         case .put:
             guard !upload.url.contains("?") else { return .unknown("a presigned address lets nobody look") }
-            return try await readBack(request, receipt)
+            return try await readBack(Self.request(url, opener), receipt)
         case .multipart:
             guard receipt.url != upload.url else { return .unknown("the server did not say where it put it") }
-            return try await readBack(request, receipt)
+            return try await readBack(Self.request(url, opener), receipt)
         case .s3:
             guard case .s3 = destination?.kind else { return .unknown("its destination is not configured any more") }
             let region = try AppRuntime.shared.ledger().read { try $0.fact(.server(of: upload))?.region }
-            return try await readBack(Self.request(url, isAtHome ? destination : nil, region), receipt)
+            return try await readBack(Self.request(url, opener, region), receipt)
         case .immich:
             let original = "/api/assets/\(url.lastPathComponent)/original"
             guard let place = URL(string: original, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
-            return try await readBack(Self.request(place, isAtHome ? destination : nil), receipt)
-        case .tus: return try await askForOffset(request, receipt)
+            return try await readBack(Self.request(place, opener), receipt)
+        case .tus: return try await askForOffset(Self.request(url, opener), receipt)
         case .resumable: return .unknown("the protocol has no question for what is whole")
         case .plain: return .unknown("a plain request says nothing of its place")
         }

@@ -198,10 +198,7 @@ extension FolderUpload {
     }
 
     private mutating func tryName(after index: Int, isStored: Bool) -> UploadOutcome {
-        guard index < RemoteName.maximumIndex else {
-            let message = "\(RemoteName.maximumIndex) files of this name exist already."
-            return .fail(TransferTrouble(code: -3000, message: message))
-        }
+        guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .choosingName(index + 1, isStored: isStored)
         return .continue
     }

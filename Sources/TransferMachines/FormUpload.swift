@@ -8,8 +8,11 @@ import Foundation
 struct FormUpload: UploadProtocol {
     let plan: UploadPlan
 
-    private var form: FormBody {
-        FormBody(token: plan.token, fileField: plan.field, fileName: plan.fileName, contentType: plan.contentType)
+    private let form: FormBody
+
+    init(plan: UploadPlan) {
+        self.plan = plan
+        form = FormBody(token: plan.token, fileField: plan.field, fileName: plan.fileName, contentType: plan.contentType)
     }
 
     func next() -> UploadCommand {

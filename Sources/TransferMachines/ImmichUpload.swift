@@ -17,7 +17,12 @@ struct ImmichUpload: UploadProtocol {
     private var asset: String?
     private(set) var proof = UploadProof.answer
 
-    init(plan: UploadPlan) { self.plan = plan }
+    private let form: FormBody
+
+    init(plan: UploadPlan) {
+        self.plan = plan
+        form = Self.form(of: plan)
+    }
 
     /// The address is the site's, or its `/api`.
     private var site: String {
@@ -26,7 +31,7 @@ struct ImmichUpload: UploadProtocol {
         return text.hasSuffix("/api") ? String(text.dropLast(4)) : text
     }
 
-    private var form: FormBody {
+    private static func form(of plan: UploadPlan) -> FormBody {
         let time = (plan.modificationTime ?? Date(timeIntervalSince1970: 0)).formatted(.iso8601)
         let name = RemoteName.safe(plan.fileName)
         return FormBody(

@@ -65,6 +65,12 @@ struct NextcloudUpload: UploadProtocol {
         return dav + 1
     }
 
+    /// The level of the final folder; `nil`: it is the user's own, which nobody makes.
+    private var folderLevel: Int? {
+        guard let address, let level = filesLevel, address.segments.count > level + 2 else { return nil }
+        return address.segments.count
+    }
+
     private var place: String? {
         guard let address, let level = filesLevel else { return nil }
         let user = address.segments[level + 1]
@@ -188,9 +194,7 @@ struct NextcloudUpload: UploadProtocol {
     }
 
     private mutating func tryName(after index: Int) -> UploadOutcome {
-        guard index < RemoteName.maximumIndex else {
-            return .fail(TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
-        }
+        guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .choosingName(index + 1)
         return .continue
     }
@@ -206,10 +210,10 @@ struct NextcloudUpload: UploadProtocol {
             state = .asking(index)
             return .continue
         case 404, 409:
-            guard let address, let level = filesLevel, address.segments.count > level + 2 else {
+            guard let folderLevel else {
                 return .fail(head, -1100, "The server has no place for uploads at this address.")
             }
-            state = .makingFolder(index, level: address.segments.count, goingDown: false)
+            state = .makingFolder(index, level: folderLevel, goingDown: false)
             return .continue
         default: return pauses.afterOther(head)
         }
@@ -296,10 +300,10 @@ struct NextcloudUpload: UploadProtocol {
             state = .lookingForPlace(index, wasRefused: true)
             return .continue
         case 409:
-            guard let address, let level = filesLevel, address.segments.count > level + 2 else {
+            guard let folderLevel else {
                 return .fail(head, -1100, "The folder does not exist on the server and cannot be made.")
             }
-            state = .makingFolder(index, level: address.segments.count, goingDown: false)
+            state = .makingFolder(index, level: folderLevel, goingDown: false)
             return .continue
         case 400:
             guard creations < UploadPlace.maximumCreations else { return pauses.afterOther(head) }

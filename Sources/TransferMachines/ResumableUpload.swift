@@ -28,10 +28,7 @@ struct ResumableUpload: UploadProtocol {
     private(set) var storedBytes: Int64 = 0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
-        var plan = plan
-        // As an address that went through a URL writes it.
-        plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
-        self.plan = plan
+        self.plan = plan.withPlainNameMark()
         knowledge = plan.knowledge
         place = UploadPlace(memory)
         let remembered = memory?.version ?? plan.knowledge.resumableVersion ?? Self.versions[0]
@@ -48,11 +45,6 @@ struct ResumableUpload: UploadProtocol {
 
     // MARK: Requests
 
-    private var creationURL: String {
-        let name = RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token)
-        return plan.collectionURL.replacing("{name}", with: CollectionAddress.encoded(name, keeping: ""))
-    }
-
     private var draft: HeaderField { HeaderField("Upload-Draft-Interop-Version", "\(version)") }
 
     private func completeness(_ isComplete: Bool) -> HeaderField {
@@ -62,7 +54,7 @@ struct ResumableUpload: UploadProtocol {
     }
 
     func next() -> UploadCommand {
-        guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
+        guard ["http", "https"].contains(URL(string: plan.creationURL)?.scheme?.lowercased()) else {
             return .fail(TransferTrouble(.unsupportedURL))
         }
         switch state {
@@ -72,7 +64,7 @@ struct ResumableUpload: UploadProtocol {
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.byteCount)")) }
-            return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
+            return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
             return .send(plan.request("HEAD", place.address ?? "", [draft]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
@@ -244,7 +236,7 @@ struct ResumableUpload: UploadProtocol {
 
     private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
 
-    private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
+    private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: plan.creationURL) }
 }
 
 /// What a server says of the sizes it takes (`Upload-Limit`).

@@ -189,9 +189,7 @@ struct S3Upload: UploadProtocol {
     }
 
     mutating func tryName(after index: Int) -> UploadOutcome {
-        guard index < RemoteName.maximumIndex else {
-            return .fail(TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
-        }
+        guard index < RemoteName.maximumIndex else { return .everyNameIsTaken }
         state = .looking(index + 1, isTaken: false)
         return .continue
     }

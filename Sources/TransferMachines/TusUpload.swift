@@ -40,10 +40,7 @@ struct TusUpload: UploadProtocol {
     private(set) var storedBytes: Int64 = 0
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
-        var plan = plan
-        // As an address that went through a URL writes it.
-        plan.collectionURL = plan.collectionURL.replacing("%7Bname%7D", with: "{name}")
-        self.plan = plan
+        self.plan = plan.withPlainNameMark()
         knowledge = plan.knowledge
         place = UploadPlace(memory)
         state =
@@ -68,19 +65,14 @@ struct TusUpload: UploadProtocol {
 
     // MARK: Requests
 
-    private var creationURL: String {
-        let name = RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token)
-        return plan.collectionURL.replacing("{name}", with: CollectionAddress.encoded(name, keeping: ""))
-    }
-
     /// Where it is asked what the server can do: the address, or the folder that the names are in.
     private var discoveryURL: String {
-        guard let mark = plan.collectionURL.firstRange(of: "{name}") else { return plan.collectionURL }
+        guard let mark = plan.collectionURL.firstRange(of: UploadPlan.nameMark) else { return plan.collectionURL }
         return String(plan.collectionURL[..<mark.lowerBound])
     }
 
     func next() -> UploadCommand {
-        guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
+        guard ["http", "https"].contains(URL(string: plan.creationURL)?.scheme?.lowercased()) else {
             return .fail(TransferTrouble(.unsupportedURL))
         }
         switch state {
@@ -90,7 +82,7 @@ struct TusUpload: UploadProtocol {
             let headers = [
                 Self.version, HeaderField("Upload-Length", "\(plan.byteCount)"), HeaderField("Upload-Metadata", metadata),
             ]
-            return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
+            return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
             return .send(plan.request("HEAD", place.address ?? "", [Self.version]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
@@ -176,7 +168,7 @@ struct TusUpload: UploadProtocol {
     private mutating func afterCreation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
         case 200..<300:
-            guard let made = UploadPlace.address(of: head["Location"], madeAt: creationURL) else {
+            guard let made = UploadPlace.address(of: head["Location"], madeAt: plan.creationURL) else {
                 return .fail(head, -1011, "The server made a place for the file and did not say where (no Location).")
             }
             place.made(at: made)

@@ -155,6 +155,10 @@ extension UploadProtocol {
 }
 
 extension UploadOutcome {
+    /// No numbered name is free.
+    static let everyNameIsTaken = UploadOutcome.fail(
+        TransferTrouble(code: -3000, message: "\(RemoteName.maximumIndex) files of this name exist already."))
+
     /// The end, with the status that led to it.
     static func fail(_ head: ResponseHead, _ code: Int, _ message: String) -> UploadOutcome {
         .fail(TransferTrouble(code: code, message: message, status: head.status))

@@ -69,6 +69,23 @@ public struct UploadPlan: Codable, Equatable, Sendable {
         self.sha256 = sha256
     }
 
+    /// What an address says where the file's name belongs.
+    static let nameMark = "{name}"
+
+    /// The mark as it is written, also where the address went through a URL.
+    func withPlainNameMark() -> UploadPlan {
+        var plan = self
+        plan.collectionURL = collectionURL.replacing("%7Bname%7D", with: Self.nameMark)
+        return plan
+    }
+
+    /// Where a place for the file is asked for: the name, where the address wants it, bears a mark of the content, so that no
+    /// other photo of that name is replaced.
+    var creationURL: String {
+        let name = RemoteName.marked(fileName, with: sha256 ?? token)
+        return collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(name, keeping: ""))
+    }
+
     /// When the photo was last changed, if that can be written: file systems hold years that no protocol has.
     var modificationTime: Date? {
         guard let modifiedAt, (0..<253_402_300_800).contains(modifiedAt.timeIntervalSince1970) else { return nil }
@@ -76,7 +93,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     }
 
     /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
-    static let maximumAnswer: Int64 = 1 << 20
+    public static let maximumAnswer: Int64 = 1 << 20
 
     private static let reserved: Set<String> = [
         "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
@@ -89,7 +106,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {
         // A server may keep uploads at another one; what opens this door is not for that.
         let isAtHome =
-            if let home = URL(string: collectionURL.replacing("{name}", with: "")), let target = URL(string: url) {
+            if let home = URL(string: collectionURL.replacing(Self.nameMark, with: "")), let target = URL(string: url) {
                 RedirectRule.origin(of: home) == RedirectRule.origin(of: target)
             } else {
                 url == collectionURL
@@ -159,7 +176,7 @@ public struct UploadMemory: Codable, Equatable, Sendable {
 
 /// What a server turned out to be able to do: kept per server, so that no upload asks again.
 public struct ServerKnowledge: Codable, Equatable, Sendable {
-    /// Of the IETF's resumable uploads; 0: none that we know.
+    /// Of the IETF's resumable uploads.
     public var resumableVersion: Int?
     /// Bytes that one request may carry; more was refused (413).
     public var requestBytes: Int64?
