@@ -55,6 +55,11 @@ final class Agent {
     var isDraining = false
     /// What the ledger said of others' commits at the last look.
     private var seenVersion = 0
+    /// As of then.
+    private var settings = AgentSettings()
+    /// When all of it is to be looked at again at the latest, not the transfers alone.
+    private var lookAtAll = Date.distantPast
+    private var mustLookAtAll = true
     /// Migrations of the ledger that are known to be ours.
     private var knownMigrations = 0
     /// Notifications handed to the presenter that it has not answered for, and since when.
@@ -114,24 +119,17 @@ final class Agent {
         var hasLookedAgain = false
         // Performing may make something else due (a launch that cannot start): look again until nothing is.
         for _ in 0..<100 {
-            let heard = events
+            let heard = events.withoutLateProgress
             events = []
             for case .transport(.ended(let attempt, let end)) in heard {
                 guard let ended = running[attempt.transfer], ended.attempt == attempt else { continue }
                 if case .download(let file) = ended.work { file.settle(end) }
             }
-            let (effects, next, hasChanged) = try ledger.write { transaction in
-                seenVersion = try transaction.foreignVersion()
-                let before = transaction.changeCount
-                var pass = Pass(
-                    transaction: transaction, settings: try transaction.fact(.settings) ?? AgentSettings(), now: now())
-                try decide(heard, &pass)
-                if pass.placesFiles, let trouble = DownloadFile.syncFolder(ledger.directories.spool.path) { log.note(trouble) }
-                return (pass.effects, pass.wake, transaction.changeCount != before)
-            }
+            let (effects, next, hasChanged) = try ledger.write { transaction in try look(at: heard, transaction) }
             wake = next
             for effect in effects { try perform(effect) }
-            guard effects.isEmpty && events.isEmpty else { continue }
+            if effects.contains(where: { !$0.isOfTransfersAlone }) { mustLookAtAll = true }
+            guard effects.isEmpty && events.isEmpty || !mustLookAtAll && events.isEmpty else { continue }
             // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
             if !hasChanged || hasLookedAgain { break }
             hasLookedAgain = true
@@ -142,6 +140,34 @@ final class Agent {
         // A moment that lies behind and was not acted upon, a second time: looking again at once would find the same.
         defer { lastPastWake = wake }
         return wake == lastPastWake ? now().addingTimeInterval(1) : now()
+    }
+
+    /// One pass, inside its transaction. `hasChanged`: so that another look at all of it may find more.
+    private func look(
+        at heard: [AgentEvent], _ transaction: LedgerTransaction
+    ) throws -> (effects: [AgentEffect], wake: Date?, hasChanged: Bool) {
+        let (version, before) = (try transaction.foreignVersion(), transaction.changeCount)
+        let moment = now()
+        if version == seenVersion, !heard.isEmpty, heard.allSatisfy(\.isOfTransport), !mustLookAtAll, lookAtAll > moment {
+            var pass = Pass(transaction: transaction, settings: settings, now: moment)
+            pass.wake(at: lookAtAll)
+            try decideTransfers(heard, &pass)
+            // The last one is over: it may be time to leave. Or the machine has slept.
+            if running.isEmpty && prepared.isEmpty || mustReplan { mustLookAtAll = true }
+            return (pass.effects, pass.wake, mustLookAtAll)
+        }
+        (seenVersion, mustLookAtAll) = (version, false)
+        settings = try transaction.fact(.settings) ?? AgentSettings()
+        var pass = Pass(transaction: transaction, settings: settings, now: moment)
+        try decide(heard, &pass)
+        syncPlaces(pass)
+        lookAtAll = pass.wake ?? .distantFuture
+        return (pass.effects, pass.wake, transaction.changeCount != before)
+    }
+
+    private func syncPlaces(_ pass: Pass) {
+        guard pass.placesFiles, let trouble = DownloadFile.syncFolder(ledger.directories.spool.path) else { return }
+        log.note(trouble)
     }
 
     /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with
@@ -199,6 +225,19 @@ final class Agent {
             try planProgressNotices(&pass)
         }
         try considerLeaving(&pass)
+    }
+
+    /// The same, where nothing but the wire has spoken since everything was looked at: with many small transfers that is
+    /// almost every time.
+    private func decideTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
+        shiftBudgets(now: pass.now)
+        try noticeSleep(&pass)
+        for event in heard { try note(event, &pass) }
+        if !isQuitting, !isDraining {
+            try planTransfers(&pass)
+            try planDeliveries(&pass)
+        }
+        syncPlaces(pass)
     }
 
     private func note(_ event: AgentEvent, _ pass: inout Pass) throws {

@@ -21,6 +21,24 @@ public enum AgentEvent: Sendable {
     case processEnded(ProcessIdentity)
     /// SIGTERM or SIGINT.
     case stopRequested
+
+    var isOfTransport: Bool {
+        switch self {
+        case .transport: true
+        case .presenter, .transferPlaced, .conditions, .timeChanged, .zoneChanged, .resumed, .launchEnded, .processEnded,
+            .stopRequested:
+            false
+        }
+    }
+}
+
+extension [AgentEvent] {
+    /// Of an attempt that has ended by now, how far it was is of no use to anybody.
+    var withoutLateProgress: [AgentEvent] {
+        let ended = Set(compactMap { if case .transport(.ended(let attempt, _)) = $0 { attempt } else { nil } })
+        guard !ended.isEmpty else { return self }
+        return filter { if case .transport(.progress(let attempt, _, _)) = $0 { !ended.contains(attempt) } else { true } }
+    }
 }
 
 /// What the agent acts through. The composition root joins them; tests bring doubles.
@@ -59,4 +77,14 @@ enum AgentEffect: Equatable {
     case withdraw(identifier: String, serverID: UInt32)
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
+
+    /// Performed, it makes nothing else due.
+    var isOfTransfersAlone: Bool {
+        switch self {
+        case .startTransfer, .stopAttempt, .tidyServer, .removeFile: true
+        case .startLaunch, .warnLaunch, .killLaunch, .forgetLaunch, .placeFile, .present, .withdraw, .watchProcess,
+            .sessionChanged:
+            false
+        }
+    }
 }

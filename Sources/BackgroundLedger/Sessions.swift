@@ -65,7 +65,9 @@ extension LedgerTransaction {
         return record.id!
     }
 
-    public func waiters() throws -> [WaiterRecord] { try WaiterRecord.fetchAll(database) }
+    public func waiters() throws -> [WaiterRecord] {
+        try WaiterRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM waiter"))
+    }
 
     /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
     public func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
@@ -194,7 +196,9 @@ extension LedgerTransaction {
         }
     }
 
-    public func attachments() throws -> [AttachmentRecord] { try AttachmentRecord.fetchAll(database) }
+    public func attachments() throws -> [AttachmentRecord] {
+        try AttachmentRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM attachment"))
+    }
 
     public func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
 }

@@ -19,8 +19,8 @@ enum PhotoLocation {
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
             if words.contains(where: { find($0, in: data, range) != nil }) { return true }
-            // The place of a film that goes with the picture. Four bytes stand anywhere by chance: only behind its mark.
-            let behind = film ? start : find(filmMark, in: data, range)
+            // The place of a film that goes with the picture. Four bytes stand anywhere by chance: only behind its beginning.
+            let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
             for (mark, isLittleEndian) in tiffMarks {
@@ -34,6 +34,17 @@ enum PhotoLocation {
             leave(start..<min(start + window, data.count))
         }
         return false
+    }
+
+    /// The first box of a film (ISO 14496-12 §4.3). Its mark alone stands in one of two files of 2 GiB by chance; before it
+    /// stands how long the box is, and it is short.
+    private static func findFilm(in data: Data, _ range: Range<Int>) -> Int? {
+        var from = range.lowerBound
+        while let mark = find(filmMark, in: data, from..<range.upperBound) {
+            if mark >= 4, data[mark - 4] == 0, data[mark - 3] == 0, data[mark - 2] < 16 { return mark }
+            from = mark + 1
+        }
+        return nil
     }
 
     private static let filmMark = Array("ftyp".utf8)

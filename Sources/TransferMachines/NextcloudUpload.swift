@@ -99,6 +99,7 @@ struct NextcloudUpload: UploadProtocol {
             if let time = plan.modificationTime {
                 headers.append(HeaderField("X-OC-Mtime", "\(Int(time.timeIntervalSince1970))"))
             }
+            if let checksum { headers.append(HeaderField("OC-Checksum", checksum)) }
             return send("MOVE", place + "/.file", headers, remembering: .move, index)
         case .lookingForPlace(let index, _):
             return send("PROPFIND", place + "/", [HeaderField("Depth", "1")], remembering: .move, index)
@@ -114,6 +115,9 @@ struct NextcloudUpload: UploadProtocol {
     private func destination(_ index: Int) -> HeaderField {
         HeaderField("Destination", address?.publicFile(name(index)) ?? "")
     }
+
+    /// ownCloud compares it with what it put together; Nextcloud keeps it for those who fetch the file.
+    private var checksum: String? { plan.sha256.map { "SHA256:\($0.lowercased())" } }
 
     private var length: HeaderField { HeaderField("OC-Total-Length", "\(plan.byteCount)") }
 
@@ -352,6 +356,12 @@ struct NextcloudUpload: UploadProtocol {
             guard length == plan.byteCount else {
                 return .fail(head, -1011, "The server kept \(length) of \(plan.byteCount) bytes.")
             }
+            if let checksum, let kept = head["OC-Checksum"], kept.uppercased().hasPrefix("SHA256:"),
+                kept.caseInsensitiveCompare(checksum) != .orderedSame
+            {
+                return .fail(head, -1011, "The server kept other bytes than were sent: their SHA-256 differs.")
+            }
+            // The same checksum proves no more than the length: it may be the one that it was told.
             return finish(index, .length)
         case 404, 409, 410:
             state = .asking(index)

@@ -24,6 +24,8 @@ struct ResumableUpload: UploadProtocol {
     private(set) var knowledge: ServerKnowledge
     private var version: Int
     private var place: UploadPlace
+    /// Where places are made, after the server has sent us on.
+    private var creationURL: String
     private var limits = ResumableLimits()
     private(set) var storedBytes: Int64 = 0
 
@@ -31,6 +33,7 @@ struct ResumableUpload: UploadProtocol {
         self.plan = plan.withPlainNameMark()
         knowledge = plan.knowledge
         place = UploadPlace(memory)
+        creationURL = self.plan.creationURL
         let remembered = memory?.version ?? plan.knowledge.resumableVersion ?? Self.versions[0]
         version = Self.versions.contains(remembered) ? remembered : Self.versions[0]
         state = memory?.place == nil ? .creating : .asking
@@ -54,7 +57,7 @@ struct ResumableUpload: UploadProtocol {
     }
 
     func next() -> UploadCommand {
-        guard ["http", "https"].contains(URL(string: plan.creationURL)?.scheme?.lowercased()) else {
+        guard ["http", "https"].contains(URL(string: creationURL)?.scheme?.lowercased()) else {
             return .fail(TransferTrouble(.unsupportedURL))
         }
         switch state {
@@ -64,7 +67,11 @@ struct ResumableUpload: UploadProtocol {
                 HeaderField("Content-Disposition", "attachment; filename*=UTF-8''\(encodedName)"),
             ]
             if version > 3 { headers.append(HeaderField("Upload-Length", "\(plan.byteCount)")) }
-            return .send(plan.request("POST", plan.creationURL, headers), .empty, persistFirst: memory(.create))
+            // A server that computes it knows before we do whether the file arrived as it was sent.
+            if let digest = plan.sha256.flatMap(Hex.bytes) {
+                headers.append(HeaderField("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):"))
+            }
+            return .send(plan.request("POST", creationURL, headers), .empty, persistFirst: memory(.create))
         case .asking:
             return .send(plan.request("HEAD", place.address ?? "", [draft]), .none, persistFirst: memory(.ask))
         case .appending(let offset):
@@ -120,11 +127,32 @@ struct ResumableUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
-        switch state {
+        if [307, 308].contains(head.status) { return goElsewhere(head, pauses) }
+        return switch state {
         case .creating: afterCreation(head, pauses)
         case .asking: afterQuestion(head, pauses)
         case .appending(let offset): afterAppend(head, end, offset, pauses)
         }
+    }
+
+    /// Both keep the method; 301 and 302 are not promised to. What opens the first server's door stays with it
+    /// (``UploadPlan/request(_:_:_:)``), and nothing goes from an encrypted server to a plain one.
+    private mutating func goElsewhere(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        switch state {
+        case .creating:
+            guard let target = UploadPlace.address(of: head["Location"], madeAt: creationURL) else {
+                return pauses.afterOther(head)
+            }
+            creationURL = target
+        case .asking, .appending:
+            guard let old = place.address, let target = UploadPlace.address(of: head["Location"], madeAt: old) else {
+                return pauses.afterOther(head)
+            }
+            place.moved(to: target)
+            // Some of a body may have been read before it was sent on.
+            state = .asking
+        }
+        return .continue
     }
 
     private mutating func afterCreation(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
@@ -236,7 +264,7 @@ struct ResumableUpload: UploadProtocol {
 
     private func finish() -> UploadOutcome { .finished(remoteURL: PublicAddress.of(place.address ?? plan.collectionURL)) }
 
-    private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: plan.creationURL) }
+    private func address(of location: String?) -> String? { UploadPlace.address(of: location, madeAt: creationURL) }
 }
 
 /// What a server says of the sizes it takes (`Upload-Limit`).

@@ -18,6 +18,9 @@ struct UploadPlace {
         creations += 1
     }
 
+    /// The same place under another address.
+    mutating func moved(to address: String) { self.address = address }
+
     /// It is not there any more, or another's.
     mutating func lose(_ head: ResponseHead, _ pauses: Pauses, _ why: String) -> UploadOutcome {
         guard creations < Self.maximumCreations else { return .fail(head, -1011, "\(why) It did so \(creations) times.") }

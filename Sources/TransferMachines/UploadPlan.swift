@@ -99,7 +99,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
         "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
         "range", "content-range", "depth", "tus-resumable", "upload-length", "upload-offset", "upload-metadata",
         "upload-checksum", "upload-defer-length", "upload-concat", "idempotency-key", "upload-complete", "upload-incomplete",
-        "upload-draft-interop-version", "oc-total-length", "x-oc-mtime", "x-immich-checksum",
+        "upload-draft-interop-version", "repr-digest", "oc-total-length", "oc-checksum", "x-oc-mtime", "x-immich-checksum",
     ]
 
     /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.

@@ -26,6 +26,22 @@ import Testing
         }
     }
 
+    /// What a progress bar shows, of these and no others.
+    @Test func theTallyOfSome() throws {
+        let running = try insert("a") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.running, 30, 100) }
+        let waiting = try insert("b") { ($0.state, $0.bytesDone, $0.errorMessage) = (.waiting, 5, "The server is full.") }
+        let later = try insert("c") { ($0.state, $0.errorMessage) = (.waiting, "Another.") }
+        let done = try insert("d") { ($0.state, $0.bytesDone, $0.bytesTotal) = (.completed, 7, 7) }
+        let paused = try insert("e") { $0.state = .paused }
+        let held = try insert("f") { $0.isSuspended = true }
+        _ = try insert("another's") { ($0.state, $0.bytesTotal) = (.running, 1_000) }
+        let all = try ledger.read { try $0.tally(of: [done, paused, later, held, waiting, running, 999]) }
+        #expect(all == TransferTally(bytesDone: 42, bytesTotal: 107, unfinished: 3, waitingMessage: "The server is full."))
+        let ended = try ledger.read { try $0.tally(of: [done, paused, held]) }
+        #expect(ended == TransferTally(bytesDone: 7, bytesTotal: 7, unfinished: 0, waitingMessage: nil))
+        #expect(try ledger.read { try $0.tally(of: []) }.unfinished == 0)
+    }
+
     private func change(_ id: Int64, _ body: (inout TransferRecord) -> Void) throws {
         try ledger.write { transaction in
             var record = try #require(try transaction.transfer(id))

@@ -6,7 +6,6 @@ Prints what was seen beside each bar. Exits 1 if a bar is missed.
 """
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
@@ -41,68 +40,74 @@ def queue(environment, photos):
 def main():
     bench = Bench(http="client_max_body_size 0;", server="dav_methods PUT DELETE MKCOL COPY MOVE; create_full_put_path on;")
     with bench:
-        sys.exit(measure(bench, bench.folder, bench.environment, bench.url))
+        missed = measure(bench)
+    sys.exit("beyond its bar: " + ", ".join(missed) if missed else 0)
 
 
-def measure(bench, folder, environment, url):
+def measure(bench):
+    """Names of the bars that were missed."""
+    folder = bench.folder
     (folder / "config/stormy").mkdir(parents=True)
     configuration = folder / "config/stormy/config.toml"
-    configuration.write_text(f'[upload.destinations.put]\nkind = "put"\nurl = "{url}/photos/"\n')
+    configuration.write_text(f'[upload.destinations.put]\nkind = "put"\nurl = "{bench.url}/photos/"\n')
     configuration.chmod(0o600)
     global BASE
     subprocess.run(["convert", "-size", "64x48", "plasma:", folder / "base.jpg"], check=True)
     BASE = (folder / "base.jpg").read_bytes()
-    missed = []
-    ratios, ours, theirs = [], [], []
-    for run in range(RUNS):
-        camera = folder / f"camera{run}"
-        camera.mkdir()
-        photos = []
-        for number in range(500):
-            photos.append(camera / f"p{run}-{number}.jpg")
-            photos[-1].write_bytes(photo(run * 1000 + number, 200_000))
-        ours.append(timed([BIN / "stormy", "upload", "--wait", *photos], env=environment))
-        places = [part for file in photos for part in ("-T", str(file), f"{url}/curl/{file.name}")]
-        theirs.append(timed(["curl", "-s", "--parallel", *places]))
-        ratios.append(ours[-1] / theirs[-1])
-        shutil.rmtree(camera)
-    ratio = statistics.median(ratios)
-    print(f"500 photos of 200 kB, copied, cleaned, hashed, queued, sent and asked about: median {statistics.median(ours):.2f} s; "
-          f"curl --parallel -T: {statistics.median(theirs):.2f} s; median ratio {ratio:.2f} (bar 1.5)", flush=True)
-    if ratio > 1.5 * 1.1:
-        missed.append("500 photos")
+    return many(bench) + five_hundred(bench) + large(bench)
 
-    camera = folder / "many"
-    camera.mkdir()
-    photos = []
-    for number in range(10_000):
-        photos.append(camera / f"m{number}.jpg")
-        photos[-1].write_bytes(photo(10_000_000 + number, 20_000))
-    closed = environment | {"STORMY_NO_AGENT": "1"}
+
+def camera(folder, count, size, seed):
+    folder.mkdir()
+    photos = [folder / f"{folder.name}-{number}.jpg" for number in range(count)]
+    for number, file in enumerate(photos):
+        file.write_bytes(photo(seed + number, size))
+    return photos
+
+
+def many(bench):
+    photos = camera(bench.folder / "many", 10_000, 20_000, 10_000_000)
+    # A state of its own, that no agent tidies up: ext4 without a journal makes files slowly for a minute after many were
+    # deleted. For the same reason nothing is deleted before the end.
+    closed = bench.environment | {"STORMY_NO_AGENT": "1"} | {
+        name: str(bench.folder / "closed" / name) for name in ("XDG_STATE_HOME", "XDG_DATA_HOME")}
     _, little = queue(closed, photos[:100])
     seconds, most = queue(closed, photos[100:])
     print(f"10,000 photos of 20 kB queued: {seconds:.1f} s (bar 10); memory {most:.0f} MiB, of a hundred {little:.0f} MiB", flush=True)
-    if seconds > 11:
-        missed.append("10,000 photos")
-    subprocess.run([BIN / "stormy", "transfers", "cancel", "all"], env=closed, capture_output=True)
+    return ["10,000 photos"] if seconds > 11 else []
 
-    large = folder / "large.jpg"
-    with open(large, "wb") as file:
-        file.write(b"\xff\xd8\xff")
+
+def five_hundred(bench):
+    ratios, ours, theirs = [], [], []
+    for run in range(RUNS):
+        photos = camera(bench.folder / f"camera{run}", 500, 200_000, run * 1000)
+        ours.append(timed([BIN / "stormy", "upload", "--wait", *photos], env=bench.environment))
+        places = [part for file in photos for part in ("-T", str(file), f"{bench.url}/curl/{file.name}")]
+        theirs.append(timed(["curl", "-s", "--parallel", *places]))
+        ratios.append(ours[-1] / theirs[-1])
+    ratio = statistics.median(ratios)
+    print(f"500 photos of 200 kB, copied, cleaned, hashed, queued, sent and asked about: median {statistics.median(ours):.2f} s; "
+          f"curl --parallel -T: {statistics.median(theirs):.2f} s; median ratio {ratio:.2f} (bar 1.5)", flush=True)
+    return ["500 photos"] if ratio > 1.5 * 1.1 else []
+
+
+def large(bench):
+    file = bench.folder / "large.jpg"
+    with open(file, "wb") as content:
+        content.write(b"\xff\xd8\xff")
         for _ in range(256):
-            file.write(os.urandom(8 << 20))
-    process = subprocess.Popen([BIN / "stormy", "upload", "--wait", large], env=environment, stdout=subprocess.DEVNULL,
+            content.write(os.urandom(8 << 20))
+    process = subprocess.Popen([BIN / "stormy", "upload", "--wait", file], env=bench.environment, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     agent = None
     while agent is None:
+        if process.poll() is not None:
+            return ["2 GiB: not sent"]
         agent = bench.agent()
-    _, status, usage = os.wait4(process.pid, 0)
-    print(f"2 GiB: memory of the command {usage.ru_maxrss / 1024:.0f} MiB, of the agent {memory(agent, 'VmHWM'):.0f} MiB (bar 64)", flush=True)
-    if max(usage.ru_maxrss / 1024, memory(agent, 'VmHWM')) > 64 * 1.1:
-        missed.append("2 GiB")
-    if missed:
-        return "beyond its bar: " + ", ".join(missed)
-    return 0
+    _, _, usage = os.wait4(process.pid, 0)
+    command, most = usage.ru_maxrss / 1024, memory(agent, "VmHWM")
+    print(f"2 GiB: memory of the command {command:.0f} MiB, of the agent {most:.0f} MiB (bar 64)", flush=True)
+    return ["2 GiB"] if max(command, most) > 64 * 1.1 else []
 
 
 main()

@@ -53,9 +53,12 @@ import Testing
     /// A picture with a film behind it, and a film alone.
     @Test func aFilmThatSaysWhere() {
         let place = Data([0xA9]) + Data("xyz\u{0}\u{12}+48.1+011.5/".utf8)
-        #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
+        #expect(
+            PhotoLocation.isPresent(
+                in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("\u{0}\u{0}\u{0}\u{18}ftypmp42....moov".utf8) + place))
         // By chance such bytes stand in every large picture.
         #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + place))
+        #expect(!PhotoLocation.isPresent(in: Data([0xFF, 0xD8, 0xFF, 0xD9]) + Data("....ftypmp42....moov".utf8) + place))
     }
 
     /// It is looked at in stretches; nothing hides where they meet.
@@ -73,7 +76,7 @@ import Testing
         }
         let window = PhotoLocation.window
         #expect(left == [0..<window, window..<2 * window, 2 * window..<2 * window + 100])
-        var film = Data("....ftypmp42".utf8) + Data(count: window) + Data([0xA9]) + Data("xyz".utf8)
+        var film = Data("\u{0}\u{0}\u{0}\u{18}ftypmp42".utf8) + Data(count: window) + Data([0xA9]) + Data("xyz".utf8)
         #expect(PhotoLocation.isPresent(in: film))
         film.replaceSubrange(4..<8, with: Data("free".utf8))
         #expect(!PhotoLocation.isPresent(in: film))

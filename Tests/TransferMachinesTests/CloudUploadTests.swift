@@ -32,6 +32,19 @@ import Testing
         #expect(talk.outcome == .finished(remoteURL: target) && talk.machine.proof == .length)
     }
 
+    /// ownCloud compares it; a server that kept another one kept other bytes.
+    @Test(arguments: [("SHA256:ABAB", true), ("SHA256:cdcd", false), ("MD5:77", true), ("", true)])
+    func theChecksumGoesAlong(_ kept: String, _ isOurs: Bool) {
+        var plan = plan(100)
+        plan.sha256 = "abab"
+        var talk = Dialogue(plan)
+        for status in [404, 201, 201, 201] { talk.hear(status) }
+        #expect(talk.lines.last == "MOVE \(place)/.file" && talk.header("OC-Checksum") == "SHA256:abab")
+        talk.hear(200, ["Content-Length": "100", "OC-Checksum": kept])
+        let want = "The server kept other bytes than were sent: their SHA-256 differs."
+        #expect(isOurs ? talk.outcome == .finished(remoteURL: target) : talk.message == want)
+    }
+
     @Test func folderAboveIsMade() {
         var talk = Dialogue(plan())
         for status in [404, 409, 409, 201, 201, 201] { talk.hear(status) }

@@ -151,6 +151,59 @@ import Testing
         #expect(talk.lines.last == "PATCH https://h/p/1 0+\(64 << 20)" && talk.machine.knowledge.requestBytes == 64 << 20)
     }
 
+    /// 307 and 308 keep the method; the secrets stay with the server they are for.
+    @Test(arguments: [307, 308]) func sentOn(_ status: Int) {
+        var plan = plan()
+        plan.headers.append(HeaderField("Authorization", "Bearer s"))
+        var talk = Dialogue(plan)
+        talk.hear(status, ["Location": "/other"])
+        talk.hear(status, ["Location": "https://elsewhere/up"])
+        #expect(talk.header("Authorization") == "Bearer s")
+        talk.hear(201, ["Location": "p/1", "Upload-Complete": "?0"])
+        #expect(talk.header("Authorization") == nil)
+        talk.hear(status, ["Location": "https://h/p/2"])
+        talk.hear(204, ["Upload-Offset": "40", "Upload-Complete": "?0"])
+        #expect(talk.header("Authorization") == "Bearer s")
+        talk.hear(200, ["Upload-Complete": "?1"])
+        #expect(talk.memory?.place == "https://h/p/2", "a new process goes on there")
+        #expect(
+            talk.lines == [
+                "POST https://h/up", "POST https://h/other", "POST https://elsewhere/up", "PATCH https://elsewhere/p/1 0+100",
+                "HEAD https://h/p/2", "PATCH https://h/p/2 40+60",
+            ])
+        #expect(talk.outcome == .finished(remoteURL: "https://h/p/2"))
+    }
+
+    @Test(arguments: ["ftp://h/up", "http://elsewhere/up", ""]) func notSentOn(_ location: String) {
+        var talk = Dialogue(plan())
+        talk.hear(307, ["Location": location])
+        #expect(talk.message?.hasPrefix("The folder has moved to ") == true)
+        #expect(talk.lines == ["POST https://h/up"])
+    }
+
+    @Test func sentRoundInACircle() {
+        var talk = Dialogue(plan())
+        for _ in 0..<100 {
+            talk.hear(308, ["Location": "/up"])
+            guard case .continue = talk.outcome else { break }
+        }
+        guard case .retry = talk.outcome else {
+            Issue.record("\(String(describing: talk.outcome))")
+            return
+        }
+    }
+
+    @Test func theWholesDigestIsToldAtOnce() {
+        var plan = plan()
+        plan.sha256 = String(repeating: "00", count: 32)
+        plan.headers = [HeaderField("Repr-Digest", "sha-256=:mine:")]
+        var talk = Dialogue(plan)
+        talk.hear(201, made)
+        #expect(
+            talk.requests.last?.headers.filter { $0.name == "Repr-Digest" }.map(\.value)
+                == ["sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"])
+    }
+
     @Test func aGivenUpUploadIsTakenAway() {
         var talk = Dialogue(plan())
         #expect(talk.machine.removal == nil)

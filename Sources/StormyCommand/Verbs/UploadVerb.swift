@@ -185,11 +185,9 @@ struct UploadVerb: AsyncParsableCommand {
     private func follow(_ transfers: [Int64]) async throws {
         let bar = ProgressBar()
         let ended = try await AppRuntime.shared.waitForAgent { transaction -> [TransferRecord]? in
-            let records = try transfers.compactMap { try transaction.transfer($0) }
-            bar.show(
-                done: records.reduce(0) { $0 + $1.bytesDone }, of: records.reduce(0) { $0 + ($1.bytesTotal ?? 0) },
-                waiting: records.first { $0.state == .waiting }?.errorMessage)
-            return records.allSatisfy { $0.state.isTerminal || $0.state == .paused || $0.isSuspended } ? records : nil
+            let tally = try transaction.tally(of: transfers)
+            bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
+            return tally.unfinished == 0 ? try transfers.compactMap { try transaction.transfer($0) } : nil
         }
         bar.end()
         for record in ended where record.state != .completed {

@@ -1,0 +1,38 @@
+import Foundation
+import GRDB
+
+/// How several transfers got on together: what a progress bar shows.
+public struct TransferTally: Sendable, Equatable {
+    public var bytesDone: Int64
+    /// Of those whose size is known.
+    public var bytesTotal: Int64
+    /// Those that move, or will, without anybody's doing.
+    public var unfinished: Int
+    /// Why the first of those that wait does.
+    public var waitingMessage: String?
+
+    public init(bytesDone: Int64, bytesTotal: Int64, unfinished: Int, waitingMessage: String? = nil) {
+        (self.bytesDone, self.bytesTotal, self.unfinished) = (bytesDone, bytesTotal, unfinished)
+        self.waitingMessage = waitingMessage
+    }
+}
+
+extension LedgerTransaction {
+    /// Asked at every commit while somebody looks on, so no row is read whole.
+    public func tally(of transfers: [Int64]) throws -> TransferTally {
+        let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"
+        let row = try Row.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT COALESCE(SUM(bytesDone), 0), COALESCE(SUM(bytesTotal), 0),
+                        COALESCE(SUM(state IN ('queued', 'running', 'waiting') AND isSuspended = 0), 0),
+                        MIN(CASE state WHEN 'waiting' THEN transfer.id END)
+                    FROM json_each(?) JOIN transfer ON transfer.id = value
+                    """), arguments: [numbers])
+        guard let row else { return TransferTally(bytesDone: 0, bytesTotal: 0, unfinished: 0) }
+        let first: Int64? = row[3]
+        return TransferTally(
+            bytesDone: row[0], bytesTotal: row[1], unfinished: row[2],
+            waitingMessage: try first.flatMap { try transfer($0)?.errorMessage })
+    }
+}
