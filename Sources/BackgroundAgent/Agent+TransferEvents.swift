@@ -36,14 +36,30 @@ extension Agent {
         transfer.bytesOnWire = current.wireBase + sent + received
         switch current.work {
         case .download(let file):
-            let (partial, written) = file.progress
-            if noteFurthest(&transfer, partial) { transfer.lastProgressAt = pass.now }
-            transfer.partial = partial
-            if transfer.kind == .download { transfer.bytesTotal = partial?.totalBytes }
-            transfer.bytesDone = transfer.kind == .upload ? sent : written
+            noteProgress(of: file, &transfer, pass)
+            if transfer.kind == .upload { transfer.bytesDone = sent }
         case .upload(_, let source, _):
             if let source { transfer.bytesDone = source.place(sent: sent) }
         }
+        if transfer != before { try pass.transaction.update(transfer) }
+    }
+
+    private func noteProgress(of file: DownloadFile, _ transfer: inout TransferRecord, _ pass: Pass) {
+        let (partial, written) = file.progress
+        if noteFurthest(&transfer, partial) { transfer.lastProgressAt = pass.now }
+        transfer.partial = partial
+        guard transfer.kind == .download else { return }
+        transfer.bytesTotal = partial?.totalBytes
+        transfer.bytesDone = written
+    }
+
+    /// A server fell silent: were this agent to die now, the next one goes on behind all that is here.
+    func noteSynced(_ attempt: AttemptID, _ pass: inout Pass) throws {
+        guard let current = running[attempt.transfer], current.attempt == attempt, case .download(let file) = current.work,
+            var transfer = try pass.transaction.transfer(attempt.transfer)
+        else { return }
+        let before = transfer
+        noteProgress(of: file, &transfer, pass)
         if transfer != before { try pass.transaction.update(transfer) }
     }
 

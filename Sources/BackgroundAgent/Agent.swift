@@ -26,6 +26,8 @@ final class Agent {
     var zone: TimeZone
     /// Hears of the end of processes that wait for us. `false`: gone already.
     var watchProcess: (ProcessIdentity) -> Bool = { _ in true }
+    /// Has this agent hear something, from any thread.
+    var post: @Sendable (AgentEvent) -> Void = { _ in }
 
     var events: [AgentEvent] = []
     var supervised: [Int64: LaunchSupervision] = [:]
@@ -244,6 +246,7 @@ final class Agent {
         switch event {
         case .transport(let event): try note(event, &pass)
         case .presenter(let event): if try !noteProgressNotice(event, &pass) { try note(event, &pass) }
+        case .transferSynced(let attempt): try noteSynced(attempt, &pass)
         case .transferPlaced(let id, let trouble, let isPassing): try notePlaced(id, trouble, isPassing: isPassing, &pass)
         case .conditions(let conditions): try note(conditions, &pass)
         case .timeChanged:

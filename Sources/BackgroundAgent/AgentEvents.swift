@@ -8,6 +8,8 @@ import TransferMachines
 public enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
+    /// All that arrived of a download is on the disk for good, and nothing more comes for now.
+    case transferSynced(AttemptID)
     /// A whole file has its name, or cannot have it.
     case transferPlaced(Int64, trouble: String?, isPassing: Bool)
     case conditions(DesktopConditions)
@@ -25,8 +27,8 @@ public enum AgentEvent: Sendable {
     var isOfTransport: Bool {
         switch self {
         case .transport: true
-        case .presenter, .transferPlaced, .conditions, .timeChanged, .zoneChanged, .resumed, .launchEnded, .processEnded,
-            .stopRequested:
+        case .transferSynced, .presenter, .transferPlaced, .conditions, .timeChanged, .zoneChanged, .resumed, .launchEnded,
+            .processEnded, .stopRequested:
             false
         }
     }

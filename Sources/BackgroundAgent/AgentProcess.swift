@@ -62,6 +62,7 @@ public final class AgentProcess {
         launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
         agent.watchProcess = { watch.watch($0) }
+        agent.post = inbox
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
         let bell = try Bell(ledger.directories)
@@ -153,7 +154,8 @@ extension AgentEvent {
     var isTimeChange: Bool {
         switch self {
         case .timeChanged, .zoneChanged, .resumed: true
-        case .transport, .transferPlaced, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested: false
+        case .transport, .transferSynced, .transferPlaced, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested:
+            false
         }
     }
 }

@@ -5,20 +5,39 @@ import Foundation
 final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     static let shared = DiskWorker()
 
+    /// What is left of a file's work after one turn.
+    enum Rest {
+        case nothing
+        /// Go on, in its turn.
+        case more
+        /// Too little to be worth a turn of its own now; once nothing more has come for a while it is.
+        case little
+    }
+
+    /// Seconds of silence after which a little is worth a turn.
+    private static let patience = 1.0
+
+    /// Weak: a small file is mostly whole and gone before its moment comes, and its descriptor with it.
+    private struct Waiting {
+        weak var file: DownloadFile?
+        let due: Date
+    }
+
     private let condition = NSCondition()
     private var queue: [DownloadFile] = []
+    private var later: [Waiting] = []
     private var isRunning = false
 
-    /// This file has bytes that are not hashed or not synced.
-    func need(_ file: DownloadFile) {
+    /// This file has so much that is not hashed or not synced.
+    func take(_ file: DownloadFile, _ rest: Rest) {
+        if case .nothing = rest { return }
         condition.lock()
         defer { condition.unlock() }
         if !isRunning {
             isRunning = true
             Thread.detachNewThread { [self] in run() }
         }
-        guard !queue.contains(where: { $0 === file }) else { return }
-        queue.append(file)
+        enqueue(file, rest)
         condition.broadcast()
     }
 
@@ -29,18 +48,37 @@ final class DiskWorker: @unchecked Sendable {  // because the condition's lock g
         while !isDone() { condition.wait() }
     }
 
+    private func enqueue(_ file: DownloadFile, _ rest: Rest) {
+        guard !queue.contains(where: { $0 === file }) else { return }
+        switch rest {
+        case .nothing: break
+        case .more:
+            later.removeAll { $0.file === file }
+            queue.append(file)
+        case .little: later.append(Waiting(file: file, due: Date(timeIntervalSinceNow: Self.patience)))
+        }
+    }
+
     private func run() {
         while true {
             condition.lock()
-            while queue.isEmpty { condition.wait() }
+            while queue.isEmpty { waitForWork() }
             let file = queue.removeFirst()
             condition.unlock()
             // In turns: a large file keeps no small one waiting.
-            let hasMore = file.work()
+            let rest = file.work()
             condition.lock()
-            if hasMore, !queue.contains(where: { $0 === file }) { queue.append(file) }
+            enqueue(file, rest)
             condition.broadcast()
             condition.unlock()
         }
+    }
+
+    /// Sleeps until somebody needs it, or a little has waited long enough.
+    private func waitForWork() {
+        guard let first = later.first else { return condition.wait() }
+        if condition.wait(until: first.due) || !queue.isEmpty { return }
+        later.removeFirst()
+        if let file = first.file { enqueue(file, .more) }
     }
 }

@@ -15,10 +15,14 @@ final class DownloadFile: BodySink {
         var descriptor: Int32 = -1
         var isDiscarding = true
         var written: Int64 = 0
+        /// Which beginning of the file this is: what the worker found out about an earlier one is of no use.
+        var beginning = 0
         /// The worker's: how far it came.
         var hashed: Int64 = 0
         var synced: Int64 = 0
         var syncedAt = ContinuousClock.now
+        /// The worker will look after a little that arrived.
+        var isRemembered = false
         /// Somebody waits for the whole digest.
         var isSettling = false
         var digest = RunningDigest()
@@ -40,12 +44,18 @@ final class DownloadFile: BodySink {
     private let ledger: Ledger
     private let attempt: AttemptID
     private let permissions: mode_t
+    private let wasSynced: @Sendable () -> Void
     let url: URL
 
     /// - Parameters:
     ///   - part: where the bytes collect.
     ///   - isPrivate: nobody else may read it; otherwise as the person's other files.
-    init(attempt: AttemptID, part: URL, isPrivate: Bool, machine: DownloadMachine, ledger: Ledger) {
+    ///   - wasSynced: called when all that arrived is on the disk, on the disk worker's thread.
+    init(
+        attempt: AttemptID, part: URL, isPrivate: Bool, machine: DownloadMachine, ledger: Ledger,
+        wasSynced: @escaping @Sendable () -> Void
+    ) {
+        self.wasSynced = wasSynced
         self.attempt = attempt
         self.ledger = ledger
         url = part
@@ -116,6 +126,7 @@ final class DownloadFile: BodySink {
         }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
         state.isDiscarding = false
+        state.beginning += 1
         state.written = offset
         // What is held already is read once, after a break.
         state.hashed = 0
@@ -140,20 +151,22 @@ final class DownloadFile: BodySink {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isTaken, isDue) = state.withLock { state -> (Bool, Bool) in
-            guard !state.isStopped, state.trouble == nil else { return (false, false) }
-            guard !state.isDiscarding else { return (true, false) }
+        let (isTaken, need) = state.withLock { state -> (Bool, DiskWorker.Rest) in
+            guard !state.isStopped, state.trouble == nil else { return (false, .nothing) }
+            guard !state.isDiscarding else { return (true, .nothing) }
             var rest = bytes
             while !rest.isEmpty {
                 let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
-                guard count > 0 else { return (fail(&state), false) }
+                guard count > 0 else { return (fail(&state), .nothing) }
                 state.written += Int64(count)
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
-            return (true, state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state))
+            if state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state) { return (true, .more) }
+            defer { state.isRemembered = true }
+            return (true, state.isRemembered ? .nothing : .little)
         }
         // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
-        if isDue { DiskWorker.shared.need(self) }
+        DiskWorker.shared.take(self, need)
         return isTaken
     }
 
@@ -164,30 +177,43 @@ final class DownloadFile: BodySink {
 
     // MARK: On the disk worker's thread
 
-    /// One turn. `true`: there is more.
-    func work() -> Bool {
-        let (descriptor, from, to, digest) = state.withLock { state in
-            (state.descriptor, state.hashed, min(state.written, state.hashed + Self.turn), state.digest)
-        }
-        guard descriptor >= 0, state.withLock({ $0.trouble == nil }) else { return false }
+    /// One turn.
+    func work() -> DiskWorker.Rest {
+        let start = state.withLock { $0 }
+        guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else { return .nothing }
+        let to = min(start.written, start.hashed + Self.turn)
         // On a copy, without the lock: the transport goes on writing behind.
-        var hashing = digest
-        guard from == to || Self.hash(descriptor, from..<to, into: &hashing) else {
-            return state.withLock { fail(&$0) }
-        }
+        var hashing = start.digest
+        guard start.hashed == to || Self.hash(start.descriptor, start.hashed..<to, into: &hashing) else { return failWork() }
         let hashed = hashing
         let syncTo = state.withLock { state -> Int64? in
+            guard state.beginning == start.beginning else { return nil }
             (state.hashed, state.digest) = (to, hashed)
             // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
             let isCaughtUp = state.hashed == state.written && state.synced < state.written
             return isCaughtUp || Self.isSyncDue(state) ? state.written : nil
         }
         if let syncTo {
-            guard fdatasync(descriptor) == 0 else { return state.withLock { fail(&$0) } }
-            state.withLock { ($0.synced, $0.syncedAt) = (syncTo, .now) }
+            guard fdatasync(start.descriptor) == 0 else { return failWork() }
+            let isAll = state.withLock { state in
+                // The transfer may have ended meanwhile, and been synced further.
+                guard state.beginning == start.beginning, syncTo > state.synced else { return false }
+                (state.synced, state.syncedAt) = (syncTo, .now)
+                return syncTo == state.written && !state.isSettling
+            }
             CrashPoint.reach("agent.transferSynced", attempt.transfer)
+            if isAll { wasSynced() }
         }
-        return state.withLock { $0.hashed < $0.written && ($0.isSettling || $0.written - $0.hashed >= Self.turn / 4) }
+        return state.withLock { state in
+            if state.hashed < state.written, state.isSettling || state.written - state.hashed >= Self.turn / 4 { return .more }
+            state.isRemembered = state.synced < state.written
+            return state.isRemembered ? .little : .nothing
+        }
+    }
+
+    private func failWork() -> DiskWorker.Rest {
+        _ = state.withLock { fail(&$0) }
+        return .nothing
     }
 
     private static func hash(_ descriptor: Int32, _ range: Range<Int64>, into digest: inout RunningDigest) -> Bool {
@@ -222,7 +248,7 @@ final class DownloadFile: BodySink {
             return state.descriptor >= 0 && state.trouble == nil && state.hashed < state.written
         }
         guard isNeeded else { return }
-        DiskWorker.shared.need(self)
+        DiskWorker.shared.take(self, .more)
         DiskWorker.shared.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
     }
 

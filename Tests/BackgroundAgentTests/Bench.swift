@@ -16,6 +16,8 @@ final class Bench {
     var transport = FakeTransport()
     var presenter = FakePresenter()
     let conditions = FakeConditions()
+    /// What other threads have for the agent.
+    let posted = PostedEvents()
     /// Processes that `watchProcess` finds gone.
     var gone: Set<ProcessIdentity> = []
     private(set) var watched: [ProcessIdentity] = []
@@ -60,6 +62,7 @@ final class Bench {
             watched.append(process)
             return !gone.contains(process)
         }
+        agent.post = { [posted] in posted.add($0) }
         try agent.reconcile(version: "1")
         if knowing { agent.hear(.conditions(conditions.current)) }
         if turning { try turn() }

@@ -1,3 +1,4 @@
+import BackgroundAgent
 import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling
@@ -86,4 +87,26 @@ final class FakeConditions: ConditionsSource {
     var current: DesktopConditions { value.withLock { $0 } }
 
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
+}
+
+/// The agent's mailbox: what its disk worker has to say, waited for.
+final class PostedEvents: @unchecked Sendable {  // because the condition's lock guards it
+    private let condition = NSCondition()
+    private var events: [AgentEvent] = []
+
+    func add(_ event: AgentEvent) {
+        condition.lock()
+        events.append(event)
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    /// The next one; `nil` after 20 s.
+    func next() -> AgentEvent? {
+        condition.lock()
+        defer { condition.unlock() }
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while events.isEmpty { if !condition.wait(until: deadline) { return nil } }
+        return events.removeFirst()
+    }
 }

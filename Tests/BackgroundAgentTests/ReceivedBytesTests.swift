@@ -49,6 +49,27 @@ import TransferMachines
         #expect(try bench.transfer(id).sha256 == FileDigest.sha256(of: Data("sunnylater".utf8)))
     }
 
+    /// What arrived before a server fell silent is durable and written down before anything ends: an agent that dies then costs
+    /// not one byte again.
+    @Test func aSilentServerCostsNothingOverADeath() throws {
+        let id = try bench.download()
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let headers = [tag, HeaderField("Content-Length", "10")]
+        #expect(attempt.sink.receive(head: ResponseHead(status: 200, headers: headers, url: "")))
+        #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
+        guard case .transferSynced(let synced)? = bench.posted.next() else {
+            Issue.record("nothing was made durable")
+            return
+        }
+        #expect(synced == attempt.id)
+        try bench.hear(.transferSynced(synced))
+        #expect(try bench.transfer(id).partial?.durableBytes == 5)
+        #expect(try bench.transfer(id).bytesDone == 5)
+        try bench.startAgent()
+        #expect(try header("range", id) == "bytes=5-")
+    }
+
     /// A server that cuts every answer at the same place is asked ever more rarely, and given up.
     @Test func bytesThatMustBeFetchedAgainAreNoProgress() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }
