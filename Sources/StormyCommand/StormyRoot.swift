@@ -17,7 +17,7 @@ struct StormyRoot: AsyncParsableCommand {
             PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyCommand.self,
             HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
             SimulateCommand.self,
-            DemoVerb.self,
+            DemoVerb.self, RehearseVerb.self,
         ])
 
     /// Parses, runs, and leaves with the contract's exit code.

@@ -5,7 +5,7 @@ extension EndToEnd {
         /// Every verb says how it is used, with an example.
         @Test(arguments: [
             "place", "schedule", "unschedule", "check", "status", "why", "history", "upload", "transfers", "agent", "quit",
-            "simulate", "demo",
+            "simulate", "demo", "rehearse",
         ])
         func showsAnExample(_ verb: String) throws {
             let result = try Home().stormy(verb, "--help")

@@ -51,7 +51,7 @@ struct DemoServers {
     func stop() async { await server.stop() }
 
     /// Three hours of thunder, four hours from now.
-    private static func stormyForecast(now: Date) -> Data {
+    static func stormyForecast(now: Date) -> Data {
         let start = Int(now.timeIntervalSince1970 / 3600) * 3600
         let hours = (0..<72).map { start + $0 * 3600 }
         let codes = hours.indices.map { (4...6).contains($0) ? ($0 == 5 ? 96 : 95) : 3 }

@@ -20,14 +20,28 @@ struct DemoStory {
     /// Seconds a noon check gets in the demo, so that nobody waits half a minute for it to run out.
     static let budget = 2
 
-    let home: DemoHome
+    let home: ThrowawayHome
     let servers: DemoServers
     let evidence: URL?
     var claims = DemoClaims()
     /// A real notification is on the screen: worth a few seconds to look at it before everything is taken away.
     private(set) var isOnDesktop = false
 
-    init(home: DemoHome, servers: DemoServers, evidence: URL?) {
+    static func configuration(_ servers: DemoServers) -> String {
+        """
+        [weather]
+        base_url = "\(servers.url)"
+        [background]
+        refresh_budget_seconds = \(budget)
+        grace_seconds = 2
+        [upload.destinations.demo]
+        kind = "webdav"
+        url = "\(servers.url)/photos/"
+
+        """
+    }
+
+    init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
         self.home = home
         self.servers = servers
         self.evidence = evidence

@@ -5,13 +5,17 @@ import CLinux
 import Foundation
 
 /// A throw-away home: own folders, own ledger, own agent. Nothing of the person's is touched, nothing stays.
-final class DemoHome: Sendable {
+final class ThrowawayHome: Sendable {
     let folder: URL
     let environment: [String: String]
-    private let directories: AppDirectories
+    let directories: AppDirectories
 
-    init(servers: DemoServers) throws {
-        let template = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-demo-XXXXXX").path
+    /// - Parameters:
+    ///   - name: what its folder's name begins with.
+    ///   - parent: kept there when all is over; `nil`: gone then.
+    ///   - isSilent: away from the person's desktop, too: no notification is shown, no error of a verb either.
+    init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
+        let template = (parent ?? FileManager.default.temporaryDirectory).appendingPathComponent("\(name)-XXXXXX").path
         var path = Array(template.utf8CString)
         guard mkdtemp(&path) != nil else {
             throw CommandFailure(.cannotCreate, "\(template): \(String(cString: strerror(errno)))")
@@ -22,39 +26,42 @@ final class DemoHome: Sendable {
         for name in ["CONFIG", "STATE", "DATA"] { environment["XDG_\(name)_HOME"] = folder.path + "/" + name.lowercased() }
         environment["STORMY_NO_AGENT"] = nil
         environment["NO_COLOR"] = "1"
+        if isSilent {
+            for name in ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"] { environment[name] = nil }
+            environment["XDG_RUNTIME_DIR"] = folder.path + "/run"
+            try AppDirectories.createPrivateFolder(folder.appendingPathComponent("run"))
+        }
+        self.isSilent = isSilent
+        isKept = parent != nil
         self.environment = environment
         directories = AppDirectories(appIdentifier: "stormy", environment: environment)
         try AppDirectories.createPrivateFolder(directories.configuration)
-        let configuration = """
-            [weather]
-            base_url = "\(servers.url)"
-            [background]
-            refresh_budget_seconds = \(DemoStory.budget)
-            grace_seconds = 2
-            [upload.destinations.demo]
-            kind = "webdav"
-            url = "\(servers.url)/photos/"
-
-            """
         try Data(configuration.utf8).write(to: directories.configuration.appendingPathComponent("config.toml"))
     }
 
+    private let isSilent: Bool
+    private let isKept: Bool
+
     /// Runs a verb as a person would, with the same executable; its errors are shown as they are.
     @discardableResult
-    func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) {
+    func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) { try stormy(arguments) }
+
+    @discardableResult
+    func stormy(_ arguments: [String]) throws -> (output: Data, status: Int32) {
         let process = Process()
         let output = Pipe()
         process.executableURL = AppManifest.executableURL
         process.arguments = arguments
         process.environment = environment
         process.standardOutput = output
+        if isSilent { process.standardError = FileHandle.nullDevice }
         try process.run()
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (data, process.terminationStatus)
     }
 
-    /// Waits for the demo's ledger to say something, woken by its bell. `nil` after `seconds`.
+    /// Waits for its ledger to say something, woken by its bell. `nil` after `seconds`.
     func wait<Value>(_ seconds: Double, for question: (LedgerTransaction) throws -> Value?) throws -> Value? {
         let ledger = try Ledger(directories)
         let bell = try Bell(directories)
@@ -69,11 +76,11 @@ final class DemoHome: Sendable {
         }
     }
 
-    /// Ends the agent and removes everything. `true`: nothing of it runs any more.
+    /// Ends the agent and removes what is not to be kept. `true`: nothing of it runs any more.
     func leave() -> Bool {
         let status = try? stormy("quit").status
         let isStopped = !AgentStarter(directories: directories, environment: environment).isRunning
-        try? FileManager.default.removeItem(at: folder)
+        if !isKept { try? FileManager.default.removeItem(at: folder) }
         return status == 0 && isStopped
     }
 }

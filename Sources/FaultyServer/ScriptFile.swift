@@ -1,0 +1,168 @@
+import Foundation
+
+/// Routes written down as text, for servers that are started from a shell.
+///
+/// A line with a method and a path begins a route, indented lines below it are the steps of its answer, `then` begins the answer
+/// to the next request. The last answer stays. `#` begins a comment.
+///
+///     GET /file
+///       status 200
+///       header Content-Length: 11
+///       header ETag: "v1"
+///       body hello
+///       cut
+///     then
+///       file photo.jpg "v1"
+///
+/// Steps: `status CODE`, `header NAME: VALUE`, `body TEXT`, `body-file PATH`, `body-noise COUNT` (so many bytes), `chunk TEXT`,
+/// `last-chunk`, `drip SECONDS TEXT` (byte by byte), `file PATH ["ETAG"]` (answers ranges), `raw TEXT`, `delay SECONDS`, `stall`,
+/// `cut`, `reset`, `stop-reading`. As a first step `at-head` or `after COUNT` (bytes of the request's body) says when the answer
+/// begins. `\n`, `\r`, `\t` and `\\` stand for themselves in texts. Nothing is added: an answer without a length has none.
+public struct ScriptFile: Sendable, Equatable {
+    /// What is wrong with a script, and where.
+    public struct Failure: Error, Equatable, CustomStringConvertible {
+        /// From 1.
+        public let line: Int
+        public let reason: String
+
+        public var description: String { "line \(line): \(reason)" }
+    }
+
+    public struct Route: Sendable, Equatable {
+        public let method: String
+        /// Exact, or a prefix ending in `*`.
+        public let path: String
+        public var answers: [ResponseScript]
+    }
+
+    public private(set) var routes: [Route] = []
+
+    /// - Parameter folder: where relative paths begin.
+    public init(parsing text: String, folder: URL) throws(Failure) {
+        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let bare = line.drop { $0 == " " || $0 == "\t" }.trimmingCharacters(in: .whitespaces)
+            if bare.isEmpty || bare.hasPrefix("#") { continue }
+            do {
+                if line.first == " " || line.first == "\t" {
+                    try add(bare, folder)
+                } else if bare == "then" {
+                    guard let last = routes.indices.last else { throw Wrong("no route begins before it") }
+                    routes[last].answers.append([])
+                } else {
+                    try begin(bare)
+                }
+            } catch {
+                throw Failure(line: index + 1, reason: (error as? Wrong)?.reason ?? "\(error)")
+            }
+        }
+        guard !routes.isEmpty else { throw Failure(line: 1, reason: "no route is in it") }
+    }
+
+    private struct Wrong: Error {
+        let reason: String
+
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    private mutating func begin(_ line: String) throws {
+        let words = line.split(separator: " ")
+        guard words.count == 2, words[1].hasPrefix("/"), words[0].allSatisfy({ $0.isLetter }) else {
+            throw Wrong("a route is a method and a path, such as GET /file; its steps are indented")
+        }
+        routes.append(Route(method: words[0].uppercased(), path: String(words[1]), answers: [[]]))
+    }
+
+    private mutating func add(_ line: String, _ folder: URL) throws {
+        guard let route = routes.indices.last, let answer = routes[route].answers.indices.last else {
+            throw Wrong("no route begins before it")
+        }
+        let word = String(line.prefix { $0 != " " })
+        let rest = line.dropFirst(word.count).trimmingCharacters(in: .whitespaces)
+        switch word {
+        case "at-head", "after":
+            guard routes[route].answers[answer].steps.isEmpty else { throw Wrong("\(word) comes before the steps") }
+            routes[route].answers[answer].beginning = word == "after" ? .afterBodyBytes(try Self.count(rest)) : .atHead
+        default: routes[route].answers[answer].steps.append(try Self.step(word, rest, folder))
+        }
+    }
+
+    private static func step(_ word: String, _ rest: String, _ folder: URL) throws -> ResponseScript.Step {
+        switch word {
+        case "status": return .status(try status(rest))
+        case "header":
+            guard let colon = rest.firstIndex(of: ":"), colon > rest.startIndex else { throw Wrong("a header is NAME: VALUE") }
+            let value = rest[rest.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+            return .headers(HeaderList([HeaderLine(String(rest[..<colon]), try self.text(value))]))
+        case "body": return .body(.text(try text(rest)))
+        case "body-file": return .body(try payload(rest, folder))
+        case "body-noise": return .body(.pattern(try count(rest)))
+        case "chunk": return .chunked(.text(try text(rest)))
+        case "last-chunk": return .chunkEnd()
+        case "drip":
+            let parts = rest.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2 else { throw Wrong("drip wants seconds and a text") }
+            let bytes = Payload.text(try text(String(parts[1])))
+            return .drip(bytes, chunkSize: 1, interval: try seconds(String(parts[0])) / Double(max(1, bytes.count - 1)))
+        case "file":
+            let tag = rest.lastIndex(of: " ").map { rest[rest.index(after: $0)...] }.flatMap {
+                $0.hasSuffix("\"") ? String($0) : nil
+            }
+            let path = tag.map { String(rest.dropLast($0.count + 1)) } ?? rest
+            return .resource(ServedFile(try payload(path, folder), etag: tag))
+        case "raw": return .raw(.text(try text(rest)))
+        case "delay": return .delay(try seconds(rest))
+        case "stall": return .stall
+        case "cut": return .cut
+        case "reset": return .reset
+        case "stop-reading": return .stopReading
+        default: throw Wrong("\(word) is no step")
+        }
+    }
+
+    private static func status(_ text: String) throws -> Int {
+        guard let code = Int(text), (100...999).contains(code) else { throw Wrong("\"\(text)\" is no status") }
+        return code
+    }
+
+    private static func count(_ text: String) throws -> Int {
+        guard let count = Int(text), (0...(1 << 40)).contains(count) else { throw Wrong("\"\(text)\" is no number of bytes") }
+        return count
+    }
+
+    private static func seconds(_ text: String) throws -> Double {
+        guard let seconds = Double(text), (0...86_400).contains(seconds) else { throw Wrong("\"\(text)\" are no seconds") }
+        return seconds
+    }
+
+    private static func text(_ written: String) throws -> String {
+        var text = ""
+        var isEscaped = false
+        for character in written {
+            if isEscaped {
+                guard let meant = ["n": "\n", "r": "\r", "t": "\t", "\\": "\\"][character] else {
+                    throw Wrong("\\\(character) stands for nothing")
+                }
+                text += meant
+            } else if character != "\\" {
+                text.append(character)
+            }
+            isEscaped = !isEscaped && character == "\\"
+        }
+        guard !isEscaped else { throw Wrong("a \\ stands at the end") }
+        return text
+    }
+
+    private static func payload(_ path: String, _ folder: URL) throws -> Payload {
+        let file = path.hasPrefix("/") ? URL(fileURLWithPath: path) : folder.appendingPathComponent(path)
+        let attributes = try? FileManager.default.attributesOfItem(atPath: file.path)
+        guard attributes?[.type] as? FileAttributeType == .typeRegular, let size = attributes?[.size] as? Int else {
+            throw Wrong("\(file.path): no such file")
+        }
+        return .file(path: file.path, count: size)
+    }
+}
+
+extension FaultyServer {
+    /// Sets the routes of a script.
+    public func serve(_ script: ScriptFile) { for route in script.routes { self.route(route.method, route.path, route.answers) } }
+}

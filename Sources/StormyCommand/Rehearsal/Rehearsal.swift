@@ -1,0 +1,191 @@
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import CLinux
+import FaultyServer
+import Foundation
+import Synchronization
+
+/// The stage of one scenario: a throw-away home, a faulty server beside it, real processes. Blocking calls: each scenario has a
+/// thread of its own.
+final class Rehearsal: Sendable {
+    /// Bytes of the file that is downloaded: more than two of the steps in which a part is made durable.
+    static let fileSize = 20 << 20
+    static let photoSize = 300_000
+
+    let home: ThrowawayHome
+    let photos: DavStore
+    private let current: Mutex<FaultyServer>
+    /// What the file on the server is.
+    private let versions: [Payload]
+
+    struct Stuck: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// - Parameters:
+    ///   - name: the scenario's.
+    ///   - budget: seconds that a check has.
+    ///   - server: running, without routes.
+    ///   - folder: where the home is kept for whoever looks into it; `nil`: nowhere.
+    init(_ name: String, budget: Int, server: FaultyServer, keptIn folder: URL?) throws {
+        home = try ThrowawayHome(
+            folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
+            configuration: """
+                [weather]
+                base_url = "\(server.url)"
+                [background]
+                refresh_budget_seconds = \(budget)
+                grace_seconds = 1
+                [upload.destinations.rehearsal]
+                kind = "webdav"
+                url = "\(server.url)/photos/"
+
+                """)
+        photos = try DavStore(prefix: "/photos", directory: home.folder.appendingPathComponent("received"))
+        current = Mutex(server)
+        let folder = home.folder
+        versions = try ["one", "two"].map { name in
+            let file = folder.appendingPathComponent("version-\(name)")
+            try Self.noise(Self.fileSize).write(to: file)
+            return .file(path: file.path, count: Self.fileSize)
+        }
+        server.mount(photos)
+    }
+
+    private static func noise(_ count: Int) throws -> Data {
+        let source = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/dev/urandom"))
+        defer { try? source.close() }
+        return try source.read(upToCount: count) ?? Data()
+    }
+
+    // MARK: The server
+
+    var server: FaultyServer { current.withLock { $0 } }
+
+    /// A forecast of a storm whose second half waits for ``go()``. Chunked, without a validator, as Open-Meteo answers.
+    func serveForecast() {
+        let forecast = DemoServers.stormyForecast(now: Date())
+        let half = forecast.prefix(forecast.count / 2)
+        serveForecast(
+            ResponseScript([
+                .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
+                .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
+            ]))
+    }
+
+    func serveForecast(_ script: ResponseScript) { server.route("GET", Self.forecast, script) }
+
+    private static let forecast = "/v1/forecast*"
+
+    /// A file that stops half-way, the first time, until ``go()``.
+    /// - Parameter changes: the server has another version by the second request.
+    func serveFile(hasValidator: Bool = true, changes: Bool = false, fault: ServedFile.RangeFault? = nil) {
+        func tag(_ version: Int) -> String? { hasValidator ? "\"v\(version)\"" : nil }
+        var headers: HeaderList = ["Content-Length": "\(Self.fileSize)", "Accept-Ranges": "bytes"]
+        if let tag = tag(0) { headers.append("ETag", tag) }
+        let half = Self.fileSize / 2 + (1 << 20)
+        let first = ResponseScript([
+            .status(200), .headers(headers), .body(versions[0].slice(0..<half)), .hold(until: "rest"),
+            .body(versions[0].slice(half..<Self.fileSize)),
+        ])
+        var then = ServedFile(versions[changes ? 1 : 0], etag: tag(changes ? 1 : 0))
+        then.rangeFault = fault
+        server.route("GET", "/file", first, .served(then))
+    }
+
+    /// The same file, whole.
+    func serveWholeFile(on server: FaultyServer) { server.route("GET", "/file", .file(versions[0], etag: "\"v0\"")) }
+
+    /// What was held back goes on.
+    func go() { server.openGate("rest") }
+
+    func dropConnections() {
+        let server = server
+        Self.blocking { await server.dropConnections() }
+    }
+
+    /// The server is away for a while, and comes back at the same port with what `setUp` gives it.
+    func replaceServer(_ setUp: (FaultyServer) -> Void) throws {
+        let old = server
+        Self.blocking { await old.stop() }
+        let port = old.port
+        let new = Self.blocking { try? await FaultyServer.start(port: port) }
+        guard let new else { throw Stuck(description: "port \(port) was taken meanwhile") }
+        new.mount(photos)
+        setUp(new)
+        current.withLock { $0 = new }
+    }
+
+    func waitForRequest(_ path: String) throws {
+        try waitForRequest("nobody asked for \(path)") { $0.path.hasPrefix(path) && $0.outcome == .open }
+    }
+
+    func waitForEndedRequest(_ method: String) throws {
+        try waitForRequest("there was no \(method)") { $0.method == method && $0.outcome == .answered }
+    }
+
+    private func waitForRequest(_ trouble: String, _ condition: @escaping @Sendable (RecordedRequest) -> Bool) throws {
+        let server = server
+        let found = Self.blocking { (try? await server.waitForRequest(timeout: .seconds(20), where: condition)) != nil }
+        guard found else { throw Stuck(description: trouble) }
+    }
+
+    var forecastRequests: Int { server.requests(matching: Self.forecast).count }
+
+    var fileRequests: [RecordedRequest] { server.requests(matching: "/file") }
+
+    private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
+        let done = DispatchSemaphore(value: 0)
+        let result = Mutex<Value?>(nil)
+        Task.detached {
+            let value = await body()
+            result.withLock { $0 = value }
+            done.signal()
+        }
+        done.wait()
+        return result.withLock { $0 }!
+    }
+
+    // MARK: The machine
+
+    /// The process of the agent, or of the app that it launched.
+    enum Role {
+        case agent
+        case app
+    }
+
+    func send(_ signal: Int32, to role: Role) throws {
+        let pid = try wait("its process") { transaction in
+            switch role {
+            case .agent: try transaction.fact(.agent)?.pid
+            case .app: try transaction.liveLaunches().first?.pid
+            }
+        }
+        let descriptor = clinux_pidfd_open(pid)
+        kill(pid, signal)
+        guard descriptor >= 0 else { return }
+        var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&end, 1, 10_000)
+        close(descriptor)
+    }
+
+    /// As the next login, or any verb, brings an agent back.
+    func logIn() throws { try home.stormy("status") }
+
+    func wait<Value>(_ what: String, for question: (LedgerTransaction) throws -> Value?) throws -> Value {
+        guard let value = try home.wait(40, for: question) else { throw Stuck(description: "waited in vain for \(what)") }
+        return value
+    }
+
+    /// Until nothing moves, and nothing is left to make up for or to deliver.
+    func settle() throws {
+        _ = try wait("everything to end") { transaction in
+            let isQuiet =
+                try transaction.liveLaunches().isEmpty && transaction.undeliveredEvents().isEmpty
+                && !transaction.requests().contains { $0.failures > 0 }
+                && transaction.unfinishedTransfers().allSatisfy { $0.state == .paused }
+            return isQuiet ? true : nil
+        }
+    }
+}

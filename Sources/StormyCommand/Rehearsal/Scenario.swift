@@ -1,0 +1,105 @@
+import FaultyServer
+import Foundation
+
+/// One thing that can happen while one kind of work is under way, and what is promised then.
+struct Scenario: Sendable {
+    enum Work: String, Sendable, CaseIterable {
+        case check = "a check is waiting for its forecast"
+        case handedOver = "a check has handed its download over"
+        case download = "half of a file is here"
+        case upload = "half of a photo is sent"
+
+        /// What scenarios of it are called.
+        var name: String {
+            switch self {
+            case .check: "check"
+            case .handedOver: "handed-over"
+            case .download: "download"
+            case .upload: "upload"
+            }
+        }
+    }
+
+    let work: Work
+    let cause: String
+    /// For people.
+    let promise: String
+    /// What is to be seen, word for word; more than one where it depends on who is quicker.
+    let expects: [String]
+    /// Seconds of a check.
+    let budget: Int
+    /// Brings it about; the work itself is under way.
+    let act: @Sendable (Rehearsal) throws -> Void
+    /// Begins the work in another way than usual.
+    let begin: (@Sendable (Rehearsal) throws -> Void)?
+
+    init(
+        _ work: Work, _ cause: String, promise: String, expects: String..., budget: Int = 30,
+        begin: (@Sendable (Rehearsal) throws -> Void)? = nil, act: @escaping @Sendable (Rehearsal) throws -> Void
+    ) {
+        (self.work, self.cause, self.promise, self.expects) = (work, cause, promise, expects)
+        (self.budget, self.begin, self.act) = (budget, begin, act)
+    }
+
+    /// `check-agent-killed`.
+    var name: String {
+        let words = cause.lowercased().map { $0.isLetter || $0.isNumber ? $0 : " " }
+        return work.name + "-" + String(words).split(separator: " ").joined(separator: "-")
+    }
+
+    struct Result: Sendable, Encodable {
+        let scenario: String
+        let promised: String
+        let seen: String
+        let held: Bool
+    }
+
+    /// Blocks until it is over and everything of it is gone.
+    ///
+    /// - Parameter folder: where its home is kept; `nil`: nowhere.
+    func play(on server: FaultyServer, keptIn folder: URL? = nil) -> (Result, FaultyServer) {
+        let rehearsal: Rehearsal
+        do {
+            rehearsal = try Rehearsal(name, budget: budget, server: server, keptIn: folder)
+        } catch {
+            return (result(seen: "\(error)"), server)
+        }
+        var seen: String
+        do {
+            seen = try look(rehearsal)
+        } catch {
+            seen = "\(error)"
+        }
+        // Whatever it waits for: nothing may keep the agent.
+        rehearsal.go()
+        if !rehearsal.home.leave() { seen += "; its agent did not stop" }
+        return (result(seen: seen), rehearsal.server)
+    }
+
+    private func look(_ rehearsal: Rehearsal) throws -> String {
+        if let begin {
+            try begin(rehearsal)
+        } else {
+            switch work {
+            case .check: try rehearsal.beginCheck()
+            case .handedOver: try rehearsal.beginHandedOver()
+            case .download:
+                rehearsal.serveFile()
+                try rehearsal.beginDownload()
+            case .upload: try rehearsal.beginUpload()
+            }
+        }
+        try act(rehearsal)
+        return switch work {
+        case .check, .handedOver: try rehearsal.seenOfCheck()
+        case .download: try rehearsal.seenOfDownload()
+        case .upload: try rehearsal.seenOfUpload()
+        }
+    }
+
+    private func result(seen: String) -> Result {
+        Result(
+            scenario: name, promised: "\(promise) [\(expects.joined(separator: " | "))]", seen: seen,
+            held: expects.contains(seen))
+    }
+}

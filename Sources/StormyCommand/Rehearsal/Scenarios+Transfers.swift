@@ -1,0 +1,186 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+
+extension Scenario {
+    static let downloads: [Scenario] = [
+        Scenario(
+            .download, "nothing happens", promise: "The file gets its name when it is whole, not before.",
+            expects: "completed; version one, whole; asked once"
+        ) { $0.go() },
+        Scenario(
+            .download, "kill -9 of the agent", promise: "The next one goes on behind what is durable.",
+            expects: "completed; version one, whole; then asked for the rest"
+        ) {
+            try $0.send(SIGKILL, to: .agent)
+            try $0.logIn()
+        },
+        Scenario(
+            .download, "logout", promise: "After the next login it goes on behind what is durable.",
+            expects: "completed; version one, whole; then asked for the rest"
+        ) {
+            try $0.send(SIGTERM, to: .agent)
+            try $0.logIn()
+        },
+        Scenario(
+            .download, "network cut", promise: "It goes on behind what is durable.",
+            expects: "completed; version one, whole; then asked for the rest"
+        ) { $0.dropConnections() },
+        Scenario(
+            .download, "server gone", promise: "It is waited for, and goes on behind what is durable.",
+            expects: "completed; version one, whole; the new server asked for the rest"
+        ) { rehearsal in
+            try rehearsal.replaceServer { rehearsal.serveWholeFile(on: $0) }
+        },
+        Scenario(
+            .download, "server changed the file", promise: "Two versions are never spliced: it starts over.",
+            expects: "completed; version two, whole; then asked for the rest",
+            begin: {
+                $0.serveFile(changes: true)
+                try $0.beginDownload()
+            }
+        ) { $0.dropConnections() },
+        Scenario(
+            .download, "server changed the file and says not so",
+            promise: "A 206 of another version is not taken: it starts over.",
+            expects: "completed; version two, whole; then asked for the rest, the whole",
+            begin: {
+                $0.serveFile(changes: true, fault: .ignoresIfRange)
+                try $0.beginDownload()
+            }
+        ) { $0.dropConnections() },
+        Scenario(
+            .download, "no validator", promise: "Nobody could say that the rest belongs to it: it starts over.",
+            expects: "completed; version one, whole; then asked for the whole",
+            begin: {
+                $0.serveFile(hasValidator: false)
+                try $0.beginDownload()
+            }
+        ) { $0.dropConnections() },
+        Scenario(
+            .download, "the rest begins elsewhere", promise: "A range that was not asked for is not taken: it starts over.",
+            expects: "completed; version one, whole; then asked for the rest, the whole",
+            begin: {
+                $0.serveFile(fault: .shiftedStart(1))
+                try $0.beginDownload()
+            }
+        ) { $0.dropConnections() },
+        Scenario(
+            .download, "another digest was asked for", promise: "It fails, and nothing gets the name.",
+            expects: "failed; no file; asked once",
+            begin: {
+                $0.serveFile()
+                try $0.beginDownload("--sha256", String(repeating: "0", count: 64))
+            }
+        ) { $0.go() },
+        Scenario(
+            .download, "paused and resumed", promise: "It goes on behind what is durable.",
+            expects: "completed; version one, whole; then asked for the rest"
+        ) {
+            try $0.home.stormy("transfers", "pause", "all")
+            try $0.home.stormy("transfers", "resume", "all")
+        },
+        Scenario(
+            .download, "cancelled", promise: "Neither a file nor a part stays.", expects: "cancelled; no file; asked once"
+        ) { try $0.home.stormy("transfers", "cancel", "all") },
+        Scenario(
+            .download, "all work is ended", promise: "It waits with its part until it is resumed.",
+            expects: "completed; version one, whole; then asked for the rest"
+        ) {
+            try $0.home.stormy("quit")
+            try $0.home.stormy("transfers", "resume", "all")
+        },
+    ]
+
+    static let uploads: [Scenario] = [
+        Scenario(
+            .upload, "nothing happens", promise: "The photo gets its name when it is whole, and is looked at.",
+            expects: "completed; 1 photo there, equal", begin: { try $0.beginUpload(stalls: false) }
+        ) { _ in },
+        Scenario(
+            .upload, "kill -9 of the agent", promise: "The next one sends it again; it is there once.",
+            expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.send(SIGKILL, to: .agent)
+            try $0.logIn()
+        },
+        Scenario(
+            .upload, "logout", promise: "After the next login it is sent again; it is there once.",
+            expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.send(SIGTERM, to: .agent)
+            try $0.logIn()
+        },
+        Scenario(
+            .upload, "network cut", promise: "It is sent again; it is there once.", expects: "completed; 1 photo there, equal"
+        ) { $0.dropConnections() },
+        Scenario(
+            .upload, "server gone", promise: "It is waited for; the photo is there once.",
+            expects: "completed; 1 photo there, equal"
+        ) { try $0.replaceServer { _ in } },
+        Scenario(
+            .upload, "the last answer is lost", promise: "The server is asked what it did; the photo is there once.",
+            expects: "completed; 1 photo there, equal",
+            begin: {
+                $0.photos.loseAnswers(to: "MOVE")
+                try $0.beginUpload(stalls: false)
+            }
+        ) { _ in },
+        Scenario(
+            .upload, "the name is taken", promise: "Nobody's file is replaced: the photo gets a number.",
+            expects: "completed; 2 photos there, DIFFERENT",
+            begin: {
+                let theirs = $0.home.folder.appendingPathComponent("received/storm.bmp")
+                try Data("another's".utf8).write(to: theirs)
+                try $0.beginUpload(stalls: false)
+            }
+        ) { _ in },
+        Scenario(
+            .upload, "the original is deleted", promise: "What was queued is sent.", expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.deleteOriginal()
+            $0.dropConnections()
+        },
+        Scenario(
+            .upload, "given again", promise: "The same photo is the same upload.", expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.beginUpload(stalls: false)
+            $0.dropConnections()
+        },
+        Scenario(
+            .upload, "server refuses the credentials", promise: "It fails with the reason, and the photo stays here.",
+            expects: "failed; 0 photos there",
+            begin: {
+                $0.photos.refuse(status: 401, next: 100)
+                try $0.beginUpload(stalls: false)
+            }
+        ) { _ in },
+        Scenario(
+            .upload, "cancelled", promise: "Nothing of it stays on the server.", expects: "cancelled; 0 photos there"
+        ) { rehearsal in
+            try rehearsal.home.stormy("transfers", "cancel", "all")
+            try rehearsal.waitUntilTidy()
+        },
+        Scenario(
+            .upload, "paused and resumed", promise: "It is sent again; it is there once.",
+            expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.home.stormy("transfers", "pause", "all")
+            try $0.home.stormy("transfers", "resume", "all")
+        },
+        Scenario(
+            .upload, "all work is ended", promise: "It waits until it is resumed; then it is there once.",
+            expects: "completed; 1 photo there, equal"
+        ) {
+            try $0.home.stormy("quit")
+            try $0.home.stormy("transfers", "resume", "all")
+        },
+    ]
+
+    static let all = checks + downloads + uploads
+}
+
+extension Rehearsal {
+    /// The hidden part of a cancelled upload is taken off the server.
+    fileprivate func waitUntilTidy() throws { try waitForEndedRequest("DELETE") }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+@testable import FaultyServer
+
+@Suite struct ScriptFileTests {
+    private let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+
+    private func parse(_ text: String) throws -> ScriptFile { try ScriptFile(parsing: text, folder: folder) }
+
+    @Test func everyStep() throws {
+        let script = try parse(
+            """
+            # a comment
+            get /a*
+              status 200
+              header X-One: a\\tb
+              body hello\\r\\n
+              body-noise 12
+              delay 0.5
+              drip 2 abc
+              stop-reading
+              stall
+
+            then
+              after 100
+              raw HTTP/1.1 200 OK\\r\\n
+              chunk x
+              last-chunk
+              cut
+            PUT /b
+              at-head
+              reset
+            then
+              body-file ScriptFileTests.swift
+              file ScriptFileTests.swift "v1"
+              file ScriptFileTests.swift
+            """)
+        let own = folder.appendingPathComponent("ScriptFileTests.swift").path
+        let size = try #require(try FileManager.default.attributesOfItem(atPath: own)[.size] as? Int)
+        let file = Payload.file(path: own, count: size)
+        #expect(script.routes.map { "\($0.method) \($0.path)" } == ["GET /a*", "PUT /b"])
+        #expect(
+            script.routes[0].answers == [
+                [
+                    .status(200), .headers(["X-One": "a\tb"]), .body("hello\r\n"), .body(.pattern(12)), .delay(0.5),
+                    .drip("abc", chunkSize: 1, interval: 1), .stopReading, .stall,
+                ],
+                ResponseScript(
+                    [.raw("HTTP/1.1 200 OK\r\n"), .chunked("x"), .chunkEnd(), .cut], beginning: .afterBodyBytes(100)),
+            ])
+        #expect(
+            script.routes[1].answers == [
+                ResponseScript([.reset], beginning: .atHead),
+                [.body(file), .resource(ServedFile(file, etag: "\"v1\"")), .resource(ServedFile(file))],
+            ])
+    }
+
+    @Test(arguments: [
+        ("", 1, "no route is in it"), ("  cut", 1, "no route begins before it"), ("then", 1, "no route begins before it"),
+        ("GET file", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
+        ("GET /a\n  jump", 2, "jump is no step"), ("GET /a\n  status 99", 2, "\"99\" is no status"),
+        ("GET /a\n\n  delay -1", 3, "\"-1\" are no seconds"), ("GET /a\n  after x", 2, "\"x\" is no number of bytes"),
+        ("GET /a\n  cut\n  at-head", 3, "at-head comes before the steps"), ("GET /a\n  header x", 2, "a header is NAME: VALUE"),
+        ("GET /a\n  body a\\q", 2, "\\q stands for nothing"), ("GET /a\n  body a\\", 2, "a \\ stands at the end"),
+        ("GET /a\n  drip 2", 2, "drip wants seconds and a text"), ("GET /a\n  file /nothing", 2, "/nothing: no such file"),
+        ("GET /a\n  delay nan", 2, "\"nan\" are no seconds"),
+    ])
+    func whatIsWrongAndWhere(_ text: String, _ line: Int, _ reason: String) {
+        #expect(throws: ScriptFile.Failure(line: line, reason: reason)) { try parse(text) }
+    }
+}
