@@ -42,6 +42,7 @@ extension Agent {
         let shift = offset - clockOffset
         clockOffset = offset
         guard abs(shift) > 0.5 else { return }
+        mustReplan = true
         for id in supervised.keys { supervised[id]?.shift(by: shift) }
     }
 

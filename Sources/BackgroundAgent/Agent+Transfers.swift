@@ -14,12 +14,9 @@ extension Agent {
         var room = TransferRoom(running: running.values.map(\.host) + prepared.values.map(\.host))
         // One transfer may end in being prepared and make room for another.
         while room.left > 0 {
-            let next = try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit)
+            pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
             let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)
-            if candidates.isEmpty {
-                pass.wake(at: next)
-                break
-            }
+            if candidates.isEmpty { break }
             var hasBegun = false
             for candidate in candidates {
                 // Its earlier attempt is being stopped in this very pass: the next one begins it again.
@@ -130,7 +127,7 @@ extension Agent {
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
         guard endsBeforePruning <= 0 else { return }
         endsBeforePruning = Self.endsPerPruning
-        for transfer in try pass.transaction.pruneTransfers() {
+        for transfer in try pass.transaction.pruneTransfers(now: pass.now) {
             removeFiles(of: transfer, &pass)
             if let body = transfer.bodyFile {
                 pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))

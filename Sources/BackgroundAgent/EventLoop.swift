@@ -11,6 +11,8 @@ final class EventLoop {
     private let mailbox: Mailbox
     private var handlers: [Int32: () -> Void] = [:]
     private var isStopped = false
+    /// Between two waits.
+    private var clockWasSet = false
     /// The clock was set by hand (or by the network) while the timer waited.
     var onClockChange: () -> Void = {}
 
@@ -83,7 +85,8 @@ final class EventLoop {
         specification.it_value.tv_sec = Int(seconds.rounded(.down))
         specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
         let flags = Int32(TFD_TIMER_ABSTIME) | Int32(TFD_TIMER_CANCEL_ON_SET)
-        timerfd_settime(timer, flags, &specification, nil)
+        // A clock that was set while nobody waited is told here, and the timer is set all the same.
+        if timerfd_settime(timer, flags, &specification, nil) < 0, errno == ECANCELED { clockWasSet = true }
     }
 
     private func drainTimer() {
@@ -97,6 +100,12 @@ final class EventLoop {
     func run(turn: () -> Void) {
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while !isStopped {
+            if clockWasSet {
+                clockWasSet = false
+                onClockChange()
+                turn()
+                continue
+            }
             let count = epoll_wait(epoll, &events, Int32(events.count), -1)
             if count < 0, errno != EINTR { return }
             for index in 0..<max(0, Int(count)) { handlers[events[index].data.fd]?() }

@@ -57,15 +57,24 @@ extension LedgerTransaction {
     }
 
     /// Drops the oldest ended transfers beyond the limit; returns them, for their files to be removed after the commit.
-    public func pruneTransfers() throws -> [TransferRecord] {
+    ///
+    /// Not those of the last days, however many: somebody may look for what became of them, or follow them still. Nor those
+    /// whose copy is kept for another try.
+    public func pruneTransfers(now: Date) throws -> [TransferRecord] {
+        let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchAll(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM transfer WHERE finishedAt IS NOT NULL
+                    SELECT * FROM transfer WHERE id IN (\(oldest) ?1)
+                    AND (finishedAt <= ?2 AND (bodyFile IS NULL OR keptUntil IS NULL OR keptUntil <= ?3) OR id IN (\(oldest) ?4))
                     AND NOT EXISTS (SELECT 1 FROM sessionEvent WHERE sessionEvent.transfer = transfer.id AND deliveredAt IS NULL)
                     AND id NOT IN (SELECT transfer FROM waiter)
-                    ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET ?
-                    """), arguments: [Self.endedTransferLimit])
+                    LIMIT 1000
+                    """),
+            arguments: [
+                Self.endedTransferLimit, now.timeIntervalSince1970 - Self.endedTransferAge, now.timeIntervalSince1970,
+                Self.mostEndedTransfers,
+            ])
         for transfer in old { try transfer.delete(database) }
         return old
     }

@@ -292,8 +292,12 @@ extension TransferRecord {
 }
 
 extension LedgerTransaction {
-    /// Ended transfers kept for `transfers`; older ones are dropped with their files.
+    /// Ended transfers kept for `transfers`, however old; more are dropped with their files once they are
+    /// ``endedTransferAge`` seconds old.
     static let endedTransferLimit = 2_000
+    static let endedTransferAge: Double = 30 * 86_400
+    /// More are dropped at any age: there is an end to a ledger.
+    static let mostEndedTransfers = 50_000
 
     public func insert(_ transfer: TransferRecord) throws -> TransferRecord {
         var transfer = transfer

@@ -228,7 +228,7 @@ final class BackgroundSession: SessionEngine {
         guard !facts.isCompleted, !facts.isCanceling else { return status }
         switch record.state {
         case .queued, .running, .waiting: status.state = record.isSuspended ? .suspended : .running
-        case .paused: status.state = .suspended
+        case .paused: (status.state, status.isPaused) = (.suspended, true)
         // Ended, and its delegate has not heard of it: still on its way out.
         case .completed, .failed, .cancelled: status.state = .running
         }

@@ -31,6 +31,8 @@ protocol SessionEngine: AnyObject, Sendable {
 /// How a task gets on, now.
 struct TaskStatus: Sendable {
     var state = URLSessionTask.State.suspended
+    /// By a person, not by the app.
+    var isPaused = false
     var bytesReceived: Int64 = 0
     var bytesExpectedToReceive: Int64 = -1
     var bytesSent: Int64 = 0

@@ -114,6 +114,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// Each of these looks at the transfer as it is now. Cost: a read of the ledger, in a background session.
     open var state: State { session.engine.status(of: self).state }
+    /// A person paused it, who alone lets it go on: it is ``State/suspended``, and `resume()` leaves it so. Beyond Apple.
+    public var isPausedByPerson: Bool { session.engine.status(of: self).isPaused }
     /// Why it could not be started, or how it ended.
     open var error: (any Error)? { session.engine.status(of: self).error }
     /// The answer's head, once there is one.

@@ -36,6 +36,11 @@ public enum LocationRemoval {
         let found = try locationTags(of: path) { metadata, tags throws(LocationRemovalError) in
             // The parts of a structure before the structure.
             for tag in tags.sorted(by: >) { gexiv2_metadata_try_clear_tag(metadata, tag, nil) }
+            // Which gexiv2 does not list, and clears only with a value of their own in them.
+            for structure in Set(tags.flatMap(LocationTags.structures(around:))).sorted(by: >) {
+                gexiv2_metadata_try_set_tag_string(metadata, structure, "-", nil)
+                gexiv2_metadata_try_clear_tag(metadata, structure, nil)
+            }
             // The pointer to the directory that is gone.
             gexiv2_metadata_try_clear_tag(metadata, "Exif.Image.GPSTag", nil)
             var error: UnsafeMutablePointer<GError>?

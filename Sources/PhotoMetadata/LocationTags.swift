@@ -15,6 +15,13 @@ public enum LocationTags {
         }
     }
 
+    /// The structures of XMP that hold a tag and are about a location themselves: of `Xmp.iptcExt.LocationCreated[1]/iptcExt:City`
+    /// the `LocationCreated[1]` and the `LocationCreated`.
+    static func structures(around tag: String) -> [String] {
+        guard tag.hasPrefix("Xmp.") else { return [] }
+        return tag.indices.filter { tag[$0] == "[" || tag[$0] == "/" }.map { String(tag[..<$0]) }.filter(isLocation)
+    }
+
     private static let words = ["gps", "latitude", "longitude", "location", "geotag"]
 
     private static let names: Set<String> = [

@@ -30,7 +30,8 @@ public struct HeldUploads: Sendable {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
-        let held = await session.allTasks.filter { $0.state == .suspended }
+        // What a person paused is not ours to release, nor to wait for.
+        let held = await session.allTasks.filter { $0.state == .suspended && !$0.isPausedByPerson }
         guard !held.isEmpty else { return }
         guard NetworkPath.current?.isMetered != true else { return again(after: Self.meteredDelay) }
         delivery.expect(held)

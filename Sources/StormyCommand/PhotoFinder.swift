@@ -1,5 +1,6 @@
 import BackgroundCommands
 import Foundation
+import Glibc
 import Stormy
 
 /// The files a person means: named one by one, by pattern, by folder, or in a list on standard input.
@@ -42,21 +43,34 @@ struct PhotoFinder {
 
     /// Links are not followed and hidden ones left out: a folder of photos may be full of thumbnails.
     private mutating func walk(_ folder: String) -> [String] {
-        let url = URL(fileURLWithPath: folder)
-        var unreadable: [(String, String)] = []
-        let keys: [URLResourceKey] = [.isRegularFileKey]
-        let walker = FileManager.default.enumerator(
-            at: url, includingPropertiesForKeys: keys, options: [.skipsHiddenFiles],
-            errorHandler: { url, error in
-                unreadable.append((url.path, error.localizedDescription))
-                return true
-            })
         var photos: [String] = []
-        while let file = walker?.nextObject() as? URL {
-            guard (try? file.resourceValues(forKeys: Set(keys)))?.isRegularFile == true else { continue }
-            if PhotoFormat(of: file) != nil { photos.append(file.path) } else { skipped += 1 }
+        var folders = [folder]
+        while let next = folders.popLast() {
+            guard let entries = opendir(next) else {
+                failures.append(CommandFailure(.notFound, "\(next): cannot be read: \(String(cString: strerror(errno)))"))
+                continue
+            }
+            defer { closedir(entries) }
+            // Not by Foundation, which leaves out in silence what it cannot read as text.
+            while let entry = readdir(entries) {
+                let bytes = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+                guard bytes.first != UInt8(ascii: ".") else { continue }
+                guard let name = String(validating: bytes, as: UTF8.self) else {
+                    let shown = String(decoding: bytes, as: UTF8.self)
+                    failures.append(CommandFailure(.badData, "\(next)/\(shown): its name is not UTF-8; rename it first"))
+                    continue
+                }
+                let path = next.hasSuffix("/") ? next + name : next + "/" + name
+                var information = stat()
+                guard lstat(path, &information) == 0 else { continue }
+                switch information.st_mode & S_IFMT {
+                case S_IFDIR: folders.append(path)
+                case S_IFREG where PhotoFormat(of: URL(fileURLWithPath: path)) != nil: photos.append(path)
+                case S_IFREG: skipped += 1
+                default: break
+                }
+            }
         }
-        failures += unreadable.map { CommandFailure(.notFound, "\($0.0): cannot be read: \($0.1)") }
         return photos.sorted()
     }
 }

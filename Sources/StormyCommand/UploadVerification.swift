@@ -90,7 +90,8 @@ struct UploadVerification {
             }
             try note(finding, upload, receipt)
             let name = upload.sourceName.map { URL(fileURLWithPath: $0).lastPathComponent } ?? receipt.url
-            if !json { Output.line("\(name): \(finding.words)") }
+            let line = "\(name): \(finding.words) (\(receipt.url))".replacingOccurrences(of: "\n", with: " ")
+            if !json { Output.line(line) }
             reports.append(
                 Report(
                     id: "\(upload.id ?? 0)", file: OrNull(upload.sourceName), url: receipt.url, finding: finding.name,
@@ -156,7 +157,10 @@ struct UploadVerification {
             switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
             case 200:
                 let found = try FileDigest.sha256(of: file)
-                return found.digest == receipt.sha256 ? .same : .differs
+                if found.digest == receipt.sha256 { return .same }
+                // What a network shows before somebody logs in proves nothing against the photo.
+                let isPage = response.mimeType?.lowercased() == "text/html"
+                return isPage ? .unreachable("there is a page in its place: it wants somebody to log in, perhaps") : .differs
             case 404, 410: return .gone
             case 401, 403: return .unreachable("the server does not let us read it")
             case 405: return .unknown("the server lets nobody read it")

@@ -36,6 +36,8 @@ struct CommonAnswer {
     /// The request may have been carried out all the same: the server is asked before it is sent again.
     let mayHaveActed: Bool
 
+    static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
+
     /// `nil`: what it means depends on what was asked.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
@@ -64,5 +66,15 @@ struct CommonAnswer {
         default:
             return nil
         }
+    }
+}
+
+extension ResponseHead {
+    /// A web page, though a file of another kind was asked about. Networks with a log-in page say yes to every name; a thousand
+    /// would be tried.
+    func isPage(inPlaceOf plan: UploadPlan) -> Bool {
+        let name = plan.fileName.lowercased()
+        return self["Content-Type"]?.lowercased().hasPrefix("text/html") == true && !name.hasSuffix(".html")
+            && !name.hasSuffix(".htm")
     }
 }

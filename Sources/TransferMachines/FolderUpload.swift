@@ -105,7 +105,7 @@ struct FolderUpload: UploadProtocol {
         if let outcome = commonStatus(head, pauses) { return outcome }
         switch state {
         case .choosingName(let index, let isStored):
-            return afterNameCheck(head, index, isStored: isStored)
+            return afterNameCheck(head, index, isStored: isStored, pauses)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
         case .makingFolder(let index, let level, let goingDown, let why):

@@ -21,8 +21,9 @@ extension FolderUpload {
         return common.outcome
     }
 
-    mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool) -> UploadOutcome {
+    mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
+        case .there where head.isPage(inPlaceOf: plan): return pauses.retry(head, CommonAnswer.page)
         case .there: return tryName(after: index, isStored: isStored)
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`.
         case .absent, .unknown:

@@ -69,7 +69,7 @@ struct ImmichUpload: UploadProtocol {
         switch (state, head.status) {
         case (.asking(let isSent), 200..<300):
             guard let answer = try? JSONDecoder().decode(Verdicts.self, from: end.body).results.first else {
-                return isSent ? finish() : begin()
+                return isSent ? afterNoWord(head) : begin()
             }
             if answer.action == "reject" {
                 guard answer.reason == "duplicate" else {
@@ -87,7 +87,7 @@ struct ImmichUpload: UploadProtocol {
             return pauses.retry(head, "The server does not show the file it took.")
         // Releases before it had this question, and those after it may have another.
         case (.asking(let isSent), 400), (.asking(let isSent), 404), (.asking(let isSent), 405):
-            return isSent ? finish() : begin()
+            return isSent ? afterNoWord(head) : begin()
         case (.sending, 200..<300):
             guard end.bytesSent >= form.length(around: plan.byteCount) else {
                 return pauses.retry(head, "The server answered before it had the whole file.")
@@ -105,6 +105,13 @@ struct ImmichUpload: UploadProtocol {
             return pauses.afterOther(head)
         default: return pauses.afterOther(head)
         }
+    }
+
+    /// It cannot be asked whether it has the photo. Immich names what it takes; whoever says yes without a name is somebody
+    /// else: a log-in page, mostly.
+    private func afterNoWord(_ head: ResponseHead) -> UploadOutcome {
+        guard asset == nil else { return finish() }
+        return .fail(head, -1011, "The server says yes, but not as Immich does: it does not name the photo.")
     }
 
     private mutating func begin() -> UploadOutcome {

@@ -89,6 +89,29 @@ import TransferMachines
         #expect(try bench.attempt(id).request.headers.contains(HeaderField("Range", "bytes=5-")))
     }
 
+    /// A photo that waits for another of its name keeps nobody else's moment from coming.
+    @Test func aBlockedOneKeepsNobodysMoment() throws {
+        func photo(_ key: String) throws -> Int64 {
+            try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-\(key)"))
+            return try bench.download(key, session: "photos") {
+                ($0.kind, $0.method, $0.url) = (.upload, "PUT", "http://127.0.0.1/p/")
+                $0.upload = UploadOrder(method: .put, fileName: "S.jpg", byteCount: 5, token: key)
+                $0.bodyFile = "upload-\(key)"
+            }
+        }
+        let first = try photo("a")
+        _ = try photo("b")
+        let other = try bench.download("other")
+        try bench.turn()
+        #expect(started() == [first, other])
+        try bench.fail(other, .connectionLost)
+        let moment = try #require(try bench.transfer(other).nextAttemptAt)
+        let wake = try #require(try bench.turn())
+        #expect(wake <= moment)
+        try bench.pass(moment.timeIntervalSince(bench.now))
+        #expect(started() == [first, other, other])
+    }
+
     @Test func aSuspendedTransferIsHeldWithWhatArrived() throws {
         let id = try bench.download()
         try bench.turn()

@@ -211,14 +211,21 @@ import Testing
                 record.file = "transfer-\(number)"
                 record = try transaction.insert(record)
                 if number == 3 { try transaction.addEvent(for: record, now: now) }
+                if number == 4 {
+                    (record.state, record.bodyFile, record.keptUntil) = (.failed, "upload-4", now + 90 * 86_400)
+                    try transaction.update(record)
+                }
             }
         }
-        let dropped = try ledger.write { try $0.pruneTransfers() }.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
-        #expect(dropped.count == 9, "2009 beside the one whose event waits; 2000 stay")
-        #expect(!dropped.contains("transfer-3"))
+        // Of the last days all are there: somebody may follow them still.
+        #expect(try ledger.write { try $0.pruneTransfers(now: now + 29 * 86_400) }.isEmpty)
+        let later = now + 31 * 86_400
+        let dropped = try ledger.write { try $0.pruneTransfers(now: later) }.flatMap { [$0.file, $0.bodyFile] }.compactMap { $0 }
+        #expect(dropped.count == 8, "2010 but the one whose event waits and the one that can be tried again; 2000 stay")
+        #expect(!dropped.contains("transfer-3") && !dropped.contains("transfer-4"))
         #expect(dropped.contains("transfer-1"))
-        #expect(try ledger.read { try $0.transfers() }.count == 2_001)
-        #expect(try ledger.write { try $0.pruneTransfers() }.isEmpty)
-        #expect(try ledger.read { try $0.spoolFiles() }.count == 2 * 2_001)
+        #expect(try ledger.read { try $0.transfers() }.count == 2_002)
+        #expect(try ledger.write { try $0.pruneTransfers(now: later) }.isEmpty)
+        #expect(try ledger.read { try $0.spoolFiles() }.count == 2 * 2_003)
     }
 }

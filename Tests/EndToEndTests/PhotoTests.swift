@@ -183,6 +183,41 @@ extension EndToEnd {
             #expect(try home.stormy("transfers", "cancel", "all").status == 0)
         }
 
+        /// What a person paused is neither released by the processing task nor waited for: it would wait for ever.
+        @Test func aPausedPhotoIsNotReleased() throws {
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let (paused, held) = (try picture("one.jpg"), try picture("two.jpg"))
+            #expect(try home.stormy("upload", paused.path).status == 0)
+            #expect(try home.stormy("transfers", "pause", "all").status == 0)
+            #expect(try home.stormy("upload", "--when", "charging", held.path).status == 0)
+            home.environment["STORMY_NO_AGENT"] = nil
+            _ = try home.stormy("simulate", "launch", "StormyUploads", "--wait")
+            try home.wait("the held one") { try $0.transfers().map(\.state) == [.paused, .completed] ? true : nil }
+            try home.waitForEnded("processing")
+            #expect(try arrived == ["two.jpg"])
+            #expect(
+                try home.rows("history").filter { $0["kind"] as? String == "processing" }.allSatisfy {
+                    $0["outcome"] as? String == "completed"
+                })
+        }
+
+        /// Names that are no text are not left out in silence.
+        @Test func namesThatAreNoText() throws {
+            let photo = try picture("camera/one.jpg")
+            let folder = photo.deletingLastPathComponent().path
+            for name in [[0x66, 0xE9, 0x2E, 0x6A, 0x70, 0x67], [0xE9, 0x74]] as [[UInt8]] {
+                let path = Array((folder + "/").utf8) + name + [0]
+                let descriptor = path.withUnsafeBytes {
+                    open($0.bindMemory(to: CChar.self).baseAddress!, O_CREAT | O_WRONLY, 0o600)
+                }
+                close(descriptor)
+            }
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let result = try home.run("stormy", ["upload", "--recursive", folder])
+            #expect(result.status == 65 && result.output.contains("Queued 1 photo"), "\(result.errors)")
+            #expect(result.errors.components(separatedBy: "its name is not UTF-8").count == 3, "\(result.errors)")
+        }
+
         /// Held for a good moment, and then wanted at once.
         @Test func heldAndThenWantedNow() throws {
             let photo = try picture("one.jpg")

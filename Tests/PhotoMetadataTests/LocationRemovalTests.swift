@@ -59,6 +59,17 @@ import Testing
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     }
 
+    /// gexiv2 lists the parts of a structure and not the structure, which then stays, empty, and looks like a place.
+    @Test(arguments: ["LocationCreatedCity", "LocationShownCity", "LocationCreatedGPSLatitude"])
+    func nothingStaysOfAStructure(_ tag: String) throws {
+        let path = folder.appendingPathComponent("a.jpg").path
+        try run("convert", ["-size", "32x20", "plasma:", path])
+        try run("exiftool", ["-q", "-m", "-overwrite_original", "-n", "-XMP-iptcExt:\(tag)=48.1", "-XMP-dc:Title=Hail", path])
+        #expect(try !LocationRemoval.clean(path).isEmpty)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect(bytes.range(of: Data("Location".utf8)) == nil && bytes.range(of: Data("Hail".utf8)) != nil)
+    }
+
     /// Cleaned twice from the same original, it is the same file: a photo queued twice is known again.
     @Test func theSameEveryTime() throws {
         let path = try picture("a.jpg")

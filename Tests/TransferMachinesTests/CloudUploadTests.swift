@@ -183,6 +183,13 @@ import Testing
         #expect(talk.message.map { $0.count < 300 && $0.contains("a[31mb") && !$0.contains("\n") } == true)
     }
 
+    /// A log-in page says 200 to everything.
+    @Test func somebodyElsesYesIsNoYes() {
+        var talk = Dialogue(plan())
+        for _ in 0..<3 { talk.hear(200, [:], "<html>log in</html>") }
+        #expect(talk.message == "The server says yes, but not as Immich does: it does not name the photo.")
+    }
+
     @Test func aLostAnswerIsAskedAbout() {
         var talk = Dialogue(plan())
         talk.hear(200, [:], verdict("accept"))
@@ -217,6 +224,17 @@ import Testing
             if case .retry = talk.outcome { pauses += 1 }
         }
         return pauses
+    }
+
+    /// A network that shows its log-in page for every name is waited out; a thousand names are not tried.
+    @Test(arguments: [UploadKind.put, .webdav, .nextcloud]) func aPageForEveryName(_ kind: UploadKind) {
+        var talk = Dialogue(plan(kind))
+        talk.hear(200, ["Content-Type": "text/html; charset=utf-8", "Content-Length": "100"])
+        guard case .retry(_, let trouble) = talk.outcome else {
+            Issue.record("\(String(describing: talk.outcome))")
+            return
+        }
+        #expect(trouble.message.hasPrefix("The server answers with a page"))
     }
 
     @Test func aProxyThatLetsNoMoveThrough() {

@@ -64,25 +64,34 @@ struct TransfersVerb: AsyncParsableCommand {
             }
         }
         let (destinations, photos) = (try Destinations(), try store.photos())
-        let changed = try AppRuntime.shared.ledger().write { transaction -> (Int, Set<String>) in
+        let changed = try AppRuntime.shared.ledger().write {
+            transaction -> (count: Int, unknown: Set<String>, orphans: [Int64]) in
             var count = 0
             var unknown = unknown
+            var orphans: [Int64] = []
             for var transfer in try transaction.transfers() {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
                 guard Self.change(&transfer, action) else { continue }
-                if transfer.state == .queued, let destination = try destinations.of(transfer, photos) {
-                    transfer.renewCredential(destination)
+                if transfer.state == .queued, let order = transfer.upload, order.method != .plain {
+                    if let destination = try destinations.of(transfer, photos) {
+                        transfer.renewCredential(destination)
+                    } else {
+                        orphans.append(transfer.id!)
+                    }
                 }
                 try transaction.update(transfer)
                 if action == .retry { try transaction.forgetEvents(of: transfer.id!) }
                 if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
                 count += 1
             }
-            return (count, unknown)
+            return (count, unknown, orphans)
         }
-        if let first = changed.1.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
-        if !json { Output.note("\(action.rawValue): \(changed.0) transfer\(changed.0 == 1 ? "" : "s")") }
+        if let first = changed.unknown.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
+        for orphan in changed.orphans {
+            Output.note("\(orphan): its destination is not in the configuration any more; it goes there as it was queued")
+        }
+        if !json { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
     }
 
     /// `false`: the action means nothing in this state.

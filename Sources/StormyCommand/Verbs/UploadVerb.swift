@@ -194,7 +194,10 @@ struct UploadVerb: AsyncParsableCommand {
             Output.note(
                 "\(record.sourceName ?? "transfer \(record.id!)"): \(record.state.rawValue): \(record.errorMessage ?? "")")
         }
-        guard ended.allSatisfy({ $0.state == .completed }) else { throw ExitCode(ExitStatus.unavailable.rawValue) }
+        // A row that is gone says nothing of how it ended.
+        guard ended.count == Set(transfers).count, ended.allSatisfy({ $0.state == .completed }) else {
+            throw ExitCode(ExitStatus.unavailable.rawValue)
+        }
         if !json { Output.line("Uploaded \(ended.count), \(Output.bytes(ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) })).") }
     }
 }
