@@ -131,7 +131,7 @@ final class Agent {
             wake = next
             for effect in effects { try perform(effect) }
             if effects.contains(where: { !$0.isOfTransfersAlone }) { mustLookAtAll = true }
-            guard effects.isEmpty && events.isEmpty || !mustLookAtAll && events.isEmpty else { continue }
+            guard events.isEmpty, effects.isEmpty || !mustLookAtAll else { continue }
             // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
             if !hasChanged || hasLookedAgain { break }
             hasLookedAgain = true

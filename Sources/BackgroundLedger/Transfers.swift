@@ -247,7 +247,6 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         nextAttemptAt = nil
     }
 
-    /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
     /// What opened the server's door is of no use once the upload is there.
     public mutating func forgetSecrets() {
         guard upload != nil else { return }
@@ -268,6 +267,7 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
     }
 
+    /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
     public mutating func requeue(now: Date) {
         state = .queued
         nextAttemptAt = nil

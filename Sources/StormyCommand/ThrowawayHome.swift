@@ -42,6 +42,21 @@ final class ThrowawayHome: Sendable {
     private let isSilent: Bool
     private let isKept: Bool
 
+    /// Weather and photos at one server; its only destination is called `destination`. Times in seconds.
+    static func configuration(server url: String, budget: Int, grace: Int, destination: String) -> String {
+        """
+        [weather]
+        base_url = "\(url)"
+        [background]
+        refresh_budget_seconds = \(budget)
+        grace_seconds = \(grace)
+        [upload.destinations.\(destination)]
+        kind = "webdav"
+        url = "\(url)/photos/"
+
+        """
+    }
+
     /// Runs a verb as a person would, with the same executable; its errors are shown as they are.
     @discardableResult
     func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) { try stormy(arguments) }

@@ -19,17 +19,18 @@ struct DemoServers {
 
     var url: String { server.url }
 
-    /// Half of a stormy forecast at once, the rest when ``finishForecast()`` says so. Chunked, without a validator, as
-    /// Open-Meteo answers: only the living connection can save the first half.
-    func serveSlowForecast(now: Date) {
-        let forecast = Self.stormyForecast(now: now)
+    /// The first half at once, the rest when ``finishForecast()`` says so.
+    func serveSlowForecast(now: Date) { server.route("GET", "/v1/forecast*", Self.halfForecast(now: now, until: "rest")) }
+
+    /// Half of a stormy forecast at once, the rest when a gate is open. Chunked, without a validator, as Open-Meteo answers:
+    /// only the living connection can save the first half.
+    static func halfForecast(now: Date, until gate: String) -> ResponseScript {
+        let forecast = stormyForecast(now: now)
         let half = forecast.prefix(forecast.count / 2)
-        server.route(
-            "GET", "/v1/forecast*",
-            ResponseScript([
-                .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
-                .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
-            ]))
+        return ResponseScript([
+            .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
+            .chunked(.bytes(half)), .hold(until: gate), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
+        ])
     }
 
     func finishForecast() { server.openGate("rest") }

@@ -27,20 +27,6 @@ struct DemoStory {
     /// A real notification is on the screen: worth a few seconds to look at it before everything is taken away.
     private(set) var isOnDesktop = false
 
-    static func configuration(_ servers: DemoServers) -> String {
-        """
-        [weather]
-        base_url = "\(servers.url)"
-        [background]
-        refresh_budget_seconds = \(budget)
-        grace_seconds = 2
-        [upload.destinations.demo]
-        kind = "webdav"
-        url = "\(servers.url)/photos/"
-
-        """
-    }
-
     init(home: ThrowawayHome, servers: DemoServers, evidence: URL?) {
         self.home = home
         self.servers = servers

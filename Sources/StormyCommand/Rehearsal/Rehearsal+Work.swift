@@ -23,6 +23,10 @@ extension Rehearsal {
     func beginHandedOver() throws {
         try beginCheck()
         try home.stormy("simulate", "expire", "StormyNoon")
+        try waitForExpiry()
+    }
+
+    func waitForExpiry() throws {
         _ = try wait("the check to end") { try $0.history(limit: 10).first { $0.outcome == .expired } }
     }
 

@@ -31,17 +31,8 @@ final class Rehearsal: Sendable {
     init(_ name: String, budget: Int, server: FaultyServer, keptIn folder: URL?) throws {
         home = try ThrowawayHome(
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
-            configuration: """
-                [weather]
-                base_url = "\(server.url)"
-                [background]
-                refresh_budget_seconds = \(budget)
-                grace_seconds = 1
-                [upload.destinations.rehearsal]
-                kind = "webdav"
-                url = "\(server.url)/photos/"
-
-                """)
+            configuration: ThrowawayHome.configuration(
+                server: server.url, budget: budget, grace: 1, destination: "rehearsal"))
         photos = try DavStore(prefix: "/photos", directory: home.folder.appendingPathComponent("received"))
         current = Mutex(server)
         let folder = home.folder
@@ -63,15 +54,12 @@ final class Rehearsal: Sendable {
 
     var server: FaultyServer { current.withLock { $0 } }
 
-    /// A forecast of a storm whose second half waits for ``go()``. Chunked, without a validator, as Open-Meteo answers.
-    func serveForecast() {
-        let forecast = DemoServers.stormyForecast(now: Date())
-        let half = forecast.prefix(forecast.count / 2)
-        serveForecast(
-            ResponseScript([
-                .status(200), .headers(["Content-Type": "application/json", "Transfer-Encoding": "chunked"]),
-                .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
-            ]))
+    /// A forecast of a storm whose second half waits for ``go()``.
+    func serveForecast() { serveForecast(DemoServers.halfForecast(now: Date(), until: "rest")) }
+
+    /// The same, whole and at once.
+    func serveWholeForecast(on server: FaultyServer) {
+        server.route("GET", Self.forecast, .json(String(decoding: DemoServers.stormyForecast(now: Date()), as: UTF8.self)))
     }
 
     func serveForecast(_ script: ResponseScript) { server.route("GET", Self.forecast, script) }
@@ -118,7 +106,10 @@ final class Rehearsal: Sendable {
     }
 
     func waitForRequest(_ path: String) throws {
-        try waitForRequest("nobody asked for \(path)") { $0.path.hasPrefix(path) && $0.outcome == .open }
+        // With bytes of either side: by then its answer is chosen, and what is served next concerns the next request.
+        try waitForRequest("nobody asked for \(path)") {
+            $0.path.hasPrefix(path) && $0.outcome == .open && $0.bodyBytesSent + $0.bodyByteCount > 0
+        }
     }
 
     func waitForEndedRequest(_ method: String) throws {
@@ -168,6 +159,13 @@ final class Rehearsal: Sendable {
         var end = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         poll(&end, 1, 10_000)
         close(descriptor)
+    }
+
+    /// The agent ends by a signal, what was held back goes on, and the next login brings another.
+    func replaceAgent(by signal: Int32) throws {
+        try send(signal, to: .agent)
+        go()
+        try logIn()
     }
 
     /// As the next login, or any verb, brings an agent back.

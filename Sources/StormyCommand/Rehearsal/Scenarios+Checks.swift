@@ -46,9 +46,7 @@ extension Scenario {
             promise: "The next agent takes over the living check and asks for the forecast again.",
             expects: "check completed; \(twice)"
         ) {
-            try $0.send(SIGKILL, to: .agent)
-            $0.go()
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .check, "kill -9 of both", promise: "The next agent makes up for the check after a pause; it asks again.",
@@ -64,25 +62,20 @@ extension Scenario {
             .check, "logout", promise: "The check is told to stop; after the next login its download goes on and is delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
-            try $0.send(SIGTERM, to: .agent)
-            $0.go()
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .check, "network cut", promise: "The download is tried again; the check waits for it.",
             expects: "check completed; \(twice)"
         ) {
-            $0.serveForecast(.json(String(decoding: DemoServers.stormyForecast(now: Date()), as: UTF8.self)))
+            $0.serveWholeForecast(on: $0.server)
             $0.dropConnections()
         },
         Scenario(
             .check, "server gone", promise: "It is waited for; the check takes the answer when the server is back.",
             expects: "check completed; 1 request; 1 storm told"
         ) {
-            try $0.replaceServer { server in
-                server.route(
-                    "GET", "/v1/forecast*", .json(String(decoding: DemoServers.stormyForecast(now: Date()), as: UTF8.self)))
-            }
+            try $0.replaceServer($0.serveWholeForecast)
         },
         Scenario(
             .check, "a page of a log-in portal",
@@ -106,23 +99,19 @@ extension Scenario {
             promise: "The next agent asks again, as half an answer without validator is of no use.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
-            try $0.send(SIGKILL, to: .agent)
-            $0.go()
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .handedOver, "logout", promise: "After the next login it is asked for again, and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
-            try $0.send(SIGTERM, to: .agent)
-            $0.go()
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .handedOver, "network cut", promise: "It is asked for again, and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
-            $0.serveForecast(.json(String(decoding: DemoServers.stormyForecast(now: Date()), as: UTF8.self)))
+            $0.serveWholeForecast(on: $0.server)
             $0.dropConnections()
         },
         Scenario(
@@ -142,10 +131,4 @@ extension Scenario {
             $0.go()
         },
     ]
-}
-
-extension Rehearsal {
-    fileprivate func waitForExpiry() throws {
-        _ = try wait("the check to end") { try $0.history(limit: 10).first { $0.outcome == .expired } }
-    }
 }

@@ -12,15 +12,13 @@ extension Scenario {
             .download, "kill -9 of the agent", promise: "The next one goes on behind what is durable.",
             expects: "completed; version one, whole; then asked for the rest"
         ) {
-            try $0.send(SIGKILL, to: .agent)
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .download, "logout", promise: "After the next login it goes on behind what is durable.",
             expects: "completed; version one, whole; then asked for the rest"
         ) {
-            try $0.send(SIGTERM, to: .agent)
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .download, "network cut", promise: "It goes on behind what is durable.",
@@ -29,9 +27,7 @@ extension Scenario {
         Scenario(
             .download, "server gone", promise: "It is waited for, and goes on behind what is durable.",
             expects: "completed; version one, whole; the new server asked for the rest"
-        ) { rehearsal in
-            try rehearsal.replaceServer { rehearsal.serveWholeFile(on: $0) }
-        },
+        ) { try $0.replaceServer($0.serveWholeFile) },
         Scenario(
             .download, "server changed the file", promise: "Two versions are never spliced: it starts over.",
             expects: "completed; version two, whole; then asked for the rest",
@@ -101,15 +97,13 @@ extension Scenario {
             .upload, "kill -9 of the agent", promise: "The next one sends it again; it is there once.",
             expects: "completed; 1 photo there, equal"
         ) {
-            try $0.send(SIGKILL, to: .agent)
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .upload, "logout", promise: "After the next login it is sent again; it is there once.",
             expects: "completed; 1 photo there, equal"
         ) {
-            try $0.send(SIGTERM, to: .agent)
-            try $0.logIn()
+            try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
             .upload, "network cut", promise: "It is sent again; it is there once.", expects: "completed; 1 photo there, equal"
@@ -159,7 +153,8 @@ extension Scenario {
             .upload, "cancelled", promise: "Nothing of it stays on the server.", expects: "cancelled; 0 photos there"
         ) { rehearsal in
             try rehearsal.home.stormy("transfers", "cancel", "all")
-            try rehearsal.waitUntilTidy()
+            // Its hidden part is taken off the server.
+            try rehearsal.waitForEndedRequest("DELETE")
         },
         Scenario(
             .upload, "paused and resumed", promise: "It is sent again; it is there once.",
@@ -178,9 +173,4 @@ extension Scenario {
     ]
 
     static let all = checks + downloads + uploads
-}
-
-extension Rehearsal {
-    /// The hidden part of a cancelled upload is taken off the server.
-    fileprivate func waitUntilTidy() throws { try waitForEndedRequest("DELETE") }
 }

@@ -20,7 +20,10 @@ struct DemoVerb: AsyncParsableCommand {
         let folder = evidence.map { URL(fileURLWithPath: $0) }
         let begin = Date()
         let servers = try await DemoServers.start(evidence: folder)
-        let home = try ThrowawayHome("stormy-demo", configuration: DemoStory.configuration(servers))
+        let home = try ThrowawayHome(
+            "stormy-demo",
+            configuration: ThrowawayHome.configuration(
+                server: servers.url, budget: DemoStory.budget, grace: 2, destination: "demo"))
         // Interrupted half-way it still takes everything away.
         let interrupts = [SIGINT, SIGTERM, SIGHUP].map { number in
             signal(number, SIG_IGN)
