@@ -1,0 +1,102 @@
+"""Injects the bugs of mutations.json, one at a time, and says which test catches each.
+
+usage: mutate.py [NAME...]
+
+Each is built in a copy of the checkout with a build folder of its own. The suite is run in two steps, the quick targets first; the
+end-to-end tests only for what they do not catch. A bug that no test catches, or that does not compile, is a failure.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+COPY = os.environ.get("MUTATE_FOLDER", os.path.join(ROOT, ".build-mutate"))
+BUILD = os.path.join(COPY, ".build")
+# The architecture reads sources as text: it would catch nothing that matters, or everything.
+QUICK = "^(?!EndToEndTests|ArchitectureTests|APICompileTests)"
+SWIFT = os.environ.get("SWIFT", "swift")
+
+
+def run(arguments, seconds):
+    try:
+        done = subprocess.run(arguments, cwd=COPY, capture_output=True, text=True, errors="replace", timeout=seconds)
+        return done.returncode, done.stdout + done.stderr
+    except subprocess.TimeoutExpired as late:
+        text = late.stdout or b""
+        return -1, text.decode(errors="replace") if isinstance(text, bytes) else text
+
+
+def refresh(paths):
+    """SwiftPM looks at times: what was put back must count as changed, and so must whoever inlines it."""
+    now = time.time()
+    for path in paths:
+        os.utime(os.path.join(COPY, path), (now, now))
+
+
+def caught_by(text):
+    names = re.findall(r"✘ Test (\S+?)\(", text) + re.findall(r"error: (\S+) : ", text)
+    crash = re.search(r"(Fatal error[^\n]*|Signal \d+|precondition[^\n]*)", text)
+    return list(dict.fromkeys(names)) or ([crash.group(1)] if crash else [])
+
+
+def judge(mutant):
+    path = os.path.join(COPY, mutant["file"])
+    with open(path) as file:
+        original = file.read()
+    if original.count(mutant["find"]) != 1:
+        return "STALE", "its text is not in the source once"
+    with open(path, "w") as file:
+        file.write(original.replace(mutant["find"], mutant["replace"]))
+    try:
+        code, text = run([SWIFT, "build", "--build-tests"], 1500)
+        if code != 0:
+            errors = re.findall(r"error: ([^\n]*)", text)
+            return "DOES NOT COMPILE", errors[0] if errors else text[-300:]
+        for step, seconds in ((["--filter", QUICK], 400), (["--filter", "EndToEndTests"], 1500)):
+            code, text = run([SWIFT, "test", "--skip-build"] + step, seconds)
+            if code != 0:
+                return "caught", ", ".join(caught_by(text)[:3]) or f"the run ended with {code}"
+        return "SURVIVED", mutant["breaks"]
+    finally:
+        with open(path, "w") as file:
+            file.write(original)
+        refresh([mutant["file"]])
+
+
+def main():
+    with open(os.path.join(HERE, "mutations.json")) as file:
+        mutants = json.load(file)
+    wanted = sys.argv[1:]
+    mutants = [mutant for mutant in mutants if not wanted or mutant["name"] in wanted]
+    os.makedirs(COPY, exist_ok=True)
+    for name in ("Sources", "Tests", "Resources"):
+        shutil.rmtree(os.path.join(COPY, name), ignore_errors=True)
+        shutil.copytree(os.path.join(ROOT, name), os.path.join(COPY, name))
+    for name in ("Package.swift", "Package.resolved", "README.md", "Makefile"):
+        if os.path.exists(os.path.join(ROOT, name)):
+            shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
+    # A suite that is red by itself would catch everything.
+    code, text = run([SWIFT, "build", "--build-tests"], 3000)
+    if code == 0:
+        code, text = run([SWIFT, "test", "--skip-build", "--filter", QUICK], 900)
+    if code != 0:
+        print("without any bug the suite is red: " + ", ".join(caught_by(text)[:5]))
+        return 1
+    failures = 0
+    for mutant in mutants:
+        began = time.time()
+        verdict, by = judge(mutant)
+        failures += verdict != "caught"
+        print(f"{mutant['invariant']} {mutant['name']}: {verdict} ({by}), {time.time() - began:.0f} s", flush=True)
+    print(f"{len(mutants) - failures} of {len(mutants)} were caught")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
