@@ -4,8 +4,8 @@ import Foundation
 
 // Notifications: shown when due and a server is there, replaced, withdrawn; their buttons become responses.
 extension Agent {
-    /// Seconds that a notification which is taken back waits for the server's answer to its showing.
-    private static let presenterPatience: Double = 5
+    /// Seconds that a notification which is taken back, or an agent that leaves, waits for the server's answer to a showing.
+    static let presenterPatience: Double = 5
 
     func planNotices(_ pass: inout Pass) throws {
         let app = try pass.transaction.fact(.app)

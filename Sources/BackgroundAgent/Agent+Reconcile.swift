@@ -5,7 +5,7 @@ import Foundation
 
 // What a new agent does first: everything an earlier one left is adopted, made up for, or tidied away.
 extension Agent {
-    func reconcile(version: String) throws(LedgerError) {
+    package func reconcile(version: String) throws(LedgerError) {
         let adopted = try ledger.write { transaction in
             try transaction.setFact(
                 .agent,
@@ -86,16 +86,32 @@ extension Agent {
         }
     }
 
-    /// Files in the spool that no row knows, left by a process that died between file and row.
-    private func removeOrphans() {
+    /// Seconds after which a file that no row knows belongs to no transaction that is on its way.
+    private static let orphanAge: Double = 3_600
+
+    /// Files in the spool that no row knows, left by a process that died between file and row, or between row and file.
+    func removeOrphans() {
         guard let known = try? ledger.read({ try $0.spoolFiles() }),
             let names = try? FileManager.default.contentsOfDirectory(atPath: ledger.directories.spool.path)
         else { return }
-        for name in names where !known.contains(name) && TransferRecord.isPlainName(name) {
+        let suspects = Set(names.filter { !known.contains($0) && TransferRecord.isPlainName($0) })
+        var young: Set<String> = []
+        for name in suspects {
             let path = ledger.directories.spool.appendingPathComponent(name).path
             let age = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
-            // A younger one may belong to a transaction that is on its way.
-            if let age, now().timeIntervalSince(age) > 3600 { unlink(path) }
+            let isOld = age.map { now().timeIntervalSince($0) > Self.orphanAge } ?? false
+            if isOld || youngOrphans.contains(name) { unlink(path) } else { young.insert(name) }
         }
+        youngOrphans = young
+        orphansDue = young.isEmpty ? nil : monotonic() + Self.orphanAge
+    }
+
+    /// Those that were too young are looked at again: an agent may live for months.
+    func planOrphans(_ pass: inout Pass) {
+        guard let due = orphansDue else { return }
+        let left = due - monotonic()
+        guard left <= 0 else { return pass.wake(at: pass.now.addingTimeInterval(left)) }
+        orphansDue = nil
+        pass.effects.append(.removeOrphans)
     }
 }

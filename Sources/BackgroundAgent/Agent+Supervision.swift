@@ -21,8 +21,9 @@ extension Agent {
             var supervision =
                 supervised[id]
                 ?? {
+                    // From the future: the clock was set back under an earlier agent. Its time is at most a whole one from here.
                     var fresh = LaunchSupervision(
-                        startedAt: launch.startedAt, budget: budget(for: launch.kind, pass.settings),
+                        startedAt: min(launch.startedAt, pass.now), budget: budget(for: launch.kind, pass.settings),
                         grace: pass.settings.grace)
                     if launch.stopReason != nil {
                         // The agent that committed the reason may have died before it sent the signal; twice does no harm.

@@ -45,7 +45,7 @@ extension Agent {
             pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
             transfer.bodyFile = nil
         }
-        uploads[transfer.id!] = nil
+        (uploads[transfer.id!], unreached[transfer.id!]) = (nil, nil)
         try pass.transaction.update(transfer)
         if transfer.isAdopted { try pass.transaction.addEvent(for: transfer, now: pass.now) }
         let sentence = transfer.errorMessage.map { ": \($0)" } ?? ""

@@ -82,7 +82,7 @@ extension Agent {
         _ transfer: inout TransferRecord, _ file: DownloadFile, _ end: WireEnd, _ pass: inout Pass
     ) throws {
         let outcome = file.ended(
-            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: jitter())
         transfer.partial = outcome.partial
         transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
         noteFruit(&transfer, hasProgress: noteFurthest(&transfer, outcome.partial), now: pass.now)
@@ -197,7 +197,7 @@ extension Agent {
         }
         let known = machine.knowledge
         let outcome = machine.ended(
-            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: Self.jitter())
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: jitter())
         uploads[id] = machine
         if machine.knowledge != known { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
         switch outcome {
@@ -255,7 +255,7 @@ extension Agent {
     }()
 
     /// Never quite nothing: full jitter alone may allow an attempt without any pause.
-    private static func jitter() -> Double { Double.random(in: 0.2..<1) }
+    private func jitter() -> Double { 0.2 + 0.8 * random() }
 
     /// Bytes that the next attempt need not fetch again. Only they count as progress: a server that cuts every answer
     /// would otherwise be asked without pause and never be given up.
@@ -272,7 +272,10 @@ extension Agent {
     }
 
     private func noteFruit(_ transfer: inout TransferRecord, hasProgress: Bool, now: Date) {
-        if hasProgress { transfer.lastProgressAt = now }
+        if hasProgress {
+            transfer.lastProgressAt = now
+            if let id = transfer.id { unreached[id] = nil }
+        }
         transfer.fruitlessAttempts = hasProgress ? 0 : transfer.fruitlessAttempts + 1
     }
 
@@ -281,11 +284,27 @@ extension Agent {
         transfer.nextAttemptAt = pass.now.addingTimeInterval(after)
         transfer.errorCode = trouble.code
         transfer.errorMessage = trouble.message
-        // An attempt that could not reach anybody says nothing about the server.
-        if trouble.isWaitingForNetwork { transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1) }
+        if trouble.isWaitingForNetwork {
+            // An attempt that could not reach anybody says nothing about the server.
+            transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1)
+            transfer.nextAttemptAt = pass.now.addingTimeInterval(after * stretch(transfer.id!))
+        } else {
+            unreached[transfer.id!] = nil
+        }
         try pass.transaction.update(transfer)
-        log.note("transfer \(transfer.id!) waits \(Int(after.rounded(.up))) s: \(trouble.message)")
+        let pause = transfer.nextAttemptAt?.timeIntervalSince(pass.now) ?? after
+        log.note("transfer \(transfer.id!) waits \(Int(pause.rounded(.up))) s: \(trouble.message)")
     }
+
+    /// Hours offline need no attempt every quarter of a minute: a network that comes is a reason of its own to try at once.
+    private func stretch(_ id: Int64) -> Double {
+        let before = unreached[id, default: 0]
+        unreached[id] = before + 1
+        return min(pow(1.5, Double(before)), Self.longestStretch)
+    }
+
+    /// Of a pause of a quarter of a minute: five minutes.
+    private static let longestStretch: Double = 20
 
     /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
     private func failLocally(_ transfer: inout TransferRecord, _ why: String, isPassing: Bool, _ pass: inout Pass) throws {

@@ -58,7 +58,7 @@ extension Agent {
         let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber)
         let file = DownloadFile(
             attempt: attempt, part: part, isPrivate: transfer.destination == nil, machine: machine, ledger: ledger,
-            wasSynced: { [post] in post(.transferSynced(attempt)) })
+            disk: disk, now: now(), wasSynced: { [post] in post(.transferSynced(attempt)) })
         transfer.attempts += 1
         return PreparedTransfer(transfer, request: file.begin(), source: source, sink: file, work: .download(file))
     }

@@ -144,6 +144,7 @@ extension Agent {
     }
 
     func retryWaitingForNetwork(_ pass: inout Pass) throws {
+        unreached = [:]
         try pass.transaction.retryTransfers(waitingWith: Self.networkCodes, now: pass.now)
     }
 

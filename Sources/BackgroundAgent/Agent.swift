@@ -8,11 +8,15 @@ import TransferMachines
 ///
 /// One thread, one loop. Everything it must remember over its own death is in the ledger; what it holds here
 /// (supervision clocks, running attempts) can be derived again.
-final class Agent {
+package final class Agent {
     let ledger: Ledger
     let launcher: any Launcher
     let ports: AgentPorts
     let log: AgentLog
+    /// Where part files are hashed and synced.
+    let disk: DiskWorker
+    /// A number from 0 up to 1: retries are spread by it.
+    let random: () -> Double
     let now: () -> Date
     /// Seconds that pass while the machine is awake, whatever its clock says.
     let monotonic: () -> Double
@@ -23,11 +27,11 @@ final class Agent {
     /// Clock minus ``monotonic`` as last seen.
     var clockOffset: Double
     /// The time zone in force; asked for anew after a change.
-    var zone: TimeZone
+    package var zone: TimeZone
     /// Hears of the end of processes that wait for us. `false`: gone already.
-    var watchProcess: (ProcessIdentity) -> Bool = { _ in true }
+    package var watchProcess: (ProcessIdentity) -> Bool = { _ in true }
     /// Has this agent hear something, from any thread.
-    var post: @Sendable (AgentEvent) -> Void = { _ in }
+    package var post: @Sendable (AgentEvent) -> Void = { _ in }
 
     var events: [AgentEvent] = []
     var supervised: [Int64: LaunchSupervision] = [:]
@@ -41,7 +45,12 @@ final class Agent {
     var lastHost = ""
     /// Transfers that may end before the oldest ended ones are looked at: are they too many?
     var endsBeforePruning = 0
+    /// Files that no row knew when they were looked at last, and when (``monotonic``) they are again.
+    var youngOrphans: Set<String> = []
+    var orphansDue: Double?
     static let endsPerPruning = 100
+    /// How often in a row a transfer reached nobody.
+    var unreached: [Int64: Int] = [:]
     /// Upload machines between two requests of theirs.
     var uploads: [Int64: UploadMachine] = [:]
     /// Launches of an earlier agent whose process has not said who it is.
@@ -73,7 +82,7 @@ final class Agent {
     private var lastPastWake: Date?
     /// Since when nothing is left to do.
     var idleSince: Date?
-    var isFinished = false
+    package var isFinished = false
 
     /// Since when nothing kept this agent from looking: its start, the end of a sleep, a clock that was set.
     var lookingSince: Date
@@ -85,12 +94,16 @@ final class Agent {
     /// Seconds without unfinished work after which the agent leaves.
     static let linger: Double = 5
 
-    init(
+    package init(
         ledger: Ledger, launcher: any Launcher, ports: AgentPorts, zone: TimeZone, now: @escaping () -> Date,
-        monotonic: @escaping () -> Double = Agent.awakeSeconds, slept: @escaping () -> Double = Agent.sleptSeconds
+        monotonic: @escaping () -> Double = Agent.awakeSeconds, slept: @escaping () -> Double = Agent.sleptSeconds,
+        disk: DiskWorker = .shared, random: @escaping () -> Double = { Double.random(in: 0..<1) },
+        log: ((String) -> Void)? = nil
     ) {
         self.ledger = ledger
-        log = AgentLog(file: ledger.directories.agentLog)
+        self.disk = disk
+        self.random = random
+        self.log = AgentLog(file: ledger.directories.agentLog, write: log)
         self.launcher = launcher
         self.ports = ports
         self.zone = zone
@@ -103,9 +116,9 @@ final class Agent {
         clockOffset = now().timeIntervalSince1970 - monotonic()
     }
 
-    private static func awakeSeconds() -> Double { seconds(of: CLOCK_MONOTONIC) }
+    package static func awakeSeconds() -> Double { seconds(of: CLOCK_MONOTONIC) }
 
-    private static func sleptSeconds() -> Double { seconds(of: CLOCK_BOOTTIME) - seconds(of: CLOCK_MONOTONIC) }
+    package static func sleptSeconds() -> Double { seconds(of: CLOCK_BOOTTIME) - seconds(of: CLOCK_MONOTONIC) }
 
     private static func seconds(of clock: clockid_t) -> Double {
         var time = timespec()
@@ -113,10 +126,13 @@ final class Agent {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    func hear(_ event: AgentEvent) { events.append(event) }
+    /// Something was heard that no turn has handled.
+    package var hasHeard: Bool { !events.isEmpty }
+
+    package func hear(_ event: AgentEvent) { events.append(event) }
 
     /// Handles what was heard and whatever the ledger asks for. Returns when to be called again at the latest.
-    func turn() throws(LedgerError) -> Date? {
+    package func turn() throws(LedgerError) -> Date? {
         var wake: Date?
         var hasLookedAgain = false
         // Performing may make something else due (a launch that cannot start): look again until nothing is.
@@ -174,7 +190,7 @@ final class Agent {
 
     /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with
     /// many small transfers most rings are those.
-    func hasNews() throws(LedgerError) -> Bool {
+    package func hasNews() throws(LedgerError) -> Bool {
         guard events.isEmpty else { return true }
         return try ledger.readAfterRing { try $0.foreignVersion() } != seenVersion
     }
@@ -214,6 +230,7 @@ final class Agent {
         try supervise(&pass)
         try followProcesses(&pass)
         try planTimes(&pass)
+        planOrphans(&pass)
         if !isQuitting, !isDraining {
             try planRequests(&pass)
             try startContinuedProcessing(&pass)
@@ -327,7 +344,10 @@ final class Agent {
         let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
         let notices = try pass.transaction.notifications()
         if isQuitting {
-            isFinished = !hasLaunches && !notices.contains { $0.state == .withdrawing }
+            // One that is on its way to the screen is remembered as shown, if its server answers soon: else it would be shown again.
+            let answers = beingShown.values.map { $0.addingTimeInterval(Self.presenterPatience) }.filter { $0 > pass.now }
+            isFinished = !hasLaunches && !notices.contains { $0.state == .withdrawing } && answers.isEmpty
+            if let answer = answers.max() { pass.wake(at: answer) }
             // The verb took away what there was; a handler that asks for its next launch first did so after that.
             if isFinished, isQuittingForGood { try pass.transaction.deleteRequestsOfLaunches() }
             return
@@ -356,6 +376,7 @@ final class Agent {
         case .stopAttempt(let id): stopAttempt(id)
         case .placeFile(let id): try placeFile(id)
         case .removeFile(let file): unlink(file.path)
+        case .removeOrphans: removeOrphans()
         case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
         case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
         case .withdraw(let identifier, let serverID):

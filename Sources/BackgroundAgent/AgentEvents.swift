@@ -75,6 +75,7 @@ enum AgentEffect: Equatable {
     /// What a cancelled upload left on the server is taken away, if the server can be reached now.
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
+    case removeOrphans
     case present(Notice, replacing: UInt32?)
     case withdraw(identifier: String, serverID: UInt32)
     case watchProcess(ProcessIdentity)
@@ -83,7 +84,7 @@ enum AgentEffect: Equatable {
     /// Performed, it makes nothing else due.
     var isOfTransfersAlone: Bool {
         switch self {
-        case .startTransfer, .stopAttempt, .tidyServer, .removeFile: true
+        case .startTransfer, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .warnLaunch, .killLaunch, .forgetLaunch, .placeFile, .present, .withdraw, .watchProcess,
             .sessionChanged:
             false

@@ -53,10 +53,12 @@ public final class AgentProcess {
     public static let superseded: Int32 = 76
 
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
-    public func run(version: String, ports: AgentPorts) throws(LedgerError) -> Int32 {
-        let launcher = ProcessLauncher(ledger: ledger, loop: loop)
+    public func run(version: String, ports: AgentPorts, machine: AgentMachine = .real) throws(LedgerError) -> Int32 {
+        let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: machine.environment)
         let watch = ProcessWatch(loop: loop)
-        let agent = Agent(ledger: ledger, launcher: launcher, ports: ports, zone: ThisProcess.zone, now: { Date() })
+        let agent = Agent(
+            ledger: ledger, launcher: launcher, ports: ports, zone: machine.zone(), now: machine.now,
+            monotonic: machine.monotonic, slept: machine.slept)
         Self.current = agent
         defer { Self.current = nil }
         launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
@@ -71,7 +73,7 @@ public final class AgentProcess {
         do throws(LedgerError) {
             repeat {
                 try agent.reconcile(version: version)
-                try run(agent)
+                try run(agent, on: machine)
                 lock.release()
                 if agent.isDraining, !agent.isQuitting {
                     log.note("made way for a newer version")
@@ -87,7 +89,7 @@ public final class AgentProcess {
         return 0
     }
 
-    private func run(_ agent: Agent) throws(LedgerError) {
+    private func run(_ agent: Agent, on machine: AgentMachine) throws(LedgerError) {
         agent.isFinished = false
         agent.idleSince = nil
         var failure: LedgerError?
@@ -95,15 +97,19 @@ public final class AgentProcess {
         func turn() {
             do throws(LedgerError) {
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
-                if Date() < wake ?? .distantFuture, try !agent.hasNews() {
+                // The timer knows the real clock alone.
+                let now = machine.now()
+                let ahead = now.timeIntervalSinceNow
+                func setTimer() { loop.setTimer(abs(ahead) < 0.001 ? wake : wake?.addingTimeInterval(-ahead)) }
+                if now < wake ?? .distantFuture, try !agent.hasNews() {
                     // Anew: it may have fired a moment early, and fires once.
-                    return loop.setTimer(wake)
+                    return setTimer()
                 }
                 let before = agent.zone
-                if agent.events.contains(where: \.isTimeChange) { agent.zone = ThisProcess.zone }
+                if agent.events.contains(where: \.isTimeChange) { agent.zone = machine.zone() }
                 if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
                 wake = try agent.turn()
-                loop.setTimer(wake)
+                setTimer()
                 if agent.isFinished { loop.stop() }
             } catch {
                 failure = error

@@ -1,9 +1,15 @@
 import Foundation
+import Synchronization
 
 /// One thread for what would hold up the transport's, and with it every other transfer: hashing and syncing part files.
 /// Sleeps while there is nothing to do.
-final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
-    static let shared = DiskWorker()
+package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
+    package static let shared = DiskWorker()
+
+    /// `false`: it has no thread and works when it is told to, so that in virtual time it is done by a known moment.
+    private let hasThread: Bool
+
+    package init(hasThread: Bool = true) { self.hasThread = hasThread }
 
     /// What is left of a file's work after one turn.
     enum Rest {
@@ -24,6 +30,12 @@ final class DiskWorker: @unchecked Sendable {  // because the condition's lock g
     }
 
     private let condition = NSCondition()
+    /// It is as if no space were left: so that what follows can be tried.
+    package var isFull: Bool {
+        get { pretendsFull.load(ordering: .relaxed) }
+        set { pretendsFull.store(newValue, ordering: .relaxed) }
+    }
+    private let pretendsFull = Atomic(false)
     private var queue: [DownloadFile] = []
     private var later: [Waiting] = []
     private var isRunning = false
@@ -33,7 +45,7 @@ final class DiskWorker: @unchecked Sendable {  // because the condition's lock g
         if case .nothing = rest { return }
         condition.lock()
         defer { condition.unlock() }
-        if !isRunning {
+        if hasThread, !isRunning {
             isRunning = true
             Thread.detachNewThread { [self] in run() }
         }
@@ -43,6 +55,7 @@ final class DiskWorker: @unchecked Sendable {  // because the condition's lock g
 
     /// Returns when the condition holds; asked again after each piece of work.
     func wait(until isDone: () -> Bool) {
+        if !hasThread { catchUp() }
         condition.lock()
         defer { condition.unlock() }
         while !isDone() { condition.wait() }
@@ -56,6 +69,22 @@ final class DiskWorker: @unchecked Sendable {  // because the condition's lock g
             later.removeAll { $0.file === file }
             queue.append(file)
         case .little: later.append(Waiting(file: file, due: Date(timeIntervalSinceNow: Self.patience)))
+        }
+    }
+
+    /// Does all that is left to do, on this thread.
+    package func catchUp() {
+        while true {
+            condition.lock()
+            if queue.isEmpty {
+                queue = later.compactMap(\.file)
+                later = []
+            }
+            let file = queue.isEmpty ? nil : queue.removeFirst()
+            condition.unlock()
+            guard let file else { return }
+            var rest = file.work()
+            while case .more = rest { rest = file.work() }
         }
     }
 

@@ -45,16 +45,22 @@ final class DownloadFile: BodySink {
     private let attempt: AttemptID
     private let permissions: mode_t
     private let wasSynced: @Sendable () -> Void
+    private let disk: DiskWorker
+    private let startedAt: Date
     let url: URL
 
     /// - Parameters:
     ///   - part: where the bytes collect.
     ///   - isPrivate: nobody else may read it; otherwise as the person's other files.
+    ///   - disk: hashes and syncs behind what is written.
+    ///   - now: when the attempt begins.
     ///   - wasSynced: called when all that arrived is on the disk, on the disk worker's thread.
     init(
-        attempt: AttemptID, part: URL, isPrivate: Bool, machine: DownloadMachine, ledger: Ledger,
-        wasSynced: @escaping @Sendable () -> Void
+        attempt: AttemptID, part: URL, isPrivate: Bool, machine: DownloadMachine, ledger: Ledger, disk: DiskWorker,
+        now: Date, wasSynced: @escaping @Sendable () -> Void
     ) {
+        self.disk = disk
+        startedAt = now
         self.wasSynced = wasSynced
         self.attempt = attempt
         self.ledger = ledger
@@ -73,7 +79,7 @@ final class DownloadFile: BodySink {
         CrashPoint.reach("agent.transferHead", attempt.transfer)
         // The ledger is never entered under our own lock: the agent asks for `progress` inside a transaction of its own.
         let (disposition, partial, mustCommit) = state.withLock { state in
-            let disposition = state.machine.received(head, now: Date())
+            let disposition = state.machine.received(head, now: startedAt)
             state.isDiscarding = true
             return (disposition, state.machine.partial, state.hasCommittedPart)
         }
@@ -155,6 +161,10 @@ final class DownloadFile: BodySink {
             guard !state.isStopped, state.trouble == nil else { return (false, .nothing) }
             guard !state.isDiscarding else { return (true, .nothing) }
             var rest = bytes
+            if disk.isFull {
+                errno = ENOSPC
+                return (fail(&state), .nothing)
+            }
             while !rest.isEmpty {
                 let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
                 guard count > 0 else { return (fail(&state), .nothing) }
@@ -166,7 +176,7 @@ final class DownloadFile: BodySink {
             return (true, state.isRemembered ? .nothing : .little)
         }
         // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
-        DiskWorker.shared.take(self, need)
+        disk.take(self, need)
         return isTaken
     }
 
@@ -248,8 +258,8 @@ final class DownloadFile: BodySink {
             return state.descriptor >= 0 && state.trouble == nil && state.hashed < state.written
         }
         guard isNeeded else { return }
-        DiskWorker.shared.take(self, .more)
-        DiskWorker.shared.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
+        disk.take(self, .more)
+        disk.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
     }
 
     private func fail(_ state: inout State) -> Bool {

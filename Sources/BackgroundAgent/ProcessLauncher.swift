@@ -17,9 +17,13 @@ final class ProcessLauncher: Launcher {
     /// Called on the loop when a launch's process is gone.
     var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
 
-    init(ledger: Ledger, loop: EventLoop) {
+    private let environment: () -> [String: String]
+
+    /// - Parameter environment: what processes find besides.
+    init(ledger: Ledger, loop: EventLoop, environment: @escaping () -> [String: String] = { [:] }) {
         self.ledger = ledger
         self.loop = loop
+        self.environment = environment
     }
 
     enum Failure: Error, CustomStringConvertible {
@@ -44,6 +48,7 @@ final class ProcessLauncher: Launcher {
         // What a verb told last is nearer to the person than what the agent was started with.
         environment.merge(session?.variables ?? [:]) { $1 }
         environment["BACKGROUND_LAUNCH"] = String(launch)
+        environment.merge(self.environment()) { $1 }
         // A crash wanted of the agent is not wanted of the app, and the other way round.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
         var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)

@@ -65,6 +65,14 @@ public enum BackgroundAgentTool {
 
     private static func run(_ process: AgentProcess, appIdentifier: String) throws(LedgerError) -> Int32 {
         let inbox = process.inbox
+        let transport = CurlTransport(
+            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
+        defer { transport.stop() }
+        if let desk = RehearsalDesk.join() {
+            let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
+            desk.begin(inbox)
+            return try process.run(version: version, ports: ports, machine: desk.agentMachine)
+        }
         let loop = GLibLoop(name: "desktop")
         let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }
         let conditions = DesktopConditionsMonitor(
@@ -75,13 +83,10 @@ public enum BackgroundAgentTool {
                 case .timeZoneChanged: inbox(.zoneChanged)
                 }
             })
-        let transport = CurlTransport(
-            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
         let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: version, ports: ports)
-        transport.stop()
         // What was posted (a withdrawal, say) is done before the loop ends.
         presenter.stop()
         conditions.stop()

@@ -37,7 +37,7 @@ extension LedgerTransaction {
     @discardableResult
     public func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
         // Answered questions are of no use to anybody after a day.
-        try database.execute(
+        try database.run(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
         var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
         record.askerPID = ProcessIdentity.current.pid
@@ -47,16 +47,16 @@ extension LedgerTransaction {
     }
 
     public func openQuestions() throws -> [ControlRecord] {
-        try ControlRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id"))
+        try ControlRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id"))
     }
 
     public func answer(_ id: Int64, _ text: String) throws {
-        try database.execute(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
+        try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
     }
 
     /// Nobody is to act on them any more.
     public func dropQuestions() throws {
-        try database.execute(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
+        try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }
 
     public func answer(to id: Int64) throws -> String? {

@@ -1,6 +1,7 @@
 import BackgroundScheduling
 import Foundation
 import GRDB
+import Synchronization
 import TransferMachines
 
 /// How the agent launches an app, recorded by the app itself whenever it runs.
@@ -153,6 +154,20 @@ extension FactName where Value == String {
     public static var presenterTrouble: Self { Self("presenterTrouble") }
 }
 
+/// The facts as they were read last: the same text again, as almost always, is not decoded again.
+private final class DecodedFacts: Sendable {
+    static let shared = DecodedFacts()
+    private let known = Mutex<[String: (text: String, value: any Sendable)]>([:])
+
+    func value<Value: Decodable & Sendable>(_ name: String, _ text: String) -> Value? {
+        if let (known, value) = known.withLock({ $0[name] }), known == text, let value = value as? Value { return value }
+        guard let value = try? JSONDecoder().decode(Value.self, from: Data(text.utf8)) else { return nil }
+        // What servers can do is many facts; a bound for all of them.
+        known.withLock { if $0.count < 64 || $0[name] != nil { $0[name] = (text, value) } }
+        return value
+    }
+}
+
 extension LedgerTransaction {
     /// What cannot be read counts as absent: every fact is said again by whoever knows it.
     public func fact<Value>(_ name: FactName<Value>) throws -> Value? {
@@ -160,19 +175,19 @@ extension LedgerTransaction {
             let text = try String.fetchOne(
                 database.cachedStatement(sql: "SELECT value FROM fact WHERE name = ?"), arguments: [name.name])
         else { return nil }
-        return try? JSONDecoder().decode(Value.self, from: Data(text.utf8))
+        return DecodedFacts.shared.value(name.name, text)
     }
 
     /// Writes only a changed value, so that repeating it rings no bell.
     public func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
         guard try fact(name) != value else { return }
         guard let value else {
-            return try database.execute(sql: "DELETE FROM fact WHERE name = ?", arguments: [name.name])
+            return try database.run(sql: "DELETE FROM fact WHERE name = ?", arguments: [name.name])
         }
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-        try database.execute(
+        try database.run(
             sql: "INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
             arguments: [name.name, text])
     }

@@ -84,43 +84,53 @@ extension LedgerTransaction {
     public func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
         var launch = launch
         try launch.insert(database)
-        try database.execute(
+        try database.run(
             sql: "DELETE FROM launch WHERE endedAt IS NOT NULL AND id <= ?", arguments: [launch.id! - Int64(Self.historyLimit)])
         return launch
     }
 
     public func update(_ launch: LaunchRecord) throws { try launch.update(database) }
 
-    public func launch(_ id: Int64) throws -> LaunchRecord? { try LaunchRecord.fetchOne(database, key: id) }
+    public func launch(_ id: Int64) throws -> LaunchRecord? {
+        try LaunchRecord.fetchRareOne(
+            database.cachedStatement(sql: "SELECT * FROM launch WHERE id = ?"), arguments: [id])
+    }
 
     public func liveLaunches() throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id"))
+        try memo.rows("live launches", database) {
+            try LaunchRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id"))
+        }
     }
 
     /// Continued processing that ended, whose progress may still stand on the screen.
     public func endedLaunchesStillShown() throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(
+        try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL"))
     }
 
     public func forgetEndedProgressNotices() throws {
-        try database.execute(sql: "UPDATE launch SET noticeID = NULL WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
+        try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
     }
 
     public func forgetProgressNotices() throws {
-        try database.execute(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
+        try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
+    }
+
+    /// The number of the launch that began last.
+    public func latestLaunch() throws -> Int64? {
+        try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
 
     /// Newest last.
     public func history(limit: Int) throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(
+        try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
         ).reversed()
     }
 
     /// Ended launches of one identifier, newest first.
     public func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
-        try LaunchRecord.fetchAll(
+        try LaunchRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM launch WHERE kind = ? AND identifier = ? AND endedAt IS NOT NULL ORDER BY id DESC LIMIT ?"),
             arguments: [kind.rawValue, identifier, limit])
@@ -150,30 +160,30 @@ extension LedgerTransaction {
 
     /// How far continued processing got, as its process says; a launch that is over is left as it was.
     public func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
-        try database.execute(
+        try database.run(
             sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
             arguments: [done, total, now.timeIntervalSince1970, id])
     }
 
     public func setTitle(_ title: String, subtitle: String, launch id: Int64) throws {
-        try database.execute(
+        try database.run(
             sql: "UPDATE launch SET title = ?, subtitle = ? WHERE id = ? AND endedAt IS NULL",
             arguments: [title, subtitle, id])
     }
 
     /// The process of a launch has begun to run.
     public func launchDidBegin(_ id: Int64, pid: Int32) throws {
-        try database.execute(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
+        try database.run(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
     }
 
     /// The app's own word on how its launch ended; the first word counts.
     public func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
-        try database.execute(
+        try database.run(
             sql: "UPDATE launch SET result = ?, detail = COALESCE(?, detail) WHERE id = ? AND result IS NULL",
             arguments: [result.rawValue, detail, id])
     }
 
     public func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
-        try database.execute(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
+        try database.run(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
     }
 }

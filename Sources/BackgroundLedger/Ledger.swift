@@ -15,6 +15,9 @@ public final class Ledger: Sendable {
     /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
     private let look: DatabaseQueue?
     private let inode: UInt64
+    /// What the views of a ledger in memory share; `nil`: it lies on disk.
+    let memory: LedgerMemory?
+    let view = LedgerMemory.View()
 
     /// Opens the ledger, making it and its folders when absent.
     ///
@@ -32,6 +35,14 @@ public final class Ledger: Sendable {
         }
         var information = stat()
         inode = stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
+        memory = nil
+    }
+
+    /// A view of a ledger in memory.
+    init(_ directories: AppDirectories, _ memory: LedgerMemory) {
+        self.directories = directories
+        self.memory = memory
+        (queue, look, inode) = (memory.queue, nil, 0)
     }
 
     private static func open(_ path: String) throws(LedgerError) -> (DatabaseQueue, look: DatabaseQueue?) {
@@ -56,6 +67,7 @@ public final class Ledger: Sendable {
 
     /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
     public var isReplaced: Bool {
+        if memory != nil { return false }
         var information = stat()
         return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
     }
@@ -99,15 +111,23 @@ public final class Ledger: Sendable {
         do {
             var result: Value?
             try queue.inDatabase { database in
+                let before = database.totalChangesCount
                 try database.inTransaction(.immediate) {
-                    result = try body(LedgerTransaction(database: database))
+                    result = try body(transaction(database))
+                    if memory != nil, database.totalChangesCount != before { try view.meetFate(.committing) }
                     return .commit
                 }
+                if let memory, database.totalChangesCount != before { memory.count(view) }
             }
+            if let memory, view.mustTell { try memory.tell(view) }
             return result!
         } catch {
             throw Self.translate(error, path: directories.ledger.path)
         }
+    }
+
+    private func transaction(_ database: Database) -> LedgerTransaction {
+        LedgerTransaction(database: database, foreignCommits: memory?.commits(besides: view))
     }
 
     /// Reads what a ring of the bell was about. inotify tells of the write before the commit is visible, so this waits
@@ -122,7 +142,7 @@ public final class Ledger: Sendable {
             var result: Value?
             try queue.inDatabase { database in
                 try database.inTransaction(.deferred) {
-                    result = try body(LedgerTransaction(database: database))
+                    result = try body(transaction(database))
                     return .commit
                 }
             }
@@ -157,6 +177,9 @@ public final class Ledger: Sendable {
 /// The ledger inside one transaction. What can be read and changed is in the extensions, one file per table.
 public struct LedgerTransaction {
     let database: Database
+    /// In memory all views share one connection, which then cannot tell whose commits were others'.
+    var foreignCommits: Int?
+    let memo = TransactionMemo()
 
     /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
     public func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
@@ -166,7 +189,23 @@ public struct LedgerTransaction {
 
     /// Another number whenever another connection has committed; our own commits leave it. Cheap to ask.
     public func foreignVersion() throws -> Int {
-        try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
+        if let foreignCommits { return foreignCommits }
+        return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
+    }
+
+    /// The different values of `needs` among rows, from one to the next by their index, however many rows each has.
+    ///
+    /// - Parameter rows: a table, its index by `needs`, and a condition.
+    func needs(in rows: String) throws -> [Int] {
+        try Int.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    WITH RECURSIVE class (needs) AS (
+                        SELECT MIN(needs) FROM \(rows)
+                        UNION ALL
+                        SELECT (SELECT MIN(needs) FROM \(rows) AND needs > class.needs) FROM class WHERE needs IS NOT NULL)
+                    SELECT needs FROM class WHERE needs IS NOT NULL
+                    """))
     }
 
     /// How many migrations it has seen: cheap to ask, and it grows with each.

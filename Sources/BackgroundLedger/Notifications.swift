@@ -89,12 +89,15 @@ extension NotificationResponseRecord: LedgerRecord {
 
 extension LedgerTransaction {
     public func notification(_ identifier: String) throws -> NotificationRecord? {
-        try NotificationRecord.fetchOne(database, key: identifier)
+        try NotificationRecord.fetchRareOne(
+            database.cachedStatement(sql: "SELECT * FROM notification WHERE identifier = ?"), arguments: [identifier])
     }
 
     public func notifications() throws -> [NotificationRecord] {
-        try NotificationRecord.fetchAll(
-            database.cachedStatement(sql: "SELECT * FROM notification ORDER BY createdAt, identifier"))
+        try memo.rows("notifications", database) {
+            try NotificationRecord.fetchRare(
+                database.cachedStatement(sql: "SELECT * FROM notification ORDER BY createdAt, identifier"))
+        }
     }
 
     public func save(_ notification: NotificationRecord) throws {
@@ -126,8 +129,8 @@ extension LedgerTransaction {
     /// Ended notifications are kept for a month: they are what "told already" rests on.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
-        try database.execute(sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [monthAgo])
-        try database.execute(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
+        try database.run(sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [monthAgo])
+        try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
     }
 
     public func setCategory(_ identifier: String, actions: [NoticeAction]) throws {
@@ -143,7 +146,9 @@ extension LedgerTransaction {
     }
 
     public func actions(ofCategory identifier: String) throws -> [NoticeAction] {
-        try NotificationCategoryRecord.fetchOne(database, key: identifier)?.actions ?? []
+        try NotificationCategoryRecord.fetchRareOne(
+            database.cachedStatement(sql: "SELECT * FROM notificationCategory WHERE identifier = ?"), arguments: [identifier]
+        )?.actions ?? []
     }
 
     public func addResponse(_ action: String, to notification: NotificationRecord, now: Date) throws {
@@ -154,12 +159,12 @@ extension LedgerTransaction {
     }
 
     public func undeliveredResponses() throws -> [NotificationResponseRecord] {
-        try NotificationResponseRecord.fetchAll(
+        try NotificationResponseRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
     public func responseWasDelivered(_ id: Int64, now: Date) throws {
-        try database.execute(
+        try database.run(
             sql: "UPDATE notificationResponse SET deliveredAt = ? WHERE id = ?",
             arguments: [now.timeIntervalSince1970, id])
     }

@@ -95,11 +95,12 @@ extension RequestRecord: LedgerRecord {
 
 extension LedgerTransaction {
     public func requests() throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM request ORDER BY identifier"))
+        try RequestRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM request ORDER BY identifier"))
     }
 
     public func request(_ identifier: String) throws -> RequestRecord? {
-        try RequestRecord.fetchOne(database, key: identifier)
+        try RequestRecord.fetchRareOne(
+            database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
     /// Pending requests of a kind, that of `identifier` not counted (submitting it again replaces it). Counts no further
@@ -112,7 +113,7 @@ extension LedgerTransaction {
     }
 
     public func requests(of kind: LaunchKind) throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(
+        try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE kind = ? ORDER BY submittedAt, identifier"),
             arguments: [kind.rawValue])
     }
@@ -135,8 +136,8 @@ extension LedgerTransaction {
     /// requests; the same choice as `RequestPlanner`'s, which a test holds.
     public func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
-        for needs in classes {
-            let first = try RequestRecord.fetchOne(
+        for needs in try inhabited(classes) {
+            let first = try RequestRecord.fetchRareOne(
                 database.cachedStatement(sql: Self.firstDueQuery), arguments: [needs.rawValue, now.timeIntervalSince1970])
             guard let first else { continue }
             if let known = best, known.duePlace <= first.duePlace { continue }
@@ -145,10 +146,19 @@ extension LedgerTransaction {
         return best
     }
 
+    /// Those classes that some request is in: mostly one or two, and each look into an empty one costs as much.
+    private func inhabited(_ classes: [RequestNeeds]) throws -> [RequestNeeds] {
+        let known = try memo.rows("classes of requests", database) {
+            let request = "request INDEXED BY requestDue WHERE kind <> 'continuedProcessing'"
+            return try needs(in: request)
+        }
+        return classes.filter { known.contains($0.rawValue) }
+    }
+
     /// When time alone makes another request of the open classes due.
     public func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
         var earliest: Double?
-        for needs in classes {
+        for needs in try inhabited(classes) {
             let next = try Double.fetchOne(
                 database.cachedStatement(sql: Self.nextDueQuery), arguments: [needs.rawValue, now.timeIntervalSince1970])
             if let next { earliest = min(earliest ?? next, next) }
@@ -158,7 +168,7 @@ extension LedgerTransaction {
 
     /// Requests to be left out when missed, whose moment lies before `moment`.
     public func skippable(before moment: Date) throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(
+        try RequestRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0 AND \(Self.isIdle)"),
             arguments: [moment.timeIntervalSince1970])
@@ -166,12 +176,12 @@ extension LedgerTransaction {
 
     /// Requests with a rule on the person's clock.
     public func recurringRequests() throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(
+        try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier"))
     }
 
     public func requestsDelayed(beyond moment: Date) throws -> [RequestRecord] {
-        try RequestRecord.fetchAll(
+        try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE backoffUntil > ?"),
             arguments: [moment.timeIntervalSince1970])
     }

@@ -66,7 +66,9 @@ extension LedgerTransaction {
     }
 
     public func waiters() throws -> [WaiterRecord] {
-        try WaiterRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM waiter"))
+        try memo.rows("waiters", database) {
+            try WaiterRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM waiter"))
+        }
     }
 
     /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
@@ -80,14 +82,16 @@ extension LedgerTransaction {
     }
 
     public func hasWaiter(_ transfer: Int64) throws -> Bool {
-        try WaiterRecord.filter(Column("transfer") == transfer).fetchCount(database) > 0
+        try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM waiter WHERE transfer = ?)"), arguments: [transfer])
+            ?? false
     }
 
     // MARK: Events
 
     /// Events the app has not taken yet, oldest first.
     public func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
-        try SessionEventRecord.fetchAll(
+        try SessionEventRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
             arguments: [session])
@@ -97,7 +101,7 @@ extension LedgerTransaction {
     public func waitingSessions() throws -> [(session: String, oldest: Date)] {
         // From session to session by the index, however many events each has.
         let condition = "deliveredAt IS NULL AND launchesApp = 1"
-        return try Row.fetchAll(
+        return try Row.fetchRare(
             database.cachedStatement(
                 sql: """
                     WITH RECURSIVE waiting (name) AS (
@@ -117,7 +121,7 @@ extension LedgerTransaction {
     }
 
     private func untold(session: String, process: ProcessIdentity, after id: Int64, limit: Int) throws -> [SessionEventRecord] {
-        try SessionEventRecord.fetchAll(
+        try SessionEventRecord.fetchRare(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND id > ?
@@ -129,7 +133,8 @@ extension LedgerTransaction {
     ///
     /// - Parameter transfers: of these only; `nil`: of all.
     public func claimEvents(
-        session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100
+        session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100,
+        isAlive: (ProcessIdentity) -> Bool = \.isAlive
     ) throws -> [SessionEventRecord] {
         var claimed: [SessionEventRecord] = []
         var last: Int64 = 0
@@ -139,7 +144,7 @@ extension LedgerTransaction {
             last = end
             for var event in candidates where claimed.count < limit {
                 if let transfers, !transfers.contains(event.transfer) { continue }
-                if let owner = event.claim, owner.isAlive { continue }
+                if let owner = event.claim, isAlive(owner) { continue }
                 (event.claimPID, event.claimStart) = (process.pid, process.start)
                 try database.cachedStatement(sql: "UPDATE sessionEvent SET claimPID = ?, claimStart = ? WHERE id = ?")
                     .execute(arguments: [process.pid, process.start, event.id])
@@ -151,7 +156,7 @@ extension LedgerTransaction {
 
     /// Transfers whose events were delivered since then.
     public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(
+        try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
                     SELECT transfer.* FROM transfer JOIN sessionEvent ON sessionEvent.transfer = transfer.id
@@ -178,7 +183,7 @@ extension LedgerTransaction {
 
     /// The transfer starts anew: its end will be told again.
     public func forgetEvents(of transfer: Int64) throws {
-        try database.execute(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
+        try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }
 
     // MARK: Attachments
@@ -197,7 +202,9 @@ extension LedgerTransaction {
     }
 
     public func attachments() throws -> [AttachmentRecord] {
-        try AttachmentRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM attachment"))
+        try memo.rows("attachments", database) {
+            try AttachmentRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM attachment"))
+        }
     }
 
     public func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }

@@ -8,6 +8,9 @@ public enum ThisProcess {
         return TimeZone.current
     }
 
+    /// The wall clock. In a rehearsal that of its machine.
+    public static var now: Date { Date(timeIntervalSinceNow: RehearsedMachine.ownOffset) }
+
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
     public static var executablePath: String {
         let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]

@@ -23,7 +23,7 @@ extension LedgerTransaction {
             ),
         ]
         return try queries.flatMap { condition, arguments in
-            try TransferRecord.fetchAll(
+            try TransferRecord.fetchRare(
                 database.cachedStatement(sql: "SELECT * FROM transfer WHERE \(condition) LIMIT \(limit)"), arguments: arguments)
         }
     }
@@ -62,7 +62,7 @@ extension LedgerTransaction {
     /// whose copy is kept for another try.
     public func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
-        let old = try TransferRecord.fetchAll(
+        let old = try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE id IN (\(oldest) ?1)

@@ -13,9 +13,13 @@ extension LedgerTransaction {
         let priority: Double
         let needs: TransferNeeds
 
-        fileprivate init(_ row: Row) {
-            (id, host, hostLimit, priority) = (row[0], row[1], row[2], row[3])
-            needs = TransferNeeds(rawValue: row[4])
+        /// A row that somebody else wrote may hold anything: reading it fails, and is no end of the process.
+        fileprivate init(_ row: Row) throws {
+            id = try row.decode(Int64.self, atIndex: 0)
+            host = try row.decode(String.self, atIndex: 1)
+            hostLimit = try row.decode(Int.self, atIndex: 2)
+            priority = try row.decode(Double.self, atIndex: 3)
+            needs = TransferNeeds(rawValue: try row.decode(Int.self, atIndex: 4))
         }
     }
 
@@ -35,7 +39,7 @@ extension LedgerTransaction {
         guard room.left > 0 else { return [] }
         var mayMiss = false
         var pool: [Candidate] = []
-        for needs in met.openClasses {
+        for needs in try inhabited(met.openClasses) {
             let rows = try candidates(
                 "INDEXED BY transferQueue", "needs = ? ORDER BY priority DESC, id LIMIT ?", [needs.rawValue, Self.candidateDepth])
             pool += rows
@@ -52,6 +56,13 @@ extension LedgerTransaction {
                 [winner.host, winner.needs.rawValue, Self.candidateDepth])
         }
         return Self.choice(from: pool, room)
+    }
+
+    /// Those classes in which some transfer is queued: mostly none.
+    private func inhabited(_ classes: [TransferNeeds]) throws -> [TransferNeeds] {
+        let queued = "transfer INDEXED BY transferQueue WHERE state = 'queued' AND isSuspended = 0"
+        let known = try needs(in: queued)
+        return classes.filter { known.contains($0.rawValue) }
     }
 
     private static func choice(from pool: [Candidate], _ room: TransferRoom) -> [Candidate] {
@@ -73,7 +84,7 @@ extension LedgerTransaction {
                 SELECT id, host, hostLimit, priority, needs FROM transfer \(index)
                 WHERE state = 'queued' AND isSuspended = 0 AND \(condition)
                 """)
-        return try Row.fetchAll(statement, arguments: arguments).map(Candidate.init)
+        return try Row.fetchRare(statement, arguments: arguments).map(Candidate.init(_:))
     }
 
     /// The best of other hosts whose turn may come: page by page, as those of a page may all wait for something.
@@ -109,7 +120,7 @@ extension LedgerTransaction {
                     LIMIT ?)
                 SELECT transfer.id, host, hostLimit, priority, needs FROM head JOIN transfer ON transfer.id = head.id
                 """)
-        return try Row.fetchAll(statement, arguments: [host, Self.breadth]).map(Candidate.init)
+        return try Row.fetchRare(statement, arguments: [host, Self.breadth]).map(Candidate.init(_:))
     }
 
     /// Waiting transfers whose moment came join the queue; a handful at a time, as more cannot begin. Returns when the next
@@ -137,7 +148,7 @@ extension LedgerTransaction {
     /// Transfers without progress for too long, and when the next one's time is up.
     public func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
         let waiting = "transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
-        let due = try TransferRecord.fetchAll(
+        let due = try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM \(waiting) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),
             arguments: [now.timeIntervalSince1970, limit])
@@ -151,7 +162,7 @@ extension LedgerTransaction {
     /// Whatever waits because nobody could be reached is due at once.
     public func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
-        try database.execute(
+        try database.run(
             sql:
                 "UPDATE transfer SET nextAttemptAt = ? WHERE state = 'waiting' AND nextAttemptAt > ? AND errorCode IN (\(marks))",
             arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970])
@@ -159,7 +170,7 @@ extension LedgerTransaction {
 
     /// A pause after trouble ends at this moment at the latest; a beginning that the app chose stays.
     public func shortenTransferDelays(to latest: Date) throws {
-        try database.execute(
+        try database.run(
             sql:
                 "UPDATE transfer SET nextAttemptAt = ?1 WHERE state = 'waiting' AND nextAttemptAt > ?1 AND errorCode IS NOT NULL",
             arguments: [latest.timeIntervalSince1970])
@@ -176,7 +187,7 @@ extension LedgerTransaction {
 
     /// Cancelled with their part kept, by an app that waited for an agent which died.
     public func cancelledTransfersToLetGo() throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(
+        try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
@@ -192,7 +203,7 @@ extension LedgerTransaction {
 
     /// Attempts that an agent which died had under way.
     public func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(
+        try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM transfer WHERE state = 'running' AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
             arguments: [session])
@@ -200,7 +211,7 @@ extension LedgerTransaction {
 
     /// Those of a session that an app may want to hear of: bytes move, or nobody can be reached.
     public func movingTransfers(session: String) throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(
+        try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE session = ?1 AND state = 'running'

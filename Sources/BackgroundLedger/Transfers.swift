@@ -333,7 +333,7 @@ extension LedgerTransaction {
     }
 
     public func unfinishedTransfers(session: String? = nil) throws -> [TransferRecord] {
-        try TransferRecord.fetchAll(
+        try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused')

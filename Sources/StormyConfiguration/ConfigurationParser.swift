@@ -62,6 +62,12 @@ struct ConfigurationParser {
     }
 
     private static func toml(_ text: String, path: String) throws(ConfigurationError) -> TOMLTable {
+        if let place = TableHeaders.firstImpossible(in: text) {
+            throw ConfigurationError(
+                .syntax("a table's name begins with a letter, a digit, '_', '-' or a quotation mark"), path: path,
+                line: place.line,
+                column: place.column)
+        }
         do {
             return try TOMLTable(string: text)
         } catch let error as TOMLParseError {

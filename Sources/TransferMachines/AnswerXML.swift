@@ -22,10 +22,13 @@ final class AnswerXML {
         return reader.root
     }
 
-    /// UTF-8, and nothing else by its own word: in another encoding a declaration would not be seen.
+    /// UTF-8 throughout, and nothing else by its own word: in another encoding a declaration would not be seen, and at a name
+    /// that is no UTF-8 Foundation's parser traps (found by fuzzing), which would be the end of the agent.
     private static func isPlain(_ data: Data) -> Bool {
-        guard let text = String(data: data.prefix(256), encoding: .isoLatin1), !text.contains("\0") else { return false }
-        guard text.hasPrefix("<?xml"), let end = text.range(of: "?>") else { return !text.hasPrefix("\u{FE}\u{FF}") }
+        guard String(validating: data, as: UTF8.self) != nil else { return false }
+        let text = String(decoding: data.prefix(256), as: UTF8.self)
+        guard !text.contains("\0") else { return false }
+        guard text.hasPrefix("<?xml"), let end = text.range(of: "?>") else { return true }
         guard let start = text[..<end.lowerBound].range(of: "encoding") else { return true }
         return text[start.upperBound..<end.lowerBound].lowercased().contains("utf-8")
     }

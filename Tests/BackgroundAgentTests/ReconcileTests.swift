@@ -28,6 +28,19 @@ import TransferMachines
         #expect(try bench.request() == nil)
     }
 
+    /// Found by simulation: its start then lies in the future, and its time would have ended an hour late.
+    @Test func aClockThatWasSetBackUnderADeadAgentGivesNoExtraTime() throws {
+        try bench.submit()
+        try bench.turn()
+        let id = try bench.onlyLive()
+        try bench.step(-3_600)
+        try bench.startAgent()
+        try bench.pass(29)
+        #expect(bench.launcher.warned == [])
+        try bench.pass(1)
+        #expect(bench.launcher.warned == [id])
+    }
+
     @Test func aLaunchThatDiedMeanwhileIsMadeUpFor() throws {
         try bench.submit()
         try bench.turn()
@@ -192,6 +205,20 @@ import TransferMachines
         try bench.startAgent()
         #expect(!bench.agent.isQuitting)
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: nobody waits for it any more")
+    }
+
+    /// A young one may belong to a transaction on its way; an hour later it cannot.
+    @Test func aYoungOrphanGoesAnHourLater() throws {
+        try bench.submit(after: 86_400)
+        let orphan = bench.ledger.directories.spool.appendingPathComponent("upload-left")
+        try Data("bytes".utf8).write(to: orphan)
+        // As old as the bench's own clock says.
+        try FileManager.default.setAttributes([.modificationDate: bench.now], ofItemAtPath: orphan.path)
+        try bench.startAgent()
+        try bench.pass(3_599)
+        #expect(FileManager.default.fileExists(atPath: orphan.path))
+        try bench.pass(2)
+        #expect(!FileManager.default.fileExists(atPath: orphan.path))
     }
 
     @Test func orphansInTheSpoolAreRemovedWhenTheyAreOld() throws {

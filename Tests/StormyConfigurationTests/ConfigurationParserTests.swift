@@ -189,6 +189,19 @@ private func message(_ text: String) -> String? {
                 "keep one") == true)
     }
 
+    /// At these the library's parser would end the process.
+    @Test(arguments: [
+        ("[/a]", "1:2"), ("[[/a]]", "1:3"), ("x = \"[/\"\n  [ =\"x\"]", "2:5"), ("[é]", "1:2"),
+        ("a = [ # [\n]\n[<a]", "3:2"), ("a = 'it\\'\n[<a]", "2:2"), ("a = \"\"\"\n[/in a text]\n\"\"\"\n[/a]", "4:2"),
+    ])
+    func aHeaderThatCannotBeOneIsRefused(_ text: String, _ place: String) {
+        #expect(message(text)?.hasPrefix("config.toml:\(place): not valid TOML: a table's name begins with") == true)
+    }
+
+    /// Brackets that are no headers.
+    @Test(arguments: ["# [/a]\n", "[weather] # [/\n", "[ weather ]\n", "[\"weather\"]\n"])
+    func otherBracketsAreLeftAlone(_ text: String) { #expect(message(text) == nil) }
+
     @Test func aSyntaxErrorHasAPlace() throws {
         let words = try #require(message("[weather]\nprovider = \n"))
         #expect(words.hasPrefix("config.toml:2:"))
