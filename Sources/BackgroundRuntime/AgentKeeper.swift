@@ -31,6 +31,8 @@ public struct AgentKeeper: Sendable {
 
     /// With this app's agent. Where none may be started there is nothing to give up.
     public mutating func tick() -> Bool {
+        // On a stage whoever commits brings an agent back.
+        if AppRuntime.shared.isStaged { return true }
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         if starter.isForbidden { return true }
         return tick(isRunning: starter.isRunning) { starter.startIfNeeded() }
@@ -49,7 +51,7 @@ extension AppRuntime {
     public func waitWithAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
-        if AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
+        if isStaged || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
         return try await waitForAgent(until: condition)
     }
 
@@ -59,7 +61,8 @@ extension AppRuntime {
     public func waitForAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value.self) { group in
+        if isStaged { return try await wait(until: condition) }
+        return try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await self.wait(until: condition) }
             group.addTask {
                 var keeper = AgentKeeper()

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Who in this process handles which kind of launch. The API modules enter themselves here; none knows the other.
 public final class LaunchHandlers: Sendable {
-    public static let shared = LaunchHandlers()
+    public static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
     /// Runs a launch to its end; returns whether it succeeded, or `nil` when nobody there handles it. Cancelled when the
     /// time is up.
@@ -20,13 +20,15 @@ public final class LaunchHandlers: Sendable {
     }
 
     /// Runs this process's launch and ends the process. Returns at once: the work goes on in a task of its own.
-    public func run(_ context: LaunchContext) {
+    @discardableResult
+    public func run(_ context: LaunchContext) -> Task<Void, Never>? {
         let record: LaunchRecord
         do {
             record = try context.begin()
         } catch {
             FileHandle.standardError.write(Data("launch \(context.id) cannot begin: \(error)\n".utf8))
-            exit(74)
+            context.leave(74)
+            return nil
         }
         let handlers = handlers.withLock { $0[record.kind] ?? [] }
         let work = Task {
@@ -41,5 +43,6 @@ public final class LaunchHandlers: Sendable {
             context.finish(success: !words.contains(false))
         }
         context.onWarning { _ in work.cancel() }
+        return work
     }
 }

@@ -5,7 +5,7 @@ import Synchronization
 /// Calls whose answer is on its way, and events that are being told: a process that a person started does not leave before
 /// they came through.
 public final class OutstandingCalls: Sendable {
-    public static let shared = OutstandingCalls()
+    public static var shared: OutstandingCalls { AppRuntime.shared.part { OutstandingCalls() } }
 
     private let group = DispatchGroup()
     private let count = Mutex(0)

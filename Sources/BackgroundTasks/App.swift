@@ -15,6 +15,14 @@ public protocol App {
 }
 
 extension App {
+    /// What launched processes of the app do, on a stage.
+    package static func enterStage() {
+        let app = Self()
+        RunningApp.instance = app
+        TaskHandlers.shared.add(app.body.collectParts().actions)
+        tellWhetherTimeMatters()
+    }
+
     /// Runs the app as whoever started the process wants it: a launch of the agent's, or the workers of a person's.
     public static func main() {
         // Scenes first: a request submitted from a handler or from init must find its handler.
@@ -51,7 +59,8 @@ extension App {
             let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
         else { return }
         _ = try? AppRuntime.shared.commit {
-            try $0.setFact(.significantTime, isWanted ? SignificantTime(at: Date(), in: ThisProcess.zone) : nil)
+            try $0.setFact(
+                .significantTime, isWanted ? SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone) : nil)
         }
     }
 }

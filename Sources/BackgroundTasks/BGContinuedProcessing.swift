@@ -61,8 +61,8 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
         record.subtitle = subtitle
         record.strategy = strategy.rawValue
         record.resources = requiredResources.rawValue
-        record.hostPID = ProcessIdentity.current.pid
-        record.hostStart = ProcessIdentity.current.start
+        let host = AppRuntime.shared.identity
+        (record.hostPID, record.hostStart) = (host.pid, host.start)
         return record
     }
 }
@@ -120,7 +120,7 @@ extension BGTaskScheduler {
         guard request.requiredResources.isSubset(of: Self.supportedResources) else {
             throw Error(.notPermitted, "\(request.identifier): this machine has no GPU for it")
         }
-        let record = request.record(now: Date())
+        let record = request.record(now: AppRuntime.shared.now)
         // Heard from before the row is there: the agent may be quick.
         try hearing { try ContinuedTasks.shared.listen() }
         let refusal = try hearing { () -> Error? in
@@ -143,7 +143,7 @@ extension BGTaskScheduler {
     /// Nobody would ever start it: said at once, where other requests wait in the ledger.
     private func requireAgent(for request: BGContinuedProcessingTaskRequest) throws {
         let why: String
-        switch AgentStarter(directories: AppRuntime.shared.directories).startIfNeeded() {
+        switch AppRuntime.shared.startAgent() {
         case .alreadyRunning, .started: return
         case .forbidden: why = "no agent may be started"
         case .notFound: why = "background-agent was not found"

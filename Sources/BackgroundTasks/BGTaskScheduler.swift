@@ -68,7 +68,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
         if taskRequest is BGHealthResearchTaskRequest {
             throw Error(.notPermitted, "\(taskRequest.identifier): nobody is entitled to health research here")
         }
-        let now = Date()
+        let now = AppRuntime.shared.now
         var record = taskRequest.record(now: now)
         try check(record)
         record.submittedInLaunch = LaunchContext.current?.id
@@ -105,7 +105,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
             record.backoffUntil = earlier.backoffUntil
             return
         }
-        record.planOccurrence(after: now, served: served, in: ThisProcess.zone)
+        record.planOccurrence(after: now, served: served, in: AppRuntime.shared.zone)
     }
 
     /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
@@ -177,7 +177,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
-        let id = try storing { try $0.ask(verb, argument, now: Date()) }
+        let id = try storing { try $0.ask(verb, argument, now: AppRuntime.shared.now) }
         do {
             return try await AppRuntime.shared.waitForAgent { try $0.answer(to: id) }
         } catch let error as NoAgent {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The continued-processing tasks of this process: started and stopped by the agent's word in the ledger, run here.
 final class ContinuedTasks: Sendable {
-    static let shared = ContinuedTasks()
+    static var shared: ContinuedTasks { AppRuntime.shared.part { ContinuedTasks() } }
 
     private struct Running {
         let task: BGContinuedProcessingTask
@@ -63,7 +63,8 @@ final class ContinuedTasks: Sendable {
         while true {
             do {
                 let isSettled = try await AppRuntime.shared.wait { transaction in
-                    try Self.isIdle(transaction) ? try !transaction.liveLaunches().contains { $0.host == .current } : nil
+                    try Self.isIdle(transaction)
+                        ? try !transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity } : nil
                 }
                 // Its result is written down, and the agent that was to see it is gone: another one will.
                 if !isSettled { try AppRuntime.shared.commit { _ in } }
@@ -78,8 +79,8 @@ final class ContinuedTasks: Sendable {
 
     /// Nothing that this process asked for waits or runs. With a result it is over, also while no agent is there to say so.
     private static func isIdle(_ transaction: LedgerTransaction) throws -> Bool {
-        let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == .current }
-        let isRunning = try transaction.liveLaunches().contains { $0.host == .current && $0.result == nil }
+        let isWaiting = try transaction.requests(of: .continuedProcessing).contains { $0.host == AppRuntime.shared.identity }
+        let isRunning = try transaction.liveLaunches().contains { $0.host == AppRuntime.shared.identity && $0.result == nil }
         return !isWaiting && !isRunning
     }
 
@@ -103,7 +104,7 @@ final class ContinuedTasks: Sendable {
         }
         guard let (launches, isIdle) = seen else { return }
         state.withLock { $0.isBusy = !isIdle }
-        for launch in launches where launch.kind == .continuedProcessing && launch.host == .current {
+        for launch in launches where launch.kind == .continuedProcessing && launch.host == AppRuntime.shared.identity {
             let id = launch.id!
             let isKnown = state.withLock { $0.running[id] != nil || $0.ended.contains(id) }
             // Without a handler yet it waits: registering late is allowed here.
@@ -178,7 +179,7 @@ final class ContinuedTasks: Sendable {
     /// No agent stays: what runs goes on and ends with its result; what waits for room would wait for ever.
     private func giveUpWaiting() {
         let withdrawn = try? AppRuntime.shared.ledger().write { transaction in
-            let waiting = try transaction.requests(of: .continuedProcessing).filter { $0.host == .current }
+            let waiting = try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }
             for request in waiting { try transaction.deleteRequest(request.identifier) }
             return waiting.map(\.identifier)
         }
@@ -206,7 +207,8 @@ final class ContinuedTasks: Sendable {
         _ = try? AppRuntime.shared.ledger().write { transaction in
             for (id, fraction) in changed {
                 try transaction.setProgress(
-                    Int64((fraction ?? 0) * Double(Self.scale)), of: fraction == nil ? 0 : Self.scale, launch: id, now: Date())
+                    Int64((fraction ?? 0) * Double(Self.scale)), of: fraction == nil ? 0 : Self.scale, launch: id,
+                    now: AppRuntime.shared.now)
             }
         }
     }

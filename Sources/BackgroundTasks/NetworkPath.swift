@@ -16,7 +16,7 @@ public struct NetworkPath: Sendable, Hashable {
     /// Cost: one read of the ledger.
     public static var current: NetworkPath? {
         let runtime = AppRuntime.shared
-        guard AgentStarter(directories: runtime.directories).isRunning,
+        guard runtime.isAgentRunning,
             let observed = try? runtime.ledger().read({ try $0.fact(.conditions) })?.conditions
         else { return nil }
         return NetworkPath(

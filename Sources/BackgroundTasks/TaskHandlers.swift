@@ -6,7 +6,7 @@ import Synchronization
 
 /// Which handler takes which launch, in both styles.
 final class TaskHandlers: Sendable {
-    static let shared = TaskHandlers()
+    static var shared: TaskHandlers { AppRuntime.shared.part { TaskHandlers() } }
 
     private struct Registered: @unchecked Sendable {  // because the handler is called on its own queue only
         let queue: DispatchQueue
@@ -98,6 +98,7 @@ final class TaskHandlers: Sendable {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
             LaunchContext.current?.onWarning { _ in task.expire() }
+            LaunchContext.current?.onDeath { task.setTaskCompleted(success: false) }
             registered.queue.async { registered.handler(task) }
         }
     }

@@ -17,7 +17,9 @@ extension BackgroundSession {
             transfer.priority = Double(facts.priority)
             transfer.expectedToSend = transfer.bodyFile == nil ? facts.expectsToSend : transfer.expectedToSend
             transfer.expectedToReceive = facts.expectsToReceive
-            if transfer.earliestBegin != facts.earliestBegin { transfer.begin(at: facts.earliestBegin, now: Date()) }
+            if transfer.earliestBegin != facts.earliestBegin {
+                transfer.begin(at: facts.earliestBegin, now: AppRuntime.shared.now)
+            }
         }
     }
 
@@ -39,9 +41,9 @@ extension BackgroundSession {
         task.facts.withLock { $0.isCanceling = true }
         _ = try? AppRuntime.shared.commit { transaction in
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
-            transfer.cancel(now: Date())
+            transfer.cancel(now: AppRuntime.shared.now)
             try transaction.update(transfer)
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
         }
     }
 
@@ -56,7 +58,7 @@ extension BackgroundSession {
             return nil
         }
         task.facts.withLock { $0.isCanceling = true }
-        let began = Date()
+        let began = AppRuntime.shared.now
         let wasCancelled = try? AppRuntime.shared.commit { transaction -> Bool in
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return false }
             let isMoving = transfer.state == .running
@@ -88,7 +90,7 @@ extension BackgroundSession {
             transfer.isSuspended = false
             try transaction.update(transfer)
             // Told now that its part is known: the delegate's error carries the same data.
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
             return resume?.data
         }
     }

@@ -29,7 +29,7 @@ extension BackgroundSession {
         case .resumeData(let data):
             guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
             let order = try Order(request, configuration)
-            let now = Date()
+            let now = AppRuntime.shared.now
             var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
             Self.fill(&new, from: task, now: now)
             let wanted = new
@@ -92,7 +92,7 @@ extension BackgroundSession {
     private func submission(of task: URLSessionTask, request: URLRequest?, kind: String?) throws -> Submission {
         guard let request else { throw URLError(.badURL) }
         let order = try Order(request, configuration)
-        let now = Date()
+        let now = AppRuntime.shared.now
         let facts = task.facts.withLock { $0 }
         if let digest = facts.expectedSHA256, RequiredDigest(askedSHA256: digest) == nil {
             throw URLError(.badURL, userInfo: [NSLocalizedDescriptionKey: "\(digest) is no SHA-256: 64 hex digits are"])
@@ -129,7 +129,7 @@ extension BackgroundSession {
         let order = try Order(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
         let key = task.submissionKey.map { "key:" + $0 }
-        let now = Date()
+        let now = AppRuntime.shared.now
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
         if case .file(let file) = body { new.sourceName = file.path }
@@ -258,7 +258,7 @@ extension BackgroundSession {
             throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
         }
         let key = order.key(session: identifier, bodyDigest: taken.sha256)
-        let now = Date()
+        let now = AppRuntime.shared.now
         var new = uploadRecord(order, taken, key: key, now: now)
         if case .file(let file) = body { new.sourceName = file.path }
         let wanted = new
@@ -286,7 +286,7 @@ extension BackgroundSession {
         // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         let body = try storeBody(of: order)
-        let now = Date()
+        let now = AppRuntime.shared.now
         let key = order.key(session: identifier)
         var new = order.record(configuration, session: identifier, key: key, kind: .download, now: now)
         if let body { (new.bodyFile, new.expectedToSend) = (body.name, body.byteCount) }
@@ -311,7 +311,7 @@ extension BackgroundSession {
         _ submit: @escaping (LedgerTransaction) throws -> TransferRecord, onSubmit: (TransferRecord) -> Void
     ) async throws -> EndedTransfer {
         let grace = try AppRuntime.shared.ledger().read { try $0.fact(.settings) }?.grace ?? AgentSettings().grace
-        let now = Date()
+        let now = AppRuntime.shared.now
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
             transfer.adoptableUntil = nil
@@ -319,7 +319,7 @@ extension BackgroundSession {
             // paused: the handler of a launch that is being ended calls that.)
             if transfer.state == .paused { transfer.requeue(now: now) }
             try transaction.update(transfer)
-            let waiter = try transaction.addWaiter(to: transfer.id!, process: .current)
+            let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)
         }
         onSubmit(record)
@@ -373,12 +373,12 @@ private struct WaitingTransfer: Sendable {
     /// The waiter leaves; the connection stays for the grace time.
     func giveUp() {
         CrashPoint.reach("app.waiterLeaving")
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: Date()) }
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: AppRuntime.shared.now) }
         CrashPoint.reach("app.waiterLeft")
     }
 
     /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
     private func letGo() {
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: Date()) }
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: AppRuntime.shared.now) }
     }
 }

@@ -49,7 +49,7 @@ extension BackgroundSession {
         guard
             let seen = try? AppRuntime.shared.ledger().readAfterRing({ transaction in
                 (
-                    hasEvents: try transaction.hasEventsToTell(session: self.identifier, process: .current),
+                    hasEvents: try transaction.hasEventsToTell(session: self.identifier, process: self.process),
                     moving: try transaction.movingTransfers(session: self.identifier)
                 )
             })
@@ -75,7 +75,9 @@ extension BackgroundSession {
             }
             if only?.isEmpty == true { return true }
             let claimed = try? AppRuntime.shared.ledger().write { transaction in
-                try transaction.claimEvents(session: self.identifier, process: .current, only: only).compactMap { event in
+                try transaction.claimEvents(
+                    session: self.identifier, process: self.process, only: only, isAlive: AppRuntime.shared.isAlive
+                ).compactMap { event in
                     try transaction.transfer(event.transfer).map { (event, $0) }
                 }
             }
@@ -89,9 +91,9 @@ extension BackgroundSession {
     /// In a launch for events the acknowledgement waits for the launch's result: a handler that dies is told again.
     private func acknowledge(_ events: [Int64]) {
         let acknowledge: @Sendable (LedgerTransaction) throws -> Void = { transaction in
-            for event in events { try transaction.eventWasDelivered(event, now: Date()) }
+            for event in events { try transaction.eventWasDelivered(event, now: AppRuntime.shared.now) }
         }
-        if let context = LaunchContext.current {
+        if let context = launch {
             context.acknowledgeAtEnd(acknowledge)
         } else {
             _ = try? AppRuntime.shared.commit(acknowledge)
@@ -168,7 +170,7 @@ extension BackgroundSession {
     }
 
     private func metrics(of transfer: TransferRecord) -> URLSessionTaskMetrics {
-        let end = max(transfer.finishedAt ?? Date(), transfer.createdAt)
+        let end = max(transfer.finishedAt ?? AppRuntime.shared.now, transfer.createdAt)
         let transaction = transfer.request.map { request in
             URLSessionTaskTransactionMetrics(
                 request: request, response: transfer.response, fetchStartDate: transfer.createdAt, responseEndDate: end,

@@ -51,30 +51,29 @@ final class BackgroundSession: SessionEngine {
 
     // MARK: One per identifier
 
-    private struct Weak { weak var session: BackgroundSession? }
-
-    private struct Known {
-        var all: [String: Weak] = [:]
-        /// Those with somebody to tell.
-        var kept: [String: BackgroundSession] = [:]
-    }
-
-    private static let known = Mutex(Known())
-
     static func named(_ identifier: String, _ configuration: URLSessionConfiguration) -> BackgroundSession {
-        known.withLock { known in
-            if let session = known.all[identifier]?.session, session.state.withLock({ !$0.isInvalid && !$0.isEnding }) {
-                return session
-            }
-            let session = BackgroundSession(identifier, configuration)
-            known.all[identifier] = Weak(session: session)
-            return session
+        let launch = LaunchContext.current
+        return AppRuntime.shared.part { KnownSessions() }.session(identifier, launch?.id) {
+            BackgroundSession(identifier, configuration, launch)
         }
     }
 
-    private init(_ identifier: String, _ configuration: URLSessionConfiguration) {
-        self.identifier = identifier
-        self.configuration = configuration
+    /// The process that this session lives in, and the launch that it is for.
+    let process: ProcessIdentity
+    let launch: LaunchContext?
+
+    private init(_ identifier: String, _ configuration: URLSessionConfiguration, _ launch: LaunchContext?) {
+        (self.identifier, self.configuration, self.launch) = (identifier, configuration, launch)
+        process = AppRuntime.shared.identity
+    }
+
+    /// Its process ended on a stage: nobody is told any more.
+    func abandon() {
+        state.withLock { state in
+            state.isInvalid = true
+            state.watch?.cancel()
+            (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
+        }
     }
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
@@ -93,7 +92,7 @@ final class BackgroundSession: SessionEngine {
 
     /// Hears of the session's events from here on.
     private func listen(_ session: URLSession) {
-        Self.known.withLock { $0.kept[identifier] = self }
+        AppRuntime.shared.part { KnownSessions() }.keep(self)
         let isListening = state.withLock { state -> Bool in
             if state.session == nil { state.session = session }
             return state.watch != nil
@@ -103,7 +102,7 @@ final class BackgroundSession: SessionEngine {
             // While this process is attached the agent launches no other for the session's events. Without a delegate it takes
             // none but those that its handlers wait for.
             if state.withLock({ $0.delegate != nil }) {
-                try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: .current) }
+                try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: process) }
             }
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
             state.withLock { $0.watch = token }
@@ -204,7 +203,7 @@ final class BackgroundSession: SessionEngine {
         _ = try? AppRuntime.shared.commit { transaction in
             guard var transfer = try transaction.transfer(row), transfer.isSuspended, !transfer.state.isTerminal else { return }
             transfer.isSuspended = false
-            transfer.lastProgressAt = max(Date(), transfer.earliestBegin ?? .distantPast)
+            transfer.lastProgressAt = max(AppRuntime.shared.now, transfer.earliestBegin ?? .distantPast)
             try transaction.update(transfer)
         }
     }
@@ -285,9 +284,9 @@ final class BackgroundSession: SessionEngine {
         if cancelling {
             _ = try? AppRuntime.shared.commit { transaction in
                 for var transfer in try transaction.unfinishedTransfers(session: identifier) {
-                    transfer.cancel(now: Date())
+                    transfer.cancel(now: AppRuntime.shared.now)
                     try transaction.update(transfer)
-                    if transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+                    if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
                 }
             }
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
@@ -308,9 +307,9 @@ final class BackgroundSession: SessionEngine {
             defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }
             return state.session.map { ($0, state.delegate) }
         }
-        Self.known.withLock { $0.kept[identifier] = $0.kept[identifier] === self ? nil : $0.kept[identifier] }
+        AppRuntime.shared.part { KnownSessions() }.letGo(self)
         guard let (session, delegate) = ended else { return }
-        try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: .current) }
+        try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: process) }
         OutstandingCalls.shared.enter()
         session.delegateQueue.addOperation {
             delegate?.urlSession(session, didBecomeInvalidWithError: nil)

@@ -67,8 +67,10 @@ struct ResumeData: Codable, Equatable {
         encoder.outputFormatting = .sortedKeys
         // Strings and numbers only: encoding them cannot fail.
         let payload = (try? encoder.encode(self)) ?? Data()
-        return Self.magic + [Self.version] + Self.digest(of: payload) + payload
+        return Self.sealed(payload)
     }
+
+    fileprivate static func sealed(_ payload: Data) -> Data { magic + [version] + digest(of: payload) + payload }
 
     private static func digest(of payload: Data) -> Data {
         var digest = RunningDigest()
@@ -78,4 +80,17 @@ struct ResumeData: Codable, Equatable {
 
     /// The request that it goes on with.
     var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
+}
+
+/// For the fuzzer.
+package enum ResumeDataFuzzing {
+    /// What is taken is what was given out: it encodes to something that reads as the same.
+    package static func read(_ data: Data) {
+        guard let read = ResumeData(data) else { return }
+        precondition(ResumeData(read.data) == read, "resume data changes when it is written again")
+        _ = read.request
+    }
+
+    /// A payload of anybody's making, with the digest that ours would have.
+    package static func sealed(_ payload: Data) -> Data { ResumeData.sealed(payload) }
 }

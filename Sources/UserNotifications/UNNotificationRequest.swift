@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundRuntime
 import Foundation
 
 /// When a notification is shown. Abstract; `nil` in a request means at once.
@@ -24,7 +25,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
         super.init()
     }
 
-    public func nextTriggerDate() -> Date? { Date().addingTimeInterval(timeInterval) }
+    public func nextTriggerDate() -> Date? { AppRuntime.shared.now.addingTimeInterval(timeInterval) }
 
     override func dueDate(now: Date) -> Date? { now.addingTimeInterval(timeInterval) }
 }

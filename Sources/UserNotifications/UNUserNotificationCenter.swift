@@ -44,7 +44,7 @@ extension UNUserNotificationCenterDelegate {
 
 /// Desktop notifications, sent and kept by the app's agent: they stay, with their buttons, when this process ends.
 public final class UNUserNotificationCenter: Sendable {
-    private static let shared = UNUserNotificationCenter()
+    private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
     private struct WeakDelegate: @unchecked Sendable {  // because the mutex around it guards the reference
         weak var delegate: (any UNUserNotificationCenterDelegate)?
@@ -103,7 +103,7 @@ public final class UNUserNotificationCenter: Sendable {
         if let trigger = request.trigger as? UNTimeIntervalNotificationTrigger, trigger.repeats {
             throw UNError(.notificationInvalidNoDate, "repeating triggers are not supported yet")
         }
-        let now = Date()
+        let now = AppRuntime.shared.now
         do {
             try AppRuntime.shared.commit {
                 try $0.addNotification(request.identifier, content, dueAt: request.trigger?.dueDate(now: now), now: now)
@@ -145,7 +145,7 @@ public final class UNUserNotificationCenter: Sendable {
         _ = try? AppRuntime.shared.commit { transaction in
             for var record in try transaction.notifications() where isWanted(record) {
                 record.state = record.state == .pending ? .withdrawn : .withdrawing
-                record.endedAt = Date()
+                record.endedAt = AppRuntime.shared.now
                 try transaction.save(record)
             }
         }
@@ -180,7 +180,7 @@ public final class UNUserNotificationCenter: Sendable {
                 self,
                 didReceive: UNNotificationResponse(
                     notification: UNNotification(date: record.createdAt, request: request), actionIdentifier: record.action))
-            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: Date()) }
+            LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
         }
         return true
     }
