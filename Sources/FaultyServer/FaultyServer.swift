@@ -106,8 +106,7 @@ public final class FaultyServer: Sendable {
 
     /// The same with the scripts as a list, which must not be empty.
     public func route(_ method: String?, _ path: String, _ scripts: [ResponseScript]) {
-        precondition(!scripts.isEmpty, "a route needs a script")
-        routes.set(method, path, .scripts(scripts, next: 0))
+        routes.set(method, path, scripts)
     }
 
     /// Answers by a function of the request's head (its body is still to come). Runs on the server's only thread: it
@@ -119,11 +118,7 @@ public final class FaultyServer: Sendable {
     }
 
     /// Serves a store of uploads under its prefix.
-    public func mount(_ store: some UploadStore) {
-        guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
-        routes.set(nil, store.prefix, .store(store))
-        routes.set(nil, store.prefix + "/*", .store(store))
-    }
+    public func mount(_ store: some UploadStore) { routes.mount(store) }
 
     // MARK: Gates
 
@@ -143,9 +138,7 @@ public final class FaultyServer: Sendable {
 
     /// Requests received so far, all or those to a path (exact, or a prefix ending in `*`).
     public func requests(matching path: String = "*") -> [RecordedRequest] {
-        log.activity.requests.filter { request in
-            path.hasSuffix("*") ? request.path.hasPrefix(path.dropLast()) : request.path == path
-        }
+        log.activity.requests(matching: path)
     }
 
     /// The first request for which the condition holds, now or after a later event (arrival, bytes, end).

@@ -57,25 +57,18 @@ final class RequestLog: Sendable {
 
     /// Records a request's head; the number is its id.
     func received(connection: Int, method: String, uri: String, headers: HeaderList) -> RecordedRequest {
-        let halves = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        let request = change { activity in
-            let request = RecordedRequest(
-                id: activity.requests.count + 1, connection: connection, method: method,
-                path: halves.first.map(String.init) ?? "", query: halves.count > 1 ? String(halves[1]) : nil,
-                headers: headers, receivedAt: Date())
-            activity.requests.append(request)
-            return request
+        let request = change {
+            $0.receive(connection: connection, method: method, uri: uri, headers: headers, at: Date())
         }
         append(request)
         return request
     }
 
-    /// Changes an entry. Its first end stays; counts may still grow, as when a refused body is drained.
+    /// Changes an entry, and appends it once it has ended.
     func update(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let ended: RecordedRequest? = change { activity in
             let before = activity.requests[id - 1].outcome
-            body(&activity.requests[id - 1])
-            if before != .open { activity.requests[id - 1].outcome = before }
+            activity.change(id, body)
             let after = activity.requests[id - 1]
             return before == .open && after.outcome != .open ? after : nil
         }

@@ -34,6 +34,22 @@ final class RouteTable: Sendable {
         }
     }
 
+    /// One script per request, the last one for all further ones.
+    func set(_ method: String?, _ pattern: String, _ scripts: [ResponseScript]) {
+        precondition(!scripts.isEmpty, "a route needs a script")
+        set(method, pattern, .scripts(scripts, next: 0))
+    }
+
+    /// A store under its prefix.
+    func mount(_ store: some UploadStore) {
+        guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
+        set(nil, store.prefix, .store(store))
+        set(nil, store.prefix + "/*", .store(store))
+    }
+
+    /// Some route is meant for this request.
+    func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
+
     /// What is to be done with a request. Consumes one script of a list.
     func exchange(for request: RecordedRequest) -> any Exchange {
         let answer: Answer? = routes.withLock { routes in

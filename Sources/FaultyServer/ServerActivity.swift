@@ -72,6 +72,28 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension ServerActivity {
+    /// Requests to a path (exact, or a prefix ending in `*`).
+    func requests(matching path: String) -> [RecordedRequest] {
+        requests.filter { path.hasSuffix("*") ? $0.path.hasPrefix(path.dropLast()) : $0.path == path }
+    }
+
+    /// A request's head arrived; its number is its id.
+    mutating func receive(connection: Int, method: String, uri: String, headers: HeaderList, at date: Date) -> RecordedRequest {
+        let halves = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let request = RecordedRequest(
+            id: requests.count + 1, connection: connection, method: method, path: halves.first.map(String.init) ?? "",
+            query: halves.count > 1 ? String(halves[1]) : nil, headers: headers, receivedAt: date)
+        requests.append(request)
+        return request
+    }
+
+    /// Changes an entry. Its first end stays; counts may still grow, as when a refused body is drained.
+    mutating func change(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
+        let before = requests[id - 1].outcome
+        body(&requests[id - 1])
+        if before != .open { requests[id - 1].outcome = before }
+    }
+
     var summary: String {
         let lines = requests.suffix(20).map {
             "#\($0.id) \($0.method) \($0.target) in=\($0.bodyByteCount) out=\($0.bodyBytesSent)"
