@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import CLinux
 import Foundation
+import Synchronization
 
 /// A throw-away home: own folders, own ledger, own agent. Nothing of the person's is touched, nothing stays.
 final class ThrowawayHome: Sendable {
@@ -39,6 +40,8 @@ final class ThrowawayHome: Sendable {
         try Data(configuration.utf8).write(to: directories.configuration.appendingPathComponent("config.toml"))
     }
 
+    /// What verbs find in their environment besides, at each moment.
+    let surroundings = Mutex<@Sendable () -> [String: String]>({ [:] })
     private let isSilent: Bool
     private let isKept: Bool
 
@@ -67,7 +70,7 @@ final class ThrowawayHome: Sendable {
         let output = Pipe()
         process.executableURL = AppManifest.executableURL
         process.arguments = arguments
-        process.environment = environment
+        process.environment = environment.merging(surroundings.withLock { $0 }()) { $1 }
         process.standardOutput = output
         if isSilent { process.standardError = FileHandle.nullDevice }
         try process.run()

@@ -40,7 +40,8 @@ extension Rehearsal {
             let name = launch.kind == .appRefresh ? "check" : launch.kind == .urlSession ? "delivery" : launch.kind.rawValue
             return "\(name) \(launch.outcome?.rawValue ?? "running")"
         }
-        return words.joined(separator: ", ") + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
+        return (words.isEmpty ? "no check" : words.joined(separator: ", "))
+            + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
     }
 
     // MARK: Downloads

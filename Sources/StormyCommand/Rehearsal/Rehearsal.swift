@@ -15,6 +15,8 @@ final class Rehearsal: Sendable {
 
     let home: ThrowawayHome
     let photos: DavStore
+    /// Its machine.
+    let control: RehearsalControl
     private let current: Mutex<FaultyServer>
     /// What the file on the server is.
     private let versions: [Payload]
@@ -33,6 +35,8 @@ final class Rehearsal: Sendable {
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
             configuration: ThrowawayHome.configuration(
                 server: server.url, budget: budget, grace: 1, destination: "rehearsal"))
+        control = try RehearsalControl()
+        home.surroundings.withLock { [control] in $0 = { control.environment } }
         photos = try DavStore(prefix: "/photos", directory: home.folder.appendingPathComponent("received"))
         current = Mutex(server)
         let folder = home.folder

@@ -4,6 +4,7 @@ import Foundation
 /// One thing that can happen while one kind of work is under way, and what is promised then.
 struct Scenario: Sendable {
     enum Work: String, Sendable, CaseIterable {
+        case scheduled = "the next noon is waited for"
         case check = "a check is waiting for its forecast"
         case handedOver = "a check has handed its download over"
         case download = "half of a file is here"
@@ -12,6 +13,7 @@ struct Scenario: Sendable {
         /// What scenarios of it are called.
         var name: String {
             switch self {
+            case .scheduled: "scheduled"
             case .check: "check"
             case .handedOver: "handed-over"
             case .download: "download"
@@ -72,6 +74,7 @@ struct Scenario: Sendable {
         }
         // Whatever it waits for: nothing may keep the agent.
         rehearsal.go()
+        defer { rehearsal.control.close() }
         if !rehearsal.home.leave() { seen += "; its agent did not stop" }
         return (result(seen: seen), rehearsal.server)
     }
@@ -81,6 +84,7 @@ struct Scenario: Sendable {
             try begin(rehearsal)
         } else {
             switch work {
+            case .scheduled: try rehearsal.beginSchedule()
             case .check: try rehearsal.beginCheck()
             case .handedOver: try rehearsal.beginHandedOver()
             case .download:
@@ -91,6 +95,7 @@ struct Scenario: Sendable {
         }
         try act(rehearsal)
         return switch work {
+        case .scheduled: try rehearsal.seenOfSchedule()
         case .check, .handedOver: try rehearsal.seenOfCheck()
         case .download: try rehearsal.seenOfDownload()
         case .upload: try rehearsal.seenOfUpload()

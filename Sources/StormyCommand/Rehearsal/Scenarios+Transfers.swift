@@ -172,5 +172,8 @@ extension Scenario {
         },
     ]
 
-    static let all = checks + downloads + uploads
+    static let all = (schedules + checks + downloads + uploads + machines).sorted { one, other in
+        let order = Work.allCases
+        return order.firstIndex(of: one.work)! < order.firstIndex(of: other.work)!
+    }
 }

@@ -1,0 +1,60 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+// The machine around the work: an hour before noon, in a zone of its own.
+extension Rehearsal {
+    static let zone = "Europe/Berlin"
+
+    /// It is eleven o'clock; the noon check is planned for twelve.
+    func beginSchedule() throws {
+        serveWholeForecast(on: server)
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
+        // Not across a night: the forecast's hours are real ones.
+        guard let eleven = calendar.date(bySettingHour: 11, minute: 0, second: 0, of: Date()) else {
+            throw Stuck(description: "today has no eleven o'clock")
+        }
+        try control.set { ($0.zone, $0.clockOffset) = (Self.zone, eleven.timeIntervalSinceNow) }
+        try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
+        try home.stormy("schedule")
+        try sync()
+    }
+
+    /// The agent has acted on everything that it heard of.
+    func sync() throws {
+        let question = try Ledger(home.directories).write { try $0.ask(.simulateExpire, "nothing", now: control.now) }
+        _ = try wait("the agent's answer") { try $0.answer(to: question) }
+    }
+
+    func waitForCheck(_ outcome: LaunchOutcome = .completed) throws {
+        _ = try wait("a check to end") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
+    }
+
+    /// Launches, and when the next noon is.
+    func seenOfSchedule() throws -> String {
+        // With nothing to wait for the agent leaves.
+        if try ledger({ try $0.hasRequests() }) { try sync() }
+        let checks = try seenOfCheck()
+        let next = try ledger { try $0.requests().first { $0.recurrence != nil } }
+        var words = "none is planned"
+        if let occurrence = next?.occurrence {
+            var calendar = Calendar(identifier: .gregorian)
+            calendar.timeZone = TimeZone(identifier: control.zone) ?? .gmt
+            let days = calendar.dateComponents(
+                [.day], from: calendar.startOfDay(for: control.now), to: calendar.startOfDay(for: occurrence)
+            ).day
+            let day = days == 0 ? "today" : days == 1 ? "tomorrow" : "in \(days ?? -1) days"
+            let time = calendar.dateComponents([.hour, .minute], from: occurrence)
+            words = "next \(day) at " + String(format: "%02d:%02d", time.hour ?? 0, time.minute ?? 0)
+        }
+        return checks + "; " + words
+    }
+
+    /// As seen, with what stands on the screen.
+    func waitForNotice(_ state: NotificationRecord.State) throws {
+        _ = try wait("a notification that is \(state.rawValue)") { transaction in
+            try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.state == state }
+        }
+    }
+}
