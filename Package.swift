@@ -20,6 +20,8 @@ let package = Package(
         .library(name: "BackgroundTransfer", targets: ["BackgroundTransfer"]),
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
         .library(name: "BackgroundCommands", targets: ["BackgroundCommands"]),
+        .library(name: "BackgroundTasksTesting", targets: ["BackgroundTasksTesting"]),
+        .library(name: "FaultyServer", targets: ["FaultyServer"]),
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
         .executable(name: "photo-cleaner", targets: ["photo-cleaner"]),
@@ -90,6 +92,14 @@ let package = Package(
             ],
             swiftSettings: strict),
 
+        .target(
+            name: "BackgroundTasksTesting",
+            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "FaultyServer"],
+            swiftSettings: strict),
+
+        .target(name: "Simulation", dependencies: ["BackgroundTasksTesting", "BackgroundTasks"], swiftSettings: strict),
+        .executableTarget(name: "simulate", dependencies: ["Simulation"], swiftSettings: strict),
+
         // Tools.
         .target(
             name: "StormyCommand",
@@ -159,6 +169,24 @@ let package = Package(
             name: "APICompileTests",
             dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundRuntime"],
             swiftSettings: [.swiftLanguageMode(.v6)]),
+        .testTarget(
+            name: "BackgroundTasksTestingTests",
+            dependencies: [
+                "BackgroundTasksTesting", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "FaultyServer",
+                "Simulation",
+            ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
     ]
 )
+
+// Built by `make fuzz` alone: their main function is the fuzzer's.
+if Context.environment["FUZZING"] == "1" {
+    let fuzzing = strict + [.unsafeFlags(["-parse-as-library"])]
+    package.targets += [
+        .executableTarget(name: "fuzz-wire", dependencies: ["TransferMachines"], swiftSettings: fuzzing),
+        .executableTarget(name: "fuzz-resume", dependencies: ["BackgroundTransfer"], swiftSettings: fuzzing),
+        .executableTarget(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: fuzzing),
+        .executableTarget(
+            name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: fuzzing),
+    ]
+}

@@ -52,9 +52,14 @@ struct House {
             // test support
             "FaultyServer": [],
             "BackgroundTasksTesting": [
-                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "CurlTransport",
-                "DesktopServices", "FaultyServer",
+                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "FaultyServer",
             ],
+            "Simulation": ["BackgroundTasksTesting", "BackgroundTasks"],
+            "simulate": ["Simulation"],
+            "fuzz-wire": ["TransferMachines"],
+            "fuzz-resume": ["BackgroundTransfer"],
+            "fuzz-ledger": ["BackgroundLedger"],
+            "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
         ],
         doors: [
             "CLibcurl": ["CurlTransport"],

@@ -1,0 +1,119 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+/// The app under test as the processes that its agent launches: each a launch context in this process, with the handlers that
+/// the test registered.
+final class StagedApp: VirtualProgram {
+    private struct Running {
+        let context: LaunchContext
+        let process: VirtualProcess
+        let work: Task<Void, Never>?
+    }
+
+    private struct State {
+        var runtime: AppRuntime?
+        var running: [Int64: Running] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    func join(_ runtime: AppRuntime) { state.withLock { $0.runtime = runtime } }
+
+    private func running(_ launch: Int64) -> Running? { state.withLock { $0.running[launch] } }
+
+    /// Launches whose handlers neither ended nor await anything that virtual time could bring.
+    func busy() -> [Int64] {
+        let (runtime, launches) = state.withLock { ($0.runtime, $0.running.keys.sorted()) }
+        guard let runtime else { return [] }
+        return launches.filter { !runtime.isWaiting(launch: $0) }
+    }
+
+    func begin(_ process: VirtualProcess) {
+        guard let runtime = state.withLock({ $0.runtime }) else { return process.exit(.exited(74)) }
+        let launch = process.launch
+        let context = LaunchContext(id: launch, runtime: runtime, identity: process.identity) { [self] code in
+            ended(launch)
+            process.exit(.exited(code))
+        }
+        // Known before it runs: a handler may end at once.
+        state.withLock { $0.running[launch] = Running(context: context, process: process, work: nil) }
+        let work = LaunchContext.$own.withValue(context) { LaunchHandlers.shared.run(context) }
+        state.withLock { state in
+            guard state.running[launch] != nil else { return }
+            state.running[launch] = Running(context: context, process: process, work: work)
+        }
+    }
+
+    private func ended(_ launch: Int64) {
+        let runtime = state.withLock { state in
+            state.running[launch] = nil
+            return state.runtime
+        }
+        runtime?.processEnded(launch: launch)
+    }
+
+    func warned(_ process: VirtualProcess) {
+        guard let context = running(process.launch)?.context else { return }
+        LaunchContext.$own.withValue(context) { context.heardWarning() }
+    }
+
+    /// The test is over: nothing of what still runs counts.
+    func end() {
+        let running = state.withLock { Array($0.running.values) }
+        for running in running { died(running.process) }
+    }
+
+    func died(_ process: VirtualProcess) {
+        guard let running = running(process.launch) else { return }
+        running.context.die()
+        running.work?.cancel()
+        ended(process.launch)
+    }
+}
+
+/// Counts what changes while virtual time stands still, and wakes whoever waits for more.
+final class ChangeCounter: Sendable {
+    private struct State {
+        var count = 0
+        var waiters: [Int: AsyncStream<Void>.Continuation] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+    private static let step: Duration = .milliseconds(10)
+
+    var count: Int { state.withLock { $0.count } }
+
+    func add() {
+        let waiters = state.withLock { state in
+            state.count += 1
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.yield() }
+    }
+
+    /// Returns when something changed after `count` was read. `false`: nothing did in so much real time.
+    func wait(after known: Int, atMost patience: Duration) async -> Bool {
+        let (changes, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let number = state.withLock { state in
+            state.next += 1
+            state.waiters[state.next] = continuation
+            if state.count != known { continuation.yield() }
+            return state.next
+        }
+        defer { state.withLock { _ = $0.waiters.removeValue(forKey: number) } }
+        // In short steps, each of which has to wait for its turn behind the tasks that were ready before it: where other tests
+        // hold all threads, what is awaited had no chance either, and that time does not count.
+        let alarm = Task {
+            for _ in 0..<max(1, Int(patience / Self.step)) {
+                do { try await Task.sleep(for: Self.step) } catch { return }
+            }
+            continuation.finish()
+        }
+        defer { alarm.cancel() }
+        var iterator = changes.makeAsyncIterator()
+        return await iterator.next() != nil
+    }
+}

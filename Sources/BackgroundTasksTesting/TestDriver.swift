@@ -1,0 +1,242 @@
+import BackgroundAgent
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import BackgroundTasks
+import Foundation
+import Synchronization
+
+/// Drives an app's background work through virtual time: the real planner, the real agent and the real transfer machines on a
+/// ledger in memory; clocks, network, desktop and processes are doubles that do what the test says.
+///
+/// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and
+/// `UNUserNotificationCenter` work as in a launched process. Before virtual time moves, every handler gets to its end or to
+/// something that only time can bring (an awaited transfer, a sleep on ``clock``); of handlers that wait for anything else only
+/// ``patience`` of real time is waited for.
+///
+/// Differs from a real launch: all launches share this process, so what the app holds in memory outlives a launch, and a killed
+/// handler's code goes on (cancelled, and without effect on the ledger) until it returns.
+public actor TestDriver {
+    /// Both clocks of the virtual machine. Sleeps on it wake when the driver's time comes there.
+    public nonisolated let clock: VirtualClock
+    /// Servers by origin, and their faults.
+    public nonisolated let network: VirtualNetwork
+    /// The virtual desktop's notification server: what is shown, buttons to press.
+    public nonisolated let notifications: VirtualNotificationServer
+    /// What lies in the ledger.
+    public nonisolated let ledger: LedgerInspector
+    /// Launches as they begin, and again as they end; for tests that follow along.
+    public nonisolated let launches: AsyncStream<LaunchReport>
+
+    /// Real time that a handler is waited for which neither ends nor awaits anything virtual, before virtual time moves on. Time in
+    /// which other tests hold all threads does not count.
+    public var patience: Duration = .seconds(5)
+
+    let machine: VirtualMachine
+    private let app = StagedApp()
+    private let changes = ChangeCounter()
+    private let runtime: AppRuntime
+    private let launchEvents: AsyncStream<LaunchReport>.Continuation
+    private var toldOpen: [Int64] = []
+    private var toldLatest: Int64 = 0
+    private var toldCommits = -1
+    /// Launches that were waited for in vain, and the changes by then: not waited for again before something changes.
+    private var slow: [Int64: Int] = [:]
+
+    // MARK: Beginning and end
+
+    /// Runs a test with a driver of its own. One at a time in a process: others wait for their turn, so tests may run in parallel.
+    ///
+    /// - Parameters:
+    ///   - identifiers: what `BGTaskSchedulerPermittedIdentifiers` would list.
+    ///   - start: what the wall clock shows first.
+    ///   - zone: where the person is.
+    ///   - body: the test. Register handlers in it.
+    /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up.
+    public static func run<Value: Sendable>(
+        permitting identifiers: [String], start: Date = Date(timeIntervalSince1970: 1_749_542_400),
+        zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
+        _ body: @Sendable (TestDriver) async throws -> Value
+    ) async throws -> Value {
+        await turnstile.enter()
+        do {
+            let driver = try TestDriver(identifiers, start: start, zone: zone)
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(driver)) } catch { result = .failure(error) }
+            let missing = await driver.close()
+            await turnstile.leave()
+            let value = try result.get()
+            guard missing.isEmpty else { throw UnimplementedEffects(effects: missing) }
+            return value
+        } catch {
+            await turnstile.leave()
+            throw error
+        }
+    }
+
+    private static let turnstile = Turnstile()
+
+    private init(_ identifiers: [String], start: Date, zone: TimeZone) throws {
+        let (app, changes) = (app, changes)
+        let machine = try VirtualMachine(start: start, zone: zone, program: app, random: { 0.5 })
+        self.machine = machine
+        let clock = machine.clock
+        (self.clock, network, notifications) = (clock, machine.network, machine.desktop)
+        ledger = LedgerInspector(ledger: machine.ledger)
+        (launches, launchEvents) = AsyncStream.makeStream(of: LaunchReport.self)
+        let living = machine.presence
+        runtime = AppRuntime.enter(
+            Stage(
+                manifest: AppManifest(
+                    appIdentifier: "app", displayName: "App", version: "1", permittedIdentifiers: identifiers),
+                ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
+                agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
+                waitsChanged: { changes.add() }))
+        app.join(runtime)
+        clock.onSleepersChange { changes.add() }
+        machine.onWake { changes.add() }
+        _ = machine.ledger.onCommit { changes.add() }
+    }
+
+    private func close() -> [String] {
+        app.end()
+        runtime.close()
+        launchEvents.finish()
+        machine.killAgent()
+        return network.unimplemented
+    }
+
+    /// Takes an app's scenes as its own main function does, before any launch. The app object lives as long as the driver.
+    @MainActor
+    public func adopt<A: App>(_ app: A.Type) async { app.enterStage() }
+
+    // MARK: Time
+
+    /// Everything at this moment happens: what was submitted is planned, what is due is launched, handlers get to their end or to
+    /// something that only time can bring.
+    public func settle() async throws {
+        while true {
+            // Handlers first: what they all ask for at this moment is one look of the agent's.
+            let known = changes.count
+            let busy = app.busy().filter { slow[$0] != known && !clock.hasSleeper(launch: $0) }
+            if !busy.isEmpty {
+                if await !changes.wait(after: known, atMost: patience) { for launch in busy { slow[launch] = known } }
+                continue
+            }
+            try machine.run()
+            if changes.count == known { return tellLaunches() }
+        }
+    }
+
+    /// Lets virtual time pass.
+    public func advance(by duration: Duration) async throws {
+        try await settle()
+        let end = clock.awake + duration / .seconds(1)
+        while end - clock.awake > 1e-9 {
+            try machine.step(atMost: end - clock.awake)
+            try await settle()
+        }
+    }
+
+    /// Lets virtual time pass until the next launch has begun, and its handler has come to its end or to something that only
+    /// time can bring.
+    ///
+    /// - Parameter limit: virtual time after which it is given up.
+    /// - Throws: ``NothingIsLaunched``, with what waits and why.
+    @discardableResult
+    public func advanceToNextLaunch(within limit: Duration = .seconds(400 * 86_400)) async throws -> LaunchReport {
+        let last = latestLaunch
+        try await settle()
+        let end = clock.awake + limit / .seconds(1)
+        while latestLaunch == last {
+            guard clock.awake < end, machine.untilNextMoment != nil else {
+                throw NothingIsLaunched(waiting: ledger.requests, conditions: machine.conditions.current)
+            }
+            try machine.step(atMost: end - clock.awake)
+            try await settle()
+        }
+        return try report(of: last + 1)
+    }
+
+    /// Lets virtual time pass until a launch has ended.
+    ///
+    /// - Parameter limit: virtual time after which it is given up.
+    @discardableResult
+    public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {
+        try await settle()
+        let end = clock.awake + limit / .seconds(1)
+        while try report(of: launch.id).outcome == nil, clock.awake < end {
+            try machine.step(atMost: end - clock.awake)
+            try await settle()
+        }
+        return try report(of: launch.id)
+    }
+
+    private var latestLaunch: Int64 { ledger.read { try $0.latestLaunch() ?? 0 } }
+
+    func report(of id: Int64) throws -> LaunchReport {
+        guard let record = ledger.read({ try $0.launch(id) }) else { throw UnknownLaunch(id: id) }
+        return LaunchReport(record)
+    }
+
+    private func tellLaunches() {
+        let commits = machine.ledger.commitCount
+        guard commits != toldCommits else { return }
+        toldCommits = commits
+        let known = Set(toldOpen)
+        let reports = ledger.read { transaction in
+            let latest = try transaction.latestLaunch() ?? 0
+            let new = latest > toldLatest ? Array(toldLatest + 1...latest) : []
+            toldLatest = max(toldLatest, latest)
+            return try (toldOpen + new).compactMap { try transaction.launch($0).map(LaunchReport.init) }
+        }
+        for report in reports where !known.contains(report.id) || report.outcome != nil { launchEvents.yield(report) }
+        toldOpen = reports.filter { $0.outcome == nil }.map(\.id)
+    }
+}
+
+/// Nothing that waits will be launched by time alone.
+public struct NothingIsLaunched: Error, CustomStringConvertible {
+    /// What waits.
+    public let waiting: [PendingRequestReport]
+    let conditions: DesktopConditions
+
+    /// What waits, and for what.
+    public var description: String {
+        let names = waiting.map { "\($0.id) (\($0.kind.rawValue), \($0.failures) failures)" }
+        let state =
+            "network \(conditions.isNetworkAvailable ? "there" : "gone"), "
+            + "external power \(conditions.isOnExternalPower ? "there" : "gone")"
+        return "nothing is launched: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
+    }
+}
+
+/// The ledger knows no such launch.
+public struct UnknownLaunch: Error {
+    let id: Int64
+}
+
+/// Something was asked of a double that the test had not set up.
+public struct UnimplementedEffects: Error, CustomStringConvertible {
+    /// What was asked, in order.
+    public let effects: [String]
+
+    /// The list.
+    public var description: String { "the test did not set up what was asked for: " + effects.joined(separator: "; ") }
+}
+
+/// Lets one in at a time, in order.
+private actor Turnstile {
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func enter() async {
+        guard isTaken else { return isTaken = true }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    func leave() {
+        guard !waiting.isEmpty else { return isTaken = false }
+        waiting.removeFirst().resume()
+    }
+}

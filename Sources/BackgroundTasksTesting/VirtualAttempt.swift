@@ -1,0 +1,183 @@
+import FaultyServer
+import Foundation
+import TransferMachines
+
+/// One attempt on the wire of a virtual network: sends its request and takes the answer, piece by piece, in virtual time.
+final class VirtualAttempt: @unchecked Sendable {  // because only the machine's turn touches it, one at a time
+    let id: AttemptID
+    private(set) var origin: String
+    private var request: WireRequest
+    private let source: (any BodySource)?
+    private let sink: any BodySink
+    private let network: VirtualNetwork
+    private var exchange: VirtualExchange?
+    private var server: VirtualServer?
+    private var head: ResponseHead?
+    private var sent: Int64 = 0
+    private var received: Int64 = 0
+    private var redirects = 0
+    private var lastProgress = -Double.infinity
+    /// Counts what moved: a timer of an earlier moment means nothing.
+    private var moment = 0
+    private var isOver = false
+
+    init(
+        _ id: AttemptID, _ request: WireRequest, _ source: (any BodySource)?, _ sink: any BodySink, _ network: VirtualNetwork
+    ) {
+        (self.id, self.request, self.source, self.sink, self.network) = (id, request, source, sink, network)
+        origin = URL(string: request.url).map(RedirectRule.origin) ?? ""
+    }
+
+    // MARK: Beginning and end
+
+    func begin() { later(network.latency) { $0.connect() } }
+
+    private func connect() {
+        origin = URL(string: request.url).map(RedirectRule.origin) ?? ""
+        switch network.route(request) {
+        case .failure(let failure): fail(failure)
+        case .exchange(let exchange, let server):
+            (self.exchange, self.server) = (exchange, server)
+            send()
+        }
+    }
+
+    /// - Parameter byServer: it was not this side that ended it.
+    func fail(_ failure: WireFailure, byServer: Bool = false) {
+        guard !isOver else { return }
+        exchange?.abandon(byServer: byServer)
+        end(failure)
+    }
+
+    private func end(_ failure: WireFailure?) {
+        guard !isOver else { return }
+        isOver = true
+        network.ended(id)
+        network.say(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
+    }
+
+    /// Its agent is dead: nobody is told, and the server sees the connection end.
+    func forget() {
+        guard !isOver else { return }
+        isOver = true
+        exchange?.abandon()
+    }
+
+    private func later(_ seconds: Double, _ action: @escaping @Sendable (VirtualAttempt) -> Void) {
+        moment += 1
+        let expected = moment
+        network.clock.schedule(after: seconds) { [self] in if !isOver, moment == expected { action(self) } }
+    }
+
+    private func pause(forBytes count: Int) -> Double {
+        let limit = request.rateLimit.map { min(Double($0), network.bytesPerSecond) } ?? network.bytesPerSecond
+        return Double(count) / limit
+    }
+
+    // MARK: The request
+
+    private func send() {
+        guard !isOver, let exchange else { return }
+        // An answer before the end of the request: nothing more of it is wanted.
+        guard !exchange.hasBegun || source == nil else { return pull() }
+        guard let source, sent < source.byteCount else {
+            exchange.finishRequest()
+            return pull()
+        }
+        var piece = Data(count: Int(min(65_536, source.byteCount - sent)))
+        let count = piece.withUnsafeMutableBytes { source.read(into: $0) }
+        guard let count, count > 0 else { return fail(.stoppedByOwner) }
+        sent += Int64(count)
+        exchange.receive(piece.prefix(count))
+        tellProgress()
+        later(pause(forBytes: count)) { $0.send() }
+    }
+
+    private func tellProgress() {
+        let now = network.clock.awake
+        guard now >= lastProgress + 0.25 else { return }
+        lastProgress = now
+        network.say(.progress(id, sent: sent, received: received))
+    }
+
+    // MARK: The answer
+
+    private func pull() {
+        while !isOver, let exchange {
+            switch exchange.next() {
+            case .needsRequest: return
+            case .wait(let seconds):
+                guard seconds < request.idleTimeout else { return stall() }
+                return later(seconds) { $0.pull() }
+            case .hold(let gate):
+                stall()
+                let expected = moment
+                server?.wait(at: gate) { [self] in
+                    network.clock.schedule(after: 0) { [self] in if !isOver, moment == expected { pull() } }
+                }
+                return
+            case .interim(let status, let headers):
+                if status == 104 { network.say(.resumption(id, made(status, headers))) }
+            case .head(let status, let headers):
+                guard take(made(status, headers)) else { return }
+            case .body(let data):
+                received += Int64(data.count)
+                if let limit = request.maximumBodyBytes, received > limit { return fail(.bodyTooLarge) }
+                guard data.withUnsafeBytes({ sink.write($0) }) else { return fail(.stoppedByOwner) }
+                network.touchDisk()
+                tellProgress()
+                return later(pause(forBytes: data.count)) { $0.pull() }
+            case .stopsReading: continue
+            case .end: return end(nil)
+            case .cut: return end(.connectionLost)
+            case .stall: return stall()
+            case .garbage: return fail(.badAnswer("not HTTP"))
+            }
+        }
+    }
+
+    private func stall() { later(request.idleTimeout) { $0.fail(.stalled) } }
+
+    private func made(_ status: Int, _ headers: HeaderList) -> ResponseHead {
+        ResponseHead(status: status, headers: headers.lines.map { HeaderField($0.name, $0.value) }, url: request.url)
+    }
+
+    /// `false`: it is over, or asked anew elsewhere.
+    private func take(_ head: ResponseHead) -> Bool {
+        if request.maximumRedirects > 0 {
+            do throws(RedirectRule.Refusal) {
+                if let next = try RedirectRule.next(
+                    method: request.method, url: request.url, headers: request.headers, head: head)
+                {
+                    return follow(next)
+                }
+            } catch {
+                fail(.redirectToOtherScheme)
+                return false
+            }
+        }
+        self.head = head
+        guard sink.receive(head: head) else {
+            fail(.stoppedByOwner)
+            return false
+        }
+        return true
+    }
+
+    private func follow(_ next: (method: String, url: String, headers: [HeaderField])) -> Bool {
+        redirects += 1
+        guard redirects <= request.maximumRedirects else {
+            fail(.tooManyRedirects)
+            return false
+        }
+        exchange?.abandon()
+        (request.method, request.url, request.headers) = next
+        sent = 0
+        if source?.rewind() == false {
+            fail(.stoppedByOwner)
+            return false
+        }
+        later(network.latency) { $0.connect() }
+        return false
+    }
+}

@@ -1,0 +1,159 @@
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+/// The clocks of a virtual machine: the wall clock that people set, and the seconds that pass while the machine is awake.
+///
+/// A Swift `Clock` too (of the waking seconds), for code under test that takes one: whoever sleeps on it wakes when the driver's
+/// time comes there.
+public final class VirtualClock: Clock, Sendable {
+    /// Waking seconds since the machine began.
+    public struct Instant: InstantProtocol {
+        let offset: Duration
+
+        /// Later by `duration`.
+        public func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        /// From here to `other`.
+        public func duration(to other: Instant) -> Duration { other.offset - offset }
+        /// Earlier before later.
+        public static func < (one: Instant, other: Instant) -> Bool { one.offset < other.offset }
+    }
+
+    private struct Timer {
+        let number: Int
+        let due: Double
+        let action: @Sendable (Int) -> Void
+    }
+
+    private struct State {
+        var wall: Date
+        var awake = 1_000.0
+        var slept = 0.0
+        var zone: TimeZone
+        var timers: [Timer] = []
+        var nextTimer = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(wall: Date, zone: TimeZone) { state = Mutex(State(wall: wall, zone: zone)) }
+
+    // MARK: Reading
+
+    /// What the wall clock shows.
+    public var date: Date { state.withLock { $0.wall } }
+
+    /// The zone that the person is in.
+    public var timeZone: TimeZone { state.withLock { $0.zone } }
+
+    /// Now.
+    public var now: Instant { Instant(offset: .seconds(awake)) }
+
+    /// Nobody's clock is finer here.
+    public var minimumResolution: Duration { .microseconds(1) }
+
+    package var awake: Double { state.withLock { $0.awake } }
+    package var slept: Double { state.withLock { $0.slept } }
+
+    /// Sleeps until the driver's time comes there.
+    /// - Throws: `CancellationError`.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        let due = deadline.offset / .seconds(1)
+        let number = schedule(at: due) { [self] number in
+            // Awake from here on, also before its thread is: what it does next is waited for.
+            wake(number)
+            continuation.finish()
+        }
+        sleepers.withLock { $0.launches[number] = .some(LaunchContext.current?.id) }
+        sleepers.withLock { $0.onChange }()
+        await withTaskCancellationHandler {
+            for await _ in stream {}
+        } onCancel: {
+            // At once: whoever was told to stop sleeps no longer, and its last words are waited for.
+            wake(number)
+        }
+        wake(number)
+        try Task.checkCancellation()
+    }
+
+    private struct Sleepers {
+        /// Of which launch each is; `nil`: of none that is known.
+        var launches: [Int: Int64?] = [:]
+        var onChange: @Sendable () -> Void = {}
+    }
+
+    private func wake(_ number: Int) {
+        cancel(number)
+        let (wasThere, onChange) = sleepers.withLock { ($0.launches.removeValue(forKey: number) != nil, $0.onChange) }
+        if wasThere { onChange() }
+    }
+
+    private let sleepers = Mutex(Sleepers())
+
+    /// Some work of this launch sleeps here.
+    func hasSleeper(launch: Int64) -> Bool { sleepers.withLock { $0.launches.values.contains { $0 == launch || $0 == nil } } }
+
+    func onSleepersChange(_ action: @escaping @Sendable () -> Void) { sleepers.withLock { $0.onChange = action } }
+
+    // MARK: Timers of the machine
+
+    @discardableResult
+    package func schedule(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Int {
+        schedule(at: awake + seconds) { _ in action() }
+    }
+
+    private func schedule(at due: Double, _ action: @escaping @Sendable (Int) -> Void) -> Int {
+        state.withLock { state in
+            state.nextTimer += 1
+            let timer = Timer(number: state.nextTimer, due: due, action: action)
+            let place = state.timers.firstIndex { $0.due > due } ?? state.timers.endIndex
+            state.timers.insert(timer, at: place)
+            return timer.number
+        }
+    }
+
+    package func cancel(_ number: Int) { state.withLock { $0.timers.removeAll { $0.number == number } } }
+
+    /// Waking seconds until the first timer.
+    var untilNextTimer: Double? { state.withLock { state in state.timers.first.map { max(0, $0.due - state.awake) } } }
+
+    /// Runs the timers whose time has come. `false`: there were none.
+    func fire() -> Bool {
+        let due = state.withLock { state -> [Timer] in
+            let due = state.timers.prefix { $0.due <= state.awake + 1e-9 }
+            state.timers.removeFirst(due.count)
+            return Array(due)
+        }
+        for timer in due { timer.action(timer.number) }
+        return !due.isEmpty
+    }
+
+    // MARK: Moving
+
+    func pass(_ seconds: Double) {
+        state.withLock { state in
+            state.wall += seconds
+            state.awake += seconds
+        }
+    }
+
+    /// To a moment of the wall clock, without what adding up would lose.
+    func pass(to wall: Date) {
+        state.withLock { state in
+            state.awake += wall.timeIntervalSince(state.wall)
+            state.wall = wall
+        }
+    }
+
+    func sleep(_ seconds: Double) {
+        state.withLock { state in
+            state.wall += seconds
+            state.slept += seconds
+        }
+    }
+
+    func step(_ seconds: Double) { state.withLock { $0.wall += seconds } }
+
+    func set(_ zone: TimeZone) { state.withLock { $0.zone = zone } }
+}

@@ -1,0 +1,161 @@
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Synchronization
+
+/// What a virtual machine's desktop says of network and power.
+final class ScriptedConditions: ConditionsSource {
+    private let value: Mutex<DesktopConditions>
+
+    init(_ conditions: DesktopConditions) { value = Mutex(conditions) }
+
+    var current: DesktopConditions { value.withLock { $0 } }
+
+    /// `true`: something changed.
+    func set(_ change: (inout DesktopConditions) -> Void) -> Bool {
+        value.withLock { value in
+            let before = value
+            change(&value)
+            return value != before
+        }
+    }
+}
+
+/// A notification on the virtual screen.
+public struct ShownNotification: Sendable, Equatable {
+    /// The app's own identifier.
+    public let identifier: String
+    /// The headline.
+    public let title: String
+    /// What stands below it.
+    public let body: String
+    /// The identifiers of its buttons.
+    public let buttons: [String]
+    /// 1, and one more for each time that it was replaced on the screen.
+    public internal(set) var showings: Int
+    let serverID: UInt32
+}
+
+/// The notification server of a virtual desktop.
+public final class VirtualNotificationServer: Presenter {
+    /// What it does with what it is given.
+    package enum Mood: Sendable, Equatable {
+        case shows
+        /// Nobody owns its name on the bus.
+        case isGone
+        case refuses
+    }
+
+    private struct State {
+        var mood = Mood.shows
+        var screen: [ShownNotification] = []
+        /// Everything that was ever shown, in order.
+        var history: [ShownNotification] = []
+        var nextID: UInt32 = 1
+        var pause = 0.0
+    }
+
+    private let state = Mutex(State())
+    private let clock: VirtualClock
+    private let tell = Mutex<@Sendable (PresenterEvent) -> Void>({ _ in })
+
+    init(clock: VirtualClock) { self.clock = clock }
+
+    /// The agent that hears; one that died hears no more.
+    func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) { self.tell.withLock { $0 = tell } }
+
+    private func say(_ event: PresenterEvent) { tell.withLock { $0 }(event) }
+
+    // MARK: The screen
+
+    /// What stands on the screen.
+    public var shown: [ShownNotification] { state.withLock { $0.screen } }
+
+    /// Everything that was shown so far, replaced and closed ones too.
+    public var history: [ShownNotification] { state.withLock { $0.history } }
+
+    /// The person presses a button.
+    ///
+    /// - Parameter action: a button's identifier; `nil`: the notification itself.
+    /// - Returns: `false`: no such notification, or button, is on the screen.
+    @discardableResult
+    public func press(_ action: String? = nil, on identifier: String) -> Bool {
+        guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
+        guard action == nil || notice.buttons.contains(action!) else { return false }
+        say(
+            .activated(
+                identifier: identifier, serverID: notice.serverID, action: action ?? "default", activationToken: nil))
+        close(notice, .dismissed)
+        return true
+    }
+
+    /// The person closes a notification. `false`: it is not on the screen.
+    @discardableResult
+    public func dismiss(_ identifier: String) -> Bool {
+        guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
+        close(notice, .dismissed)
+        return true
+    }
+
+    private func close(_ notice: ShownNotification, _ reason: NoticeCloseReason) {
+        state.withLock { $0.screen.removeAll { $0.serverID == notice.serverID } }
+        say(.closed(identifier: notice.identifier, serverID: notice.serverID, reason))
+    }
+
+    // MARK: The server
+
+    /// The server leaves the bus, and what it showed with it.
+    public func vanish() {
+        state.withLock { ($0.mood, $0.screen) = (.isGone, []) }
+        say(.serverVanished)
+    }
+
+    /// A server takes the name.
+    public func appear() {
+        state.withLock { $0.mood = .shows }
+        say(.serverAppeared)
+    }
+
+    /// Refuses, or again takes, what it is given.
+    package func set(_ mood: Mood) { state.withLock { $0.mood = mood } }
+
+    /// Seconds until it answers.
+    package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
+
+    /// Its sender left the bus: its notifications and buttons go, as on most desktops.
+    func senderLeft() { state.withLock { $0.screen = [] } }
+
+    // MARK: Presenter
+
+    public func present(_ notice: Notice, replacing serverID: UInt32?) {
+        let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
+            switch state.mood {
+            case .isGone:
+                return (
+                    .failed(identifier: notice.identifier, .noServer("nobody owns org.freedesktop.Notifications")), state.pause
+                )
+            case .refuses: return (.failed(identifier: notice.identifier, .refused("not now")), state.pause)
+            case .shows: break
+            }
+            // By number, or by tag as servers do that know it.
+            let old = state.screen.firstIndex { $0.serverID == serverID || $0.identifier == notice.identifier }
+            let number = old.map { state.screen[$0].serverID } ?? state.nextID
+            let shown = ShownNotification(
+                identifier: notice.identifier, title: notice.title, body: notice.body,
+                buttons: notice.actions.map(\.key).filter { $0 != "default" },
+                showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: number)
+            if let old { state.screen[old] = shown } else { state.screen.append(shown) }
+            if old == nil { state.nextID += 1 }
+            state.history.append(shown)
+            return (.presented(identifier: notice.identifier, serverID: number), state.pause)
+        }
+        // To the agent that asked, if it lives by then.
+        let tell = tell.withLock { $0 }
+        clock.schedule(after: pause) { tell(answer) }
+    }
+
+    public func withdraw(identifier: String, serverID: UInt32) {
+        guard let notice = shown.first(where: { $0.serverID == serverID }) else { return }
+        close(notice, .closedByCall)
+    }
+}

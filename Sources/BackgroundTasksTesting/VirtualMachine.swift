@@ -1,0 +1,386 @@
+import BackgroundAgent
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// A desktop in virtual time: clocks, network, notification server, processes, a ledger in memory, and the real agent, which may
+/// die and be followed by another. Only the effects are doubles. One thread at a time.
+package final class VirtualMachine {
+    package let clock: VirtualClock
+    package let network: VirtualNetwork
+    package let desktop: VirtualNotificationServer
+    /// The ledger as the app sees it.
+    package let ledger: Ledger
+    package let directories: AppDirectories
+    let conditions: ScriptedConditions
+    let processes: VirtualProcesses
+    private let inbox = AgentInbox()
+    private let folder: URL
+    /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
+    private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"
+    private let random: () -> Double
+    private var agent: Agent? { didSet { agentPresence.isThere.withLock { [isThere = agent != nil] in $0 = isThere } } }
+    private var agentView: Ledger?
+    private var nextWake: Date?
+    /// Commits of others that the agent, or whoever would start one, has looked at.
+    private var seenCommits = -1
+    /// Whether an agent is there without anybody starting it.
+    package private(set) var agentsStarted = 0
+    /// Moments at which something happened, so far.
+    package private(set) var moments = 0
+    /// Whether work that comes starts an agent that is not there.
+    package var startsAgents = true
+    /// What the agents noted, and the machine's own events.
+    package private(set) var transcript: [String] = []
+
+    /// - Parameters:
+    ///   - start: what the wall clock shows first.
+    ///   - zone: where the person is.
+    ///   - program: what launched processes do.
+    ///   - random: numbers from 0 up to 1, for what the agent spreads.
+    package init(
+        start: Date, zone: TimeZone, program: any VirtualProgram, random: @escaping () -> Double
+    ) throws {
+        folder = try Self.makeFolder()
+        self.random = random
+        clock = VirtualClock(wall: start, zone: zone)
+        network = VirtualNetwork(clock: clock)
+        desktop = VirtualNotificationServer(clock: clock)
+        conditions = ScriptedConditions(
+            DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true))
+        let inbox = inbox
+        processes = VirtualProcesses(program: program) { inbox.wake() }
+        directories = AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path])
+        ledger = try Ledger(inMemory: directories)
+        try ledger.write {
+            try $0.setFact(.app, AppRecord(executable: "/bin/false", arguments: [], version: "1", displayName: "App"))
+        }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// In memory where there is such a place: what is tried here is not the disk.
+    private static func makeFolder() throws -> URL {
+        let shared = "/dev/shm"
+        let base =
+            access(shared, W_OK) == 0 ? URL(fileURLWithPath: shared, isDirectory: true) : FileManager.default.temporaryDirectory
+        let folder = base.appendingPathComponent("virtual-\(UUID().uuidString.lowercased())", isDirectory: true)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    package func note(_ text: String) {
+        // Enough for any one failure; a year of noons must not fill the memory.
+        if transcript.count >= 20_000 { transcript.removeFirst(10_000) }
+        let line = clock.date.formatted(.iso8601) + " " + text
+        if isLoud { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+        transcript.append(line)
+    }
+
+    // MARK: The agent
+
+    package var hasAgent: Bool { agent != nil }
+
+    /// Something came for the agent from another thread.
+    func onWake(_ action: @escaping @Sendable () -> Void) { inbox.onWake(action) }
+
+    /// Who is there, for other threads to ask.
+    struct Presence: Sendable {
+        fileprivate let processes: VirtualProcesses
+        fileprivate let agent: AgentPresence
+
+        var hasAgent: Bool { agent.isThere.withLock { $0 } }
+        func isAlive(_ process: ProcessIdentity) -> Bool { processes.isAlive(process) }
+    }
+
+    var presence: Presence { Presence(processes: processes, agent: agentPresence) }
+    private let agentPresence = AgentPresence()
+
+    /// As the next login, or any verb, does.
+    ///
+    /// - Parameter commits: the agent dies at this commit of its own, counted from 1; `nil`: it lives.
+    package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitMoment = .committed) throws {
+        guard agent == nil else { return }
+        agentsStarted += 1
+        let view = ledger.anotherView()
+        let life = AgentLife()
+        let inbox = inbox
+        let tell: @Sendable (AgentEvent) -> Void = { event in if life.isAlive { inbox.add(event) } }
+        inbox.clear()
+        let disk = DiskWorker(hasThread: false)
+        network.connect { tell(.transport($0)) }
+        network.follow(with: DiskFollower(disk, clock: clock, life: life))
+        desktop.connect { tell(.presenter($0)) }
+        let (clock, processes) = (clock, processes)
+        let made = Agent(
+            ledger: view, launcher: processes,
+            ports: AgentPorts(transport: network, presenter: desktop, conditions: conditions, sessionChanged: { _ in }),
+            zone: clock.timeZone, now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, disk: disk,
+            random: random, log: { [unowned self] in note("agent: " + $0) })
+        made.watchProcess = { processes.isAlive($0) }
+        made.post = tell
+        if let commits { dieAt(commits, moment, view, life) }
+        (agent, agentView, self.life, seenCommits) = (made, view, life, -1)
+        nextWake = clock.date
+        note("an agent starts")
+        try guarded { () throws(LedgerError) in try made.reconcile(version: "1") }
+        agent?.hear(.conditions(conditions.current))
+    }
+
+    private var life = AgentLife()
+
+    private func dieAt(_ commits: Int, _ moment: LedgerCommitMoment, _ view: Ledger, _ life: AgentLife) {
+        let count = Mutex(0)
+        view.decideFate { at in
+            guard life.isAlive else { return true }
+            guard at == moment else { return false }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            guard number >= commits else { return false }
+            life.end()
+            return true
+        }
+    }
+
+    /// SIGKILL: what it held in memory is gone, and so are its connections and its notifications' buttons.
+    package func killAgent() {
+        guard agent != nil else { return }
+        note("the agent is killed")
+        bury()
+    }
+
+    private func bury() {
+        life.end()
+        agentView?.decideFate { _ in true }
+        (agent, agentView, nextWake) = (nil, nil, nil)
+        seenCommits = ledger.commitCount
+        inbox.clear()
+        network.connect { _ in }
+        desktop.connect { _ in }
+        desktop.senderLeft()
+    }
+
+    /// SIGTERM: it stops what runs and leaves.
+    package func stopAgent() throws {
+        agent?.hear(.stopRequested)
+        try run()
+    }
+
+    /// Tells the agent, if there is one.
+    package func tell(_ event: AgentEvent) { agent?.hear(event) }
+
+    /// What a dead agent throws is its death.
+    private func guarded(_ body: () throws(LedgerError) -> Void) throws {
+        do throws(LedgerError) {
+            try body()
+        } catch {
+            guard !life.isAlive else { throw error }
+        }
+        if agent != nil, !life.isAlive {
+            note("the agent dies at a commit")
+            bury()
+        }
+    }
+
+    // MARK: Running
+
+    /// Until nothing more happens at this moment.
+    package func run() throws {
+        for _ in 0..<100_000 {
+            if clock.fire() { continue }
+            try startIfNeeded()
+            guard let agent else { return }
+            for event in inbox.take() { agent.hear(event) }
+            let ends = processes.takeEnds()
+            for (launch, end) in ends.launches { agent.hear(.launchEnded(launch, end)) }
+            for process in ends.processes { agent.hear(.processEnded(process)) }
+            if agent.zone != clock.timeZone { agent.zone = clock.timeZone }
+            let isDue = nextWake.map { $0 <= clock.date } ?? false
+            let news = agentView?.foreignCommitCount ?? 0
+            guard isDue || seenCommits != news || agent.hasHeard else { return }
+            seenCommits = news
+            try guarded { () throws(LedgerError) in
+                let wake = try agent.turn()
+                if life.isAlive { nextWake = wake }
+            }
+            if self.agent != nil, agent.isFinished { leave() }
+        }
+        throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
+    }
+
+    /// Everything at this moment led to something else at this moment.
+    struct Endless: Error, CustomStringConvertible {
+        let transcript: String
+        var description: String { "time stands still: one thing leads to another without end\n" + transcript }
+    }
+
+    private func leave() {
+        note("the agent leaves")
+        bury()
+    }
+
+    private func startIfNeeded() throws {
+        guard agent == nil, startsAgents, seenCommits != ledger.commitCount else { return }
+        seenCommits = ledger.commitCount
+        guard try ledger.read({ try $0.hasUnfinishedWork() }) else { return }
+        try startAgent()
+    }
+
+    /// Waking seconds until something happens by itself; `nil`: nothing does.
+    package var untilNextMoment: Double? {
+        let wake = nextWake.map { max(0, $0.timeIntervalSince(clock.date)) }
+        return [wake, clock.untilNextTimer].compactMap { $0 }.min()
+    }
+
+    /// Lets so many seconds pass, stopping at each moment at which something happens.
+    package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
+        try run()
+        let end = clock.awake + seconds
+        // Some ten moments for each second are much; more is somebody who asks without a pause.
+        var moments = 10_000 + Int(min(seconds, 1e7)) * 10
+        while try !isEnough() {
+            let left = end - clock.awake
+            guard left > 1e-9 else { return }
+            guard moments > 0 else { throw Endless(transcript: transcript.suffix(40).joined(separator: "\n")) }
+            moments -= 1
+            try step(atMost: left)
+        }
+    }
+
+    /// To the next moment at which something happens, or so far.
+    package func step(atMost seconds: Double) throws {
+        moments += 1
+        if let wake = nextWake, wake > clock.date,
+            wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
+        {
+            // To the very moment: seconds added up would fall short of it by a little, again and again.
+            clock.pass(to: wake)
+        } else {
+            clock.pass(min(seconds, max(untilNextMoment ?? seconds, 1e-6)))
+        }
+        try run()
+    }
+
+    // MARK: What happens to a machine
+
+    /// Launches whose process lives.
+    package var livingProcesses: Set<Int64> { Set(processes.living.map(\.launch)) }
+
+    /// Whether the process still lives, as its agent would find out.
+    package func isAlive(_ process: ProcessIdentity) -> Bool { processes.isAlive(process) }
+
+    /// Somebody sends SIGTERM to a process of the app.
+    package func warnAProcess() { if let process = processes.living.first { processes.warn(process.launch) } }
+
+    /// It is as if the disk had no room left.
+    package func setDiskFull(_ isFull: Bool) { network.setDiskFull(isFull) }
+
+    /// One process of the app ends without a word.
+    package func killAProcess(by end: ProcessEnd) {
+        guard let process = processes.living.first else { return }
+        note("the process of launch \(process.launch) is killed")
+        processes.kill(process.launch, by: end)
+    }
+
+    package func change(_ change: (inout DesktopConditions) -> Void) throws {
+        guard conditions.set(change) else { return }
+        network.setUp(conditions.current.isNetworkAvailable)
+        tell(.conditions(conditions.current))
+        try run()
+    }
+
+    /// Its lid is closed for so long: its clock goes on and nothing else does; connections do not survive.
+    package func suspend(_ seconds: Double) throws {
+        note("the machine sleeps for \(Int(seconds)) s")
+        clock.sleep(seconds)
+        network.cutConnections()
+        tell(.timeChanged)
+        tell(.resumed)
+        try run()
+    }
+
+    /// Somebody sets the clock.
+    package func stepClock(_ seconds: Double) throws {
+        note("the clock is set by \(seconds) s")
+        clock.step(seconds)
+        tell(.timeChanged)
+        try run()
+    }
+
+    /// The person travels.
+    package func travel(to zone: TimeZone) throws {
+        note("the zone becomes \(zone.identifier)")
+        clock.set(zone)
+        tell(.zoneChanged)
+        try run()
+    }
+
+}
+
+/// Hashing and syncing follow a second behind what is written, as their thread does.
+final class DiskFollower: Sendable {
+    private let disk: DiskWorker
+    private let clock: VirtualClock
+    private let life: AgentLife
+    private let isWaiting = Mutex(false)
+
+    init(_ disk: DiskWorker, clock: VirtualClock, life: AgentLife) {
+        (self.disk, self.clock, self.life) = (disk, clock, life)
+    }
+
+    func setFull(_ isFull: Bool) { disk.isFull = isFull }
+
+    /// Something was written.
+    func touch() {
+        let isFirst = isWaiting.withLock { waiting in
+            defer { waiting = true }
+            return !waiting
+        }
+        guard isFirst else { return }
+        clock.schedule(after: 1) { [self] in
+            isWaiting.withLock { $0 = false }
+            if life.isAlive { disk.catchUp() }
+        }
+    }
+}
+
+/// Whether some agent is there.
+final class AgentPresence: Sendable {
+    let isThere = Mutex(false)
+}
+
+/// Whether one agent still lives: what is meant for a dead one reaches nobody.
+final class AgentLife: Sendable {
+    private let alive = Mutex(true)
+    var isAlive: Bool { alive.withLock { $0 } }
+    func end() { alive.withLock { $0 = false } }
+}
+
+/// What other threads have for the agent, and the wake-up of whoever runs the machine.
+final class AgentInbox: Sendable {
+    private let events = Mutex<[AgentEvent]>([])
+    private let waker = Mutex<@Sendable () -> Void>({})
+
+    func add(_ event: AgentEvent) {
+        events.withLock { $0.append(event) }
+        wake()
+    }
+
+    func take() -> [AgentEvent] {
+        events.withLock { events in
+            defer { events = [] }
+            return events
+        }
+    }
+
+    func clear() { events.withLock { $0 = [] } }
+
+    func wake() { waker.withLock { $0 }() }
+
+    func onWake(_ action: @escaping @Sendable () -> Void) { waker.withLock { $0 = action } }
+}

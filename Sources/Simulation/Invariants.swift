@@ -1,0 +1,181 @@
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import Foundation
+
+/// What must hold at every moment, whoever dies.
+struct InvariantWatch {
+    private(set) var broken: [String] = []
+    var calmSince: Date?
+    /// The last launch before that.
+    var latestBeforeCalm: Int64 = 0
+    private var outcomes: [Int64: LaunchOutcome] = [:]
+    private var seenLaunches: Int64 = 0
+    /// Launches that run, and those that ended last: a late word must not change them.
+    private var open: [Int64] = []
+    private var lately: [Int64] = []
+    private var agentSince: (number: Int, awake: Double) = (0, 0)
+    private var processSince: [Int64: Double] = [:]
+    private var servedNoons: [Date: Int64] = [:]
+    private var lastCommits = -1
+
+    mutating func begin(_ machine: VirtualMachine) throws { try look(machine) }
+
+    private mutating func found(_ what: String) { if !broken.contains(what) { broken.append(what) } }
+
+    mutating func look(_ machine: VirtualMachine) throws {
+        lookAtProcesses(machine)
+        // Nothing was written since: nothing can have become wrong in it.
+        guard machine.ledger.commitCount != lastCommits else { return }
+        lastCommits = machine.ledger.commitCount
+        let (live, recent) = try machine.ledger.read { transaction in
+            let latest = try transaction.latestLaunch() ?? 0
+            let new = latest > seenLaunches ? Array(seenLaunches + 1...latest) : []
+            return (try transaction.liveLaunches(), try (open + lately + new).compactMap { try transaction.launch($0) })
+        }
+        // At most one live launch per request.
+        let tokens = live.compactMap(\.requestToken)
+        if Set(tokens).count != tokens.count { found("two launches of one request live at once") }
+        for launch in recent {
+            guard let id = launch.id else { continue }
+            // An end is an end: what an old generation says afterwards counts no more.
+            if let outcome = launch.outcome {
+                if let before = outcomes[id], before != outcome { found("the outcome of launch \(id) changed after its end") }
+                if outcomes[id] == nil { try lookAtEnd(launch, machine) }
+                outcomes[id] = outcome
+            }
+            if id > seenLaunches { try lookAtStart(launch, machine) }
+        }
+        seenLaunches = max(seenLaunches, recent.compactMap(\.id).max() ?? 0)
+        open = recent.filter { $0.endedAt == nil }.compactMap(\.id)
+        lately = Array(recent.filter { $0.endedAt != nil }.compactMap(\.id).sorted().suffix(3))
+    }
+
+    /// Every launch says why; a repeated one follows one without a result and counts on.
+    private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: VirtualMachine) throws {
+        if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
+        // A delivery that was cut short is delivered again, whatever it said.
+        if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
+            let earlier = try machine.ledger.read { try $0.history(limit: 50) }
+            let before = earlier.last { $0.identifier == launch.identifier && $0.id! < launch.id! && $0.outcome != .skipped }
+            if let before, before.outcome?.isResult == true {
+                found("launch \(launch.id!) of \(launch.identifier) repeats one that had a result")
+            }
+        }
+    }
+
+    private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: VirtualMachine) throws {
+        // No noon is served twice, whatever the clock does.
+        if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
+            if let other = servedNoons[noon], other != launch.id { found("the noon of \(noon) was served twice") }
+            servedNoons[noon] = launch.id
+        }
+    }
+
+    /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there.
+    private mutating func lookAtProcesses(_ machine: VirtualMachine) {
+        let awake = machine.clock.awake
+        if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
+        let living = machine.livingProcesses
+        processSince = processSince.filter { living.contains($0.key) }
+        for launch in living where processSince[launch] == nil { processSince[launch] = awake }
+        guard machine.hasAgent else { return agentSince.number = -1 }
+        let settings = AgentSettings()
+        for (launch, since) in processSince {
+            let watched = awake - max(since, agentSince.awake)
+            if watched > settings.processingBudget + settings.grace + 5 {
+                found("the process of launch \(launch) runs \(Int(watched)) s under the eyes of an agent")
+            }
+        }
+    }
+}
+
+extension Simulation {
+    /// After the quiet: nothing that was accepted is lost, nothing is there twice, nothing is left over.
+    func invariantsInTheEnd() throws -> [String] {
+        var broken: [String] = []
+        let transaction = try machine.ledger.read { transaction in
+            (
+                history: try transaction.history(limit: 1_000), requests: try transaction.requests(),
+                transfers: try transaction.transfers(), events: try transaction.undeliveredEvents(),
+                notices: try transaction.notifications(), known: try transaction.spoolFiles(),
+                live: try transaction.liveLaunches()
+            )
+        }
+        let now = machine.clock.date
+        // Accepted requests were launched to a result, or wait visibly.
+        for (token, identifier) in app.memory.accepted {
+            if let waiting = transaction.requests.first(where: { $0.token == token }) {
+                if (waiting.earliestBegin ?? now) < now - 60 { broken.append("\(identifier) is due and not launched") }
+            } else if !transaction.history.contains(where: { $0.requestToken == token && $0.outcome?.isResult == true }) {
+                broken.append("\(identifier) was accepted, and neither launched to a result nor is it waiting")
+            }
+        }
+        broken += noonsOfTheCalm(transaction.history)
+        broken += ofTransfers(transaction.transfers)
+        for event in transaction.events { broken.append("transfer \(event.transfer) ended and its app was not told") }
+        for identifier in app.memory.told where !machine.desktop.history.contains(where: { $0.identifier == identifier }) {
+            broken.append("\(identifier) was never shown")
+        }
+        broken += twiceShown()
+        if transaction.notices.contains(where: { $0.state == .presenting }) { broken.append("a notification hangs half shown") }
+        if !transaction.live.isEmpty { broken.append("launches live that nothing keeps: \(transaction.live.map(\.identifier))") }
+        let files = try FileManager.default.contentsOfDirectory(atPath: machine.directories.spool.path)
+        let orphans = files.filter { !transaction.known.contains($0) }
+        if !orphans.isEmpty { broken.append("files in the spool that no row knows: \(orphans)") }
+        return broken
+    }
+
+    /// Two whole days in which nothing was in the way: each noon of the clock, once, in its minute.
+    private func noonsOfTheCalm(_ history: [LaunchRecord]) -> [String] {
+        guard let since = watch.calmSince else { return [] }
+        var broken: [String] = []
+        let calm = Set(history.filter { $0.id! > watch.latestBeforeCalm }.map { $0.id! })
+        var noon = WallClockRule.daily(.noon).next(after: since + 3_600, in: machine.clock.timeZone)
+        while noon < machine.clock.date - 3_600 {
+            let results = history.filter { $0.identifier == "noon" && $0.outcome?.isResult == true }
+            // A clock that was set back has served that noon, or a later one, already.
+            if results.contains(where: { ($0.servedOccurrence ?? .distantPast) >= noon && !calm.contains($0.id!) }) {
+                noon = WallClockRule.daily(.noon).next(after: noon, in: machine.clock.timeZone)
+                continue
+            }
+            let served = results.filter { $0.servedOccurrence == noon }
+            if served.count != 1 { broken.append("the noon of \(noon) was served \(served.count) times") }
+            if let first = served.first, first.startedAt < noon || first.startedAt > noon + 60 {
+                broken.append("the noon of \(noon) was served at \(first.startedAt)")
+            }
+            noon = WallClockRule.daily(.noon).next(after: noon, in: machine.clock.timeZone)
+        }
+        return broken
+    }
+
+    private func ofTransfers(_ transfers: [TransferRecord]) -> [String] {
+        var broken: [String] = []
+        for transfer in transfers {
+            guard let id = transfer.id else { continue }
+            if !transfer.state.isTerminal { broken.append("transfer \(id) is \(transfer.state.rawValue) after days of quiet") }
+            if app.memory.cancelled.contains(id), transfer.state != .cancelled {
+                broken.append("transfer \(id) was cancelled and is \(transfer.state.rawValue)")
+            }
+            if transfer.state == .failed, transfer.errorMessage == nil { broken.append("transfer \(id) failed and says not why") }
+            if let photo = app.memory.photos[id] {
+                let count = server.count(photo)
+                if transfer.state == .completed, count != 1 { broken.append("photo \(id) is there \(count) times") }
+                if count > 1 { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
+                if transfer.state == .failed { broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")") }
+            }
+            if app.memory.files[id] != nil, transfer.state == .failed {
+                broken.append("download \(id) failed: \(transfer.errorMessage ?? "")")
+            }
+        }
+        return broken
+    }
+
+    /// Shown again only where an agent died between showing and remembering, or a server left with what it showed.
+    private func twiceShown() -> [String] {
+        let deaths = machine.agentsStarted - 1
+        return Dictionary(grouping: machine.desktop.history, by: \.identifier).compactMap { identifier, showings in
+            showings.count > 1 + deaths ? "\(identifier) was shown \(showings.count) times with \(deaths) deaths" : nil
+        }
+    }
+}

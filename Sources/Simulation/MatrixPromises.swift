@@ -1,0 +1,64 @@
+/// What is promised in each cell of the matrix, word for word as it is seen. In most of them: as if nothing had happened.
+enum MatrixPromises {
+    static let usual: [MatrixState: String] = [
+        .checkWaitsForNoon: "check completed, at 12:00, told 1×",
+        .checkIsAsking: "check completed, told 1×",
+        .checkHandedOver: "check expired, delivery completed, told 1×",
+        .answerIsBeingDelivered: "delivery completed, told 1×",
+        .downloadIsQueued: "completed, version 1, whole",
+        .downloadIsRunning: "completed, version 1, whole",
+        .downloadIsWaiting: "completed, version 1, whole",
+        .downloadIsPaused: "completed, version 1, whole",
+        .uploadIsQueued: "completed, there 1×, told 1×",
+        .uploadIsRunning: "completed, there 1×, told 1×",
+        .uploadAwaitsItsAnswer: "completed, there 1×, told 1×",
+        .uploadIsWaiting: "completed, there 1×, told 1×",
+        .noticeIsPending: "shown 1×, delivered",
+        .noticeIsBeingShown: "shown 1×, delivered",
+        .noticeStands: "shown 1×, delivered",
+        .noticeWasPressed: "shown 1×, closed, heard 1×",
+    ]
+
+    static let exceptions: [MatrixState: [MatrixCause: String]] = [
+        .checkWaitsForNoon: [
+            .personCancels: "told 0×",
+            // The missed noon is made up for as soon as somebody can.
+            .clockIsSteppedForward: "check completed, at 13:00, told 1×",
+            .machineSleeps: "check completed, at 13:00, told 1×",
+        ],
+        .checkIsAsking: [
+            .timeRunsOut: handedOver, .appIsTerminated: handedOver, .logout: handedOver,
+            // Its answer comes after its time.
+            .serverIsGone: handedOver, .diskIsFull: handedOver,
+            .appIsKilled: "check crashed, check completed, told 1×", .bothAreKilled: "check crashed, check completed, told 1×",
+            .personCancels: "check failed, told 0×",
+        ],
+        .checkHandedOver: [.personCancels: "check expired, delivery completed, told 0×"],
+        .answerIsBeingDelivered: [
+            .timeRunsOut: deliveredAgain, .appIsTerminated: deliveredAgain, .logout: deliveredAgain,
+            .appIsKilled: "delivery crashed, delivery completed, told 1×",
+            .bothAreKilled: "delivery crashed, delivery completed, told 1×",
+        ],
+        .downloadIsQueued: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, whole"],
+        .downloadIsRunning: [.personCancels: cancelledDownload, .serverChangesTheFile: startedOver],
+        .downloadIsWaiting: [.personCancels: cancelledDownload, .serverChangesTheFile: "completed, version 2, whole"],
+        .downloadIsPaused: [.personCancels: cancelledDownload, .serverChangesTheFile: startedOver],
+        .uploadIsQueued: [.personCancels: cancelledUpload],
+        .uploadIsRunning: [.personCancels: cancelledUpload],
+        .uploadAwaitsItsAnswer: [.personCancels: cancelledUpload],
+        .uploadIsWaiting: [.personCancels: cancelledUpload],
+        .noticeIsPending: [.personCancels: "shown 0×, withdrawn"],
+        .noticeIsBeingShown: [
+            .personCancels: "shown 1×, withdrawn",
+            // Nobody could say whether it had been shown. Servers that replace by tag still show one.
+            .agentIsKilled: "shown 2×, delivered", .bothAreKilled: "shown 2×, delivered",
+        ],
+        .noticeStands: [.personCancels: "shown 1×, withdrawn", .notificationServerIsGone: "shown 1×, closed"],
+    ]
+
+    private static let handedOver = "check expired, delivery completed, told 1×"
+    private static let deliveredAgain = "delivery expired, delivery completed, told 1×"
+    private static let cancelledDownload = "cancelled, cancelled told"
+    private static let startedOver = "completed, version 2, whole, begun anew"
+    private static let cancelledUpload = "cancelled, there 0×, told 1×"
+}

@@ -1,0 +1,224 @@
+import BackgroundAgent
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import FaultyServer
+import Foundation
+import TransferMachines
+
+/// One run: three days of a virtual desktop on which everything happens that a seed's dice think of, then quiet, then the
+/// invariants are looked at. The agent, its ledger and its machines are the real ones.
+package final class Simulation {
+    /// What was found wrong.
+    package struct Failure: Error, CustomStringConvertible {
+        package let seed: UInt64
+        package let broken: [String]
+        let transcript: [String]
+
+        package var description: String {
+            (["seed \(seed):"] + broken.map { "  BROKEN: " + $0 } + ["  the last of \(transcript.count) events:"]
+                + transcript.suffix(60).map { "    " + $0 }).joined(separator: "\n")
+        }
+    }
+
+    /// How much happened, so that an empty run is noticed.
+    package struct Tally: Sendable {
+        package var launches = 0
+        package var agents = 0
+        package var transfers = 0
+        package var notices = 0
+        package var moments = 0
+
+        package static func + (one: Tally, other: Tally) -> Tally {
+            Tally(
+                launches: one.launches + other.launches, agents: one.agents + other.agents,
+                transfers: one.transfers + other.transfers, notices: one.notices + other.notices,
+                moments: one.moments + other.moments)
+        }
+
+        package init(launches: Int = 0, agents: Int = 0, transfers: Int = 0, notices: Int = 0, moments: Int = 0) {
+            (self.launches, self.agents, self.transfers, self.notices) = (launches, agents, transfers, notices)
+            self.moments = moments
+        }
+    }
+
+    let seed: UInt64
+    let dice: Dice
+    let machine: VirtualMachine
+    let app: SimulatedApp
+    let server: SimulatedServer
+    var watch = InvariantWatch()
+    private let program: LateProgram
+    private var photos = 0
+
+    private static let zones = [
+        "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia", "UTC", "America/Santiago",
+    ]
+
+    package init(seed: UInt64) throws {
+        self.seed = seed
+        dice = Dice(seed: seed)
+        let dice = dice
+        program = LateProgram()
+        // 2025, with its changes of the clocks.
+        let start = Date(timeIntervalSince1970: 1_735_689_600 + dice.between(0, 360 * 86_400).rounded())
+        machine = try VirtualMachine(
+            start: start, zone: Self.zone(dice), program: program, random: { dice.unit })
+        server = try SimulatedServer(machine.network, machine.directories.state, dice)
+        app = SimulatedApp(machine, dice)
+        app.digests = { [server] in server.digests($0) }
+        program.app = app
+        try watch.begin(machine)
+    }
+
+    private static func zone(_ dice: Dice) -> TimeZone { TimeZone(identifier: dice.one(of: zones)) ?? .gmt }
+
+    /// - Throws: ``Failure``.
+    package func run() throws -> Tally {
+        do {
+            app.submit(noon())
+            for _ in 0..<dice.number(6..<24) { try happen() }
+            try calmDown()
+        } catch {
+            throw Failure(seed: seed, broken: ["\(error)"] + app.memory.broken, transcript: machine.transcript)
+        }
+        let broken = try app.memory.broken + watch.broken + invariantsInTheEnd()
+        guard broken.isEmpty else { throw Failure(seed: seed, broken: broken, transcript: machine.transcript) }
+        return try machine.ledger.read { transaction in
+            Tally(
+                launches: try transaction.history(limit: 1_000).count, agents: machine.agentsStarted,
+                transfers: try transaction.transfers().count, notices: machine.desktop.history.count, moments: machine.moments)
+        }
+    }
+
+    /// Everything that was noted.
+    package var story: [String] { machine.transcript }
+
+    private func noon() -> RequestRecord {
+        var request = RequestRecord(
+            identifier: "noon", kind: .appRefresh, earliestBegin: nil, recurrence: .daily(.noon),
+            missed: dice.chance(0.8) ? .once : .skip, submittedAt: machine.clock.date)
+        request.planOccurrence(after: machine.clock.date, served: nil, in: machine.clock.timeZone)
+        return request
+    }
+
+    private func pass(_ seconds: Double) throws {
+        try machine.pass(seconds) { [self] in
+            try watch.look(machine)
+            return !watch.broken.isEmpty
+        }
+    }
+
+    // MARK: What happens
+
+    private func happen() throws {
+        switch dice.number(0..<20) {
+        case 0: app.submitOnce(after: dice.between(-60, 30_000))
+        case 1: app.submit(processing())
+        case 2...4: app.download(dice.one(of: ["a", "b", "c", "d"]))
+        case 5, 6: uploadPhoto()
+        case 7:
+            machine.note("a file changes on the server")
+            server.change(dice.one(of: ["a", "b", "c", "d"]))
+        case 8: server.addFault()
+        case 9:
+            machine.killAgent()
+            try maybeLogIn()
+        case 10:
+            machine.killAgent()
+            let moment = dice.one(of: [LedgerCommitMoment.committing, .committed])
+            try machine.startAgent(dyingAt: dice.number(1..<25), moment)
+        case 11: machine.killAProcess(by: .signalled(9))
+        case 12: try machine.suspend(dice.between(5, 30_000))
+        case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
+        case 14: try machine.travel(to: Self.zone(dice))
+        case 15: try changeConditions()
+        case 16: try changeNotificationServer()
+        case 17: pressAButton()
+        case 18: cancelSomething()
+        default:
+            try machine.stopAgent()
+            try maybeLogIn()
+        }
+        try machine.run()
+        try pass(dice.chance(0.7) ? dice.between(0.1, 60) : dice.between(60, 12_000))
+    }
+
+    private func maybeLogIn() throws {
+        if dice.chance(0.6) { try machine.startAgent() }
+    }
+
+    private func processing() -> RequestRecord {
+        RequestRecord(
+            identifier: "sync", kind: .processing, earliestBegin: machine.clock.date + dice.between(0, 5_000),
+            requiresNetwork: dice.chance(0.6), requiresExternalPower: dice.chance(0.4), submittedAt: machine.clock.date)
+    }
+
+    private func uploadPhoto() {
+        photos += 1
+        let size = dice.number(1..<300_000)
+        let photo = Payload.pattern(40_000_000).slice(photos * 400_000..<photos * 400_000 + size).data
+        let name = "photo-\(dice.number(0..<3)).jpg"
+        app.upload(photo, dice.one(of: [.webdav, .tus, .resumable]), name: name)
+    }
+
+    private func changeConditions() throws {
+        let dice = dice
+        try machine.change { conditions in
+            switch dice.number(0..<4) {
+            case 0, 1: conditions.isNetworkAvailable.toggle()
+            case 2: conditions.isOnExternalPower.toggle()
+            default: conditions.isLowPowerMode.toggle()
+            }
+        }
+    }
+
+    private func changeNotificationServer() throws {
+        switch dice.number(0..<4) {
+        case 0: machine.desktop.vanish()
+        case 1: machine.desktop.set(.refuses)
+        case 2: machine.desktop.answer(after: dice.between(0, 8))
+        default: machine.desktop.appear()
+        }
+    }
+
+    private func pressAButton() {
+        let shown = machine.desktop.shown
+        guard !shown.isEmpty else { return }
+        let notice = dice.one(of: shown)
+        if dice.chance(0.7) { machine.desktop.press(on: notice.identifier) } else { machine.desktop.dismiss(notice.identifier) }
+    }
+
+    private func cancelSomething() {
+        let unfinished = app.write { try $0.unfinishedTransfers().filter { $0.session != "weather" } }
+        if !unfinished.isEmpty, dice.chance(0.7) { return app.cancel(dice.one(of: unfinished).id!) }
+        if dice.chance(0.2) { app.takeBack("once") }
+    }
+
+    // MARK: The end
+
+    /// Everything is well from here on, for as long as the most patient retry waits.
+    private func calmDown() throws {
+        machine.note("calm")
+        app.isCalm = true
+        server.becomeKind()
+        machine.desktop.answer(after: 0)
+        machine.desktop.appear()
+        try machine.change { ($0.isNetworkAvailable, $0.isOnExternalPower, $0.isLowPowerMode) = (true, true, false) }
+        // One that was to die at a commit of its own must not do so now.
+        machine.killAgent()
+        try machine.startAgent()
+        try machine.run()
+        watch.calmSince = machine.clock.date
+        watch.latestBeforeCalm = try machine.ledger.read { try $0.latestLaunch() ?? 0 }
+        try pass(2.5 * 86_400)
+    }
+}
+
+/// The program of a machine that has to be made before it.
+private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
+    weak var app: SimulatedApp?
+    func begin(_ process: VirtualProcess) { app?.begin(process) }
+    func warned(_ process: VirtualProcess) { app?.warned(process) }
+    func died(_ process: VirtualProcess) { app?.died(process) }
+}

@@ -1,0 +1,116 @@
+import Foundation
+import Synchronization
+
+/// `simulate`: many seeds, a summary, exit 1 if one broke an invariant.
+package enum SimulationTool {
+    private static let usage = """
+        usage: simulate [SEEDS] [--from SEED]
+               simulate --year-of-noons
+
+        Plays three days and a half of a virtual desktop for each seed and checks the invariants. A seed that broke one is
+        printed with what led there; `simulate 1 --from SEED` plays it again, event for event.
+
+        """
+
+    /// Returns the exit code: 0 all held, 1 one did not, 64 usage.
+    package static func run(_ arguments: [String]) -> Int32 {
+        var (count, first) = (100, UInt64(1))
+        var rest = arguments[...]
+        while let word = rest.popFirst() {
+            if word == "--year-of-noons" { return measureYear() }
+            if word == "--matrix" { return playMatrix() }
+            if word == "--from", let value = rest.popFirst().flatMap(UInt64.init) {
+                first = value
+            } else if let value = Int(word), value > 0 {
+                count = value
+            } else {
+                FileHandle.standardError.write(Data(usage.utf8))
+                return word == "--help" ? 0 : 64
+            }
+        }
+        let started = ContinuousClock.now
+        let results = play(first..<first + UInt64(count))
+        let seconds = (ContinuousClock.now - started) / .seconds(1)
+        for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
+        let tally = results.tally
+        print(
+            "\(count) seeds from \(first) in \(Int(seconds)) s: \(tally.launches) launches, \(tally.agents) agents, "
+                + "\(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments; "
+                + (results.failures.isEmpty
+                    ? "every invariant held"
+                    : "\(results.failures.count) seeds broke one: "
+                        + results.failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")))
+        return results.failures.isEmpty ? 0 : 1
+    }
+
+    /// Every cause in every state, beside what is promised.
+    private static func playMatrix() -> Int32 {
+        var broken = 0
+        for state in MatrixState.allCases {
+            print(state.rawValue)
+            for cause in MatrixCause.allCases {
+                let cell = MatrixCell(state, cause)
+                let seen: String
+                do { seen = try cell.play() } catch { seen = "\(error)" }
+                if seen != cell.promised { broken += 1 }
+                let mark = seen == cell.promised ? "✓" : "✗"
+                print("  \(mark) \(cause.rawValue): \(seen)" + (seen == cell.promised ? "" : "; promised: \(cell.promised)"))
+            }
+        }
+        print(broken == 0 ? "every promise is kept" : "\(broken) promises are broken")
+        return broken == 0 ? 0 : 1
+    }
+
+    /// How long the test kit takes for a year of daily launches, each with its handler.
+    private static func measureYear() -> Int32 {
+        let done = DispatchSemaphore(value: 0)
+        let outcome = Mutex<Result<(noons: [Date], seconds: Double), any Error>?>(nil)
+        Task.detached {
+            let result: Result<(noons: [Date], seconds: Double), any Error>
+            do { result = .success(try await YearOfNoons.play()) } catch { result = .failure(error) }
+            outcome.withLock { $0 = result }
+            done.signal()
+        }
+        done.wait()
+        switch outcome.withLock({ $0 }) {
+        case .success((let noons, let seconds)):
+            print("a year of noons: \(noons.count) launches in \(String(format: "%.2f", seconds)) s")
+            return noons.count == 365 ? 0 : 1
+        case .failure(let error):
+            print("\(error)")
+            return 1
+        case nil: return 1
+        }
+    }
+
+    private struct Results {
+        var failures: [Simulation.Failure] = []
+        var tally = Simulation.Tally()
+    }
+
+    private static func play(_ seeds: Range<UInt64>) -> Results {
+        let results = Mutex(Results())
+        let next = Mutex(seeds.lowerBound)
+        let cores = ProcessInfo.processInfo.activeProcessorCount
+        DispatchQueue.concurrentPerform(iterations: cores) { _ in
+            while true {
+                let seed = next.withLock { next -> UInt64? in
+                    guard next < seeds.upperBound else { return nil }
+                    defer { next += 1 }
+                    return next
+                }
+                guard let seed else { return }
+                do {
+                    let tally = try Simulation(seed: seed).run()
+                    results.withLock { $0.tally = $0.tally + tally }
+                } catch let failure as Simulation.Failure {
+                    results.withLock { $0.failures.append(failure) }
+                } catch {
+                    let failure = Simulation.Failure(seed: seed, broken: ["\(error)"], transcript: [])
+                    results.withLock { $0.failures.append(failure) }
+                }
+            }
+        }
+        return results.withLock { $0 }
+    }
+}

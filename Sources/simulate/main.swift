@@ -1,0 +1,11 @@
+import Foundation
+import Simulation
+
+// `simulate [SEEDS] [--from SEED]`: runs so many seeds, on every core, and says which broke a promise.
+if getenv("SWIFT_DETERMINISTIC_HASHING") == nil {
+    // The order of dictionaries must not differ between two runs of one seed.
+    setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
+    var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
+    execv("/proc/self/exe", &arguments)
+}
+exit(SimulationTool.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,154 @@
+import BackgroundTasks
+import BackgroundTasksTesting
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Simulation
+import Synchronization
+import Testing
+import UserNotifications
+
+/// An author's tests of an app, as the tutorial shows them.
+@Suite struct TestDriverTests {
+    @Test func aRefreshIsLaunchedWhenItsTimeHasCome() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            let calls = Mutex(0)
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                calls.withLock { $0 += 1 }
+                task.setTaskCompleted(success: true)
+            }
+            let request = BGAppRefreshTaskRequest(identifier: "refresh")
+            request.earliestBeginDate = driver.clock.date.addingTimeInterval(3_600)
+            try BGTaskScheduler.shared.submit(request)
+
+            try await driver.advance(by: .seconds(3_599))
+            #expect(calls.withLock { $0 } == 0)
+            #expect(driver.ledger.requests.map(\.id) == ["refresh"])
+
+            let launch = try await driver.advanceToNextLaunch()
+            #expect(launch.outcome == .completed)
+            #expect(launch.startedAt == request.earliestBeginDate)
+            #expect(calls.withLock { $0 } == 1)
+            #expect(driver.ledger.requests.isEmpty)
+        }
+    }
+
+    @Test func aYearHasItsNoons() async throws {
+        let noons = try await YearOfNoons.play().noons
+        #expect(noons.count == 365)
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = try #require(TimeZone(identifier: "Europe/Berlin"))
+        #expect(noons.allSatisfy { calendar.dateComponents([.hour, .minute], from: $0) == DateComponents(hour: 12, minute: 0) })
+    }
+
+    @Test func timeRunsOutAndTheHandlerIsTold() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                let work = Task { try await driver.clock.sleep(for: .seconds(600)) }
+                task.expirationHandler = {
+                    work.cancel()
+                    task.setTaskCompleted(success: false)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+            let launch = try await driver.advanceToNextLaunch()
+            #expect(launch.outcome == nil)
+            let ended = try await driver.finish(launch)
+            #expect(ended.outcome == .expired)
+            #expect(ended.stopReason == .expired)
+            #expect(try #require(ended.endedAt).timeIntervalSince(ended.startedAt) >= 30)
+        }
+    }
+
+    @Test func aHandlerThatDoesNotListenIsKilledAndMadeUpFor() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            await driver.setPatience(.milliseconds(50))
+            let calls = Mutex(0)
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                let number = calls.withLock { calls in
+                    calls += 1
+                    return calls
+                }
+                // The first never completes its task.
+                task.expirationHandler = {}
+                if number > 1 { task.setTaskCompleted(success: true) }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+            let first = try await driver.finish(driver.advanceToNextLaunch())
+            #expect(first.outcome == .killed)
+            await driver.setPatience(.seconds(5))
+            let second = try await driver.advanceToNextLaunch()
+            #expect(second.outcome == .completed)
+            #expect(second.generation == 2)
+        }
+    }
+
+    @Test func aCheckHandsItsDownloadOver() async throws {
+        let app = WeatherApp.Log()
+        try await TestDriver.run(permitting: ["noon"]) { driver in
+            try await WeatherApp.$log.withValue(app) {
+                await driver.adopt(WeatherApp.self)
+                driver.network.server("https://weather.test").route(
+                    "GET", "/forecast", .dripping("{\"storm\":true}", seconds: 45))
+                try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "noon"))
+
+                let check = try await driver.advanceToNextLaunch()
+                #expect(check.outcome == nil)
+                let expired = try await driver.finish(check)
+                #expect(expired.outcome == .expired)
+                #expect(driver.ledger.transfers.first?.isHandedOver == true)
+
+                let delivery = try await driver.finish(driver.advanceToNextLaunch())
+                #expect(delivery.kind == .urlSession)
+                #expect(delivery.outcome == .completed)
+            }
+            // One connection for all of it.
+            #expect(driver.network.server("https://weather.test").requests().count == 1)
+            #expect(driver.notifications.shown.map(\.title) == ["Storm"])
+        }
+    }
+
+    @Test func whatWasNotSetUpFailsTheTest() async throws {
+        let error = await #expect(throws: UnimplementedEffects.self) {
+            try await TestDriver.run(permitting: []) { driver in
+                let session = URLSession(configuration: .background(withIdentifier: "x"))
+                session.downloadTask(with: URL(string: "https://nowhere.test/file")!).resume()
+                try await driver.settle()
+                try await driver.advance(by: .seconds(1))
+            }
+        }
+        #expect(error?.effects.first?.contains("https://nowhere.test/file") == true)
+    }
+}
+
+private struct WeatherApp: App {
+    final class Log: Sendable {}
+    @TaskLocal static var log: Log?
+
+    var body: some Scene {
+        Worker()
+            .backgroundTask(.appRefresh("noon")) { await Self.check() }
+            .backgroundTask(.urlSession("weather")) { await Self.deliver() }
+    }
+
+    nonisolated private static let request = URLRequest(url: URL(string: "https://weather.test/forecast")!)
+
+    static func check() async {
+        let session = URLSession(configuration: .background(withIdentifier: "weather"))
+        let data = await withTaskCancellationHandler {
+            try? await session.data(for: request).0
+        } onCancel: {
+            session.downloadTask(with: request).resume()
+        }
+        if data != nil { await tell() }
+    }
+
+    static func deliver() async { await tell() }
+
+    static func tell() async {
+        let content = UNMutableNotificationContent()
+        content.title = "Storm"
+        try? await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
+    }
+}
