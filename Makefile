@@ -6,9 +6,15 @@ TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
+SEEDS ?= 1000
+FUZZ_SECONDS ?= 60
+FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration
+# Modules without effects, and what is built of them alone.
+PURE_TESTS = ^(BackgroundSchedulingTests|TransferMachinesTests|BackgroundNoticesTests|StormyWeatherTests)
+UNIT_TESTS = ^(BackgroundSchedulingTests|TransferMachinesTests|BackgroundNoticesTests|StormyWeatherTests|BackgroundLedgerTests|BackgroundAgentTests|BackgroundTransferTests|CurlTransportTests|FaultyServerTests|StormyConfigurationTests|PhotoMetadataTests)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop interop-packages torture format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads
+.PHONY: help demo build test test-interop interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +32,39 @@ test: run-packages test-packages ## Run every test, on a private bus with a real
 screenshot: run-packages test-packages ## Take the README's picture of the notification again
 	$(SWIFT) build --build-tests
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
+
+simulate: run-packages ## Seeded days of a virtual desktop, every invariant checked: make simulate SEEDS=10000
+	$(SWIFT) build -c release --product simulate
+	.build/release/simulate $(SEEDS)
+	.build/release/simulate --year-of-noons
+
+matrix: run-packages ## Every cause in every state, beside what is promised
+	$(SWIFT) build -c release --product simulate
+	.build/release/simulate --matrix
+
+sanitize-thread: run-packages ## The pure modules, and what runs on threads of its own, under the thread sanitizer
+	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build-thread
+	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp" $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build-thread --filter '$(PURE_TESTS)'
+
+sanitize-address: run-packages test-packages ## Every test but the end-to-end ones under the address sanitizer
+	$(SWIFT) build --build-tests --sanitize=address --scratch-path .build-address
+	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --skip-build --sanitize=address --scratch-path .build-address --filter '$(UNIT_TESTS)'
+
+sanitize-undefined: run-packages test-packages ## The same under the undefined-behaviour sanitizer (of C and C++: Swift traps by itself)
+	$(SWIFT) build --build-tests --sanitize=undefined --scratch-path .build-undefined
+	UBSAN_OPTIONS=halt_on_error=1 $(SWIFT) test --skip-build --sanitize=undefined --scratch-path .build-undefined --filter '$(UNIT_TESTS)'
+
+fuzz: run-packages ## Four fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger and people may say
+	for product in $(FUZZERS); do \
+	    FUZZING=1 $(SWIFT) build --sanitize=fuzzer --scratch-path .build-fuzz --product $$product || exit 1; done
+	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)
+
+coverage: run-packages test-packages ## Which lines of the pure modules the tests reach
+	$(SWIFT) test --enable-code-coverage --scratch-path .build-coverage --filter '$(PURE_TESTS)'
+	python3 Tests/coverage.py .build-coverage
+
+mutate: run-packages test-packages ## Eighteen injected bugs, three for each invariant: which test catches each (hours)
+	python3 Tests/Mutations/mutate.py
 
 torture: build ## 300 kills of agent and app while fifty requests go round
 	python3 Tests/Torture/torture.py $(KILLS)

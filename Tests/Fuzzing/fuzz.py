@@ -1,0 +1,73 @@
+"""Runs the fuzzers one after the other, from seeds that are made here, and ends with 1 if one found something.
+
+usage: fuzz.py FOLDER SECONDS FUZZER...
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+# A first byte says to whom, three more how; the rest is heads and a body, or rows, or text.
+HEADS = [
+    b"ETag: \"one\"\nContent-Length: 100\0body",
+    b"Content-Range: bytes 100-199/100000\nETag: \"one\"\0" + b"x" * 100,
+    b"Content-Range: bytes */100000\0",
+    b"Upload-Offset: 5\nUpload-Complete: ?0\nUpload-Draft-Interop-Version: 8\nUpload-Limit: max-size=1, min-size=2\0",
+    b"Tus-Resumable: 1.0.0\nLocation: /files/1\nTus-Version: 1.0.0\nTus-Extension: creation,termination\0",
+    b"Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\nDate: Fri, 31 Dec 1999 23:59:58 GMT\0",
+    b"Repr-Digest: sha-256=:AAAA:, sha-512=:BBBB:\nDigest: SHA-256=CCCC\nContent-MD5: DDDD\0",
+    b"Content-Type: application/xml\0<?xml version='1.0'?><d:multistatus xmlns:d='DAV:'><d:response><d:href>/a</d:href>"
+    b"<d:propstat><d:prop><d:getcontentlength>5</d:getcontentlength></d:prop></d:propstat></d:response></d:multistatus>",
+    b"\0<Error><Code>NoSuchUpload</Code></Error>",
+    b"\0<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>",
+    b"Content-Type: application/json\0{\"id\":\"1\",\"status\":\"created\"}",
+]
+SEEDS = {
+    "fuzz-wire": [bytes([kind, status, 0, 1]) + head for kind in range(9) for status in (50, 53, 150) for head in HEADS],
+    "fuzz-resume": [
+        b'{"byteCount":5,"headers":[{"name":"A","value":"b"}],"method":"GET","token":"t","url":"http://a.test/"}',
+        b'{"byteCount":5,"headers":[],"method":"GET","token":"t","totalBytes":9,"url":"http://a.test/","partial":{}}',
+    ],
+    "fuzz-ledger": [
+        bytes([table, 40]) + b"\0".join(
+            [b"\x011", b"\x04isStormy", b"\x04key", b"\x04download", b"\x04GET", b"\x04http://a.test/", b"\x04[]", b"\x04queued"]
+            + [b"\x011"] * 60)
+        for table in range(7)
+    ],
+    "fuzz-configuration": [
+        b"\0" + b'{"utc_offset_seconds":3600,"timezone":"Europe/Berlin","hourly_units":{"wind_gusts_10m":"km/h"},'
+        b'"hourly":{"time":["2025-06-10T12:00"],"weather_code":[95],"wind_gusts_10m":[99.5],"precipitation":[1]}}',
+        b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
+        b"\2" + b'[weather]\nbase_url = "http://a.test"\n[background]\nquiet_hours = "22:00-07:00"\n'
+        b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',
+    ],
+}
+
+
+def main():
+    folder, seconds, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    failed = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as corpus:
+            for number, seed in enumerate(SEEDS[name]):
+                with open(os.path.join(corpus, f"seed-{number}"), "wb") as file:
+                    file.write(seed)
+            artifacts = os.path.join(os.getcwd(), folder, "")
+            done = subprocess.run(
+                [os.path.join(folder, name), f"-max_total_time={seconds}", "-max_len=4096", "-timeout=10", "-rss_limit_mb=4096",
+                 f"-artifact_prefix={artifacts}{name}-", "-print_final_stats=1", corpus],
+                # Swift's own backtrace would come before the fuzzer's: the input would not be kept.
+                env=os.environ | {"SWIFT_BACKTRACE": "enable=no"}, capture_output=True, text=True, errors="replace")
+            runs = [line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+            places = [line for line in done.stderr.splitlines() if " cov: " in line]
+            reached = places[-1].split("cov: ")[1].split()[0] if places else "?"
+            print(f"{name}: {runs[0] if runs else '?'} inputs, {reached} edges, " + ("nothing found" if done.returncode == 0 else "FOUND"))
+            if done.returncode != 0:
+                failed.append(name)
+                print(done.stderr[-6000:])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
