@@ -72,9 +72,8 @@ def run(name, case, folder):
         server.stop()
     held = support.digest(target) == support.digest(served) and row["state"] == "completed" and row["sha256"] == support.digest(served)
     again = row["bytesOnWire"] - SIZE
-    print(f"{name:12} {case:17} {'held' if held else 'NOT HELD':9} {row['note']}; {max(0, again) / SIZE * 100:.0f} % received again"
-          + ("" if row["error"] is None else f"; {row['error']['message']}"), flush=True)
-    return held
+    return support.tell(held, f"{name:12} {case:17} {'held' if held else 'NOT HELD':9} {row['note']}; {max(0, again) / SIZE * 100:.0f} % received again"
+                        + ("" if row["error"] is None else f"; {row['error']['message']}"))
 
 
 support.play(

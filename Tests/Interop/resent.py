@@ -91,9 +91,10 @@ def run(name, _, folder):
         server.stop()
     again = (counter.sent - COUNT * SIZE) / (COUNT * SIZE) * 100
     held = photos <= found and ended.returncode == 0 and counter.is_cut
-    print(f"{name:14} {'held' if held else 'NOT HELD':9} {again:5.2f} % more than the photos"
-          + ("" if held else f": {ended.stderr} {json.dumps([row['error'] for row in rows])}"), flush=True)
-    return held and (again < BAR or name.startswith("seaweedfs"))
+    return support.tell(
+        held and (again < BAR or name.startswith("seaweedfs")),
+        f"{name:14} {'held' if held else 'NOT HELD':9} {again:5.2f} % more than the photos"
+        + ("" if held else f": {ended.stderr} {json.dumps([row['error'] for row in rows])}"))
 
 
 support.play(

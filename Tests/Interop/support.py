@@ -139,6 +139,18 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none"
 
 
+# What `tell` was told of and did not hold.
+failures = []
+
+
+def tell(is_held, line):
+    """Prints a result; what failed is printed again at the end, as often only the end of a long log is kept. Returns `is_held`."""
+    print(line, flush=True)
+    if not is_held:
+        failures.append(line)
+    return is_held
+
+
 def play(names, cases, prepare, run, held, broken):
     """Every case against every server, each in a folder of its own; ends the program, with 1 if one was not held.
 
@@ -156,5 +168,5 @@ def play(names, cases, prepare, run, held, broken):
                 every = run(name, case, folder) and every
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
-    print(held if every else broken)
+    print("\n".join([held] if every else [broken, *failures]))
     sys.exit(0 if every else 1)

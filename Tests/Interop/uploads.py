@@ -64,11 +64,13 @@ def run(name, case, folder):
     held = ours == photos and all(row["sha256"] in photos for row in rows)
     again = max(0, next(row for row in rows if row["id"] == number)["bytesOnWire"] - SIZE)
     proof = ", ".join(sorted({(row["receipt"] or {}).get("verified", "none") for row in rows}))
-    print(f"{name:14} {case:17} {'held' if held else 'NOT HELD':9} {again / SIZE * 100:3.0f} % sent again; known by: {proof}"
-          + (f"; {trouble}" if trouble else "") + ("" if held else f"; {sorted(found.items())}"), flush=True)
+    line = (f"{name:14} {case:17} {'held' if held else 'NOT HELD':9} {again / SIZE * 100:3.0f} % sent again; known by: {proof}"
+            + (f"; {trouble}" if trouble else ""))
     if not held:
-        print("  " + ", ".join(f"{path.name} {path.stat().st_size}" for path in server.files.rglob("*") if path.is_file()), flush=True)
-    return held
+        files = [f"{path.name} {path.stat().st_size}" for path in server.files.rglob("*") if path.is_file()]
+        notes = [row["note"] for row in rows]
+        line += f"; there: {sorted(found.items())}; sent: {sorted(photos)}; files: {', '.join(files)}; notes: {notes}"
+    return support.tell(held, line)
 
 
 def play(name, case, folder):
