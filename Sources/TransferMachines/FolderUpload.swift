@@ -88,6 +88,9 @@ struct FolderUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if case .makingFolder(let index, let level, let goingDown, let why) = state, head.status == 403 {
+            return afterFolder(head, index, level: level, goingDown: goingDown, why)
+        }
         if case .makingFolder(let index, _, _, let why) = state, why != .missing, ![404, 405, 409].contains(head.status),
             head.status >= 300
         {

@@ -47,7 +47,7 @@ extension FolderUpload {
             return .continue
         case 404, 409:
             guard plan.kind == .webdav, !foldersMade, let levels = address?.segments.count, levels > 0 else {
-                return .fail(head, -1100, "The folder does not exist on the server.")
+                return .fail(head, -1100, "The folder does not exist on the server\(foldersMade ? " and cannot be made" : "").")
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
@@ -63,8 +63,9 @@ extension FolderUpload {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ why: Reason
     ) -> UploadOutcome {
         switch head.status {
-        // 405: it exists.
-        case 200..<300, 405:
+        // 405: it exists. 403: nobody may make it, or another upload makes it at this moment (Apache's word to the later of two).
+        // What goes into it will tell.
+        case 200..<300, 405, 403:
             let isLast = level == address?.segments.count
             state =
                 isLast

@@ -168,6 +168,9 @@ struct NextcloudUpload: UploadProtocol {
     }
 
     mutating func answered(_ head: ResponseHead, _ end: WireEnd, _ pauses: Pauses) -> UploadOutcome {
+        if case .makingFolder(let index, let level, let goingDown) = state, head.status == 403 {
+            return afterFolder(head, index, level: level, goingDown: goingDown, pauses)
+        }
         if let common = CommonAnswer(head, pauses) {
             if common.mayHaveActed { noteUncertainty() }
             return common.outcome
@@ -228,7 +231,8 @@ struct NextcloudUpload: UploadProtocol {
         _ head: ResponseHead, _ index: Int, level: Int, goingDown: Bool, _ pauses: Pauses
     ) -> UploadOutcome {
         switch head.status {
-        case 200..<300, 405:
+        // Another upload may have made it just now: what goes into it will tell.
+        case 200..<300, 405, 403:
             guard let address, level < address.segments.count else {
                 guard creations < UploadPlace.maximumCreations else {
                     return .fail(head, -1100, "The server has no place for uploads at this address.")

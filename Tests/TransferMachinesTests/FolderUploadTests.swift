@@ -113,6 +113,26 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         guard case .fail = outcome else { Issue.record("\(String(describing: outcome))"); return }
     }
 
+    /// Three photos make the folder at once; Apache answers 403 to the later ones, at whatever level.
+    @Test func aFolderThatAnotherUploadMakesAtThisMomentIsThere() {
+        for refused in 0..<2 {
+            var machine = UploadMachine(plan: plan())
+            _ = play(
+                &machine,
+                [
+                    ("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 409), ("MKCOL a/", refused == 0 ? 403 : 201),
+                    ("MKCOL a/b/", refused == 1 ? 403 : 201), ("PUT \(part) body", 201),
+                ])
+            #expect(ask(&machine)?.line == "HEAD \(part)")
+        }
+        // Nobody makes it: once more, and no further.
+        var machine = UploadMachine(plan: plan())
+        let outcome = play(
+            &machine, [("HEAD \(name)", 404), ("PUT \(part) body", 409), ("MKCOL a/b/", 403), ("PUT \(part) body", 409)])
+        guard case .fail(let trouble) = outcome else { Issue.record("\(String(describing: outcome))"); return }
+        #expect(trouble.message == "The folder does not exist on the server and cannot be made.")
+    }
+
     @Test func aLostMoveIsAskedAbout() {
         var machine = UploadMachine(plan: plan(), resuming: .init(step: .check, nameIndex: 0, isStored: true))
         let outcome = play(
