@@ -148,7 +148,8 @@ let package = Package(
         .testTarget(
             name: "TransferMachinesTests", dependencies: ["TransferMachines", "FaultyServer"], swiftSettings: strict),
         .testTarget(
-            name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines"], swiftSettings: strict),
+            name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines", "FaultyServer"],
+            swiftSettings: strict),
         .testTarget(
             name: "DesktopServicesTests", dependencies: ["DesktopServices", "BackgroundNotices", "BackgroundScheduling"],
             swiftSettings: strict),
@@ -173,7 +174,8 @@ let package = Package(
             name: "BackgroundTasksTestingTests",
             dependencies: [
                 "BackgroundTasksTesting", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "FaultyServer",
-                "Simulation",
+                "Simulation", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport",
+                "TransferMachines",
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
     ]

@@ -14,12 +14,16 @@ final class StagedApp: VirtualProgram {
 
     private struct State {
         var runtime: AppRuntime?
+        var onEnd: @Sendable (Int64) -> Void = { _ in }
         var running: [Int64: Running] = [:]
     }
 
     private let state = Mutex(State())
 
-    func join(_ runtime: AppRuntime) { state.withLock { $0.runtime = runtime } }
+    /// - Parameter onEnd: called when the process of a launch is gone, on any thread.
+    func join(_ runtime: AppRuntime, onEnd: @escaping @Sendable (Int64) -> Void) {
+        state.withLock { ($0.runtime, $0.onEnd) = (runtime, onEnd) }
+    }
 
     private func running(_ launch: Int64) -> Running? { state.withLock { $0.running[launch] } }
 
@@ -47,11 +51,12 @@ final class StagedApp: VirtualProgram {
     }
 
     private func ended(_ launch: Int64) {
-        let runtime = state.withLock { state in
+        let (runtime, onEnd) = state.withLock { state in
             state.running[launch] = nil
-            return state.runtime
+            return (state.runtime, state.onEnd)
         }
         runtime?.processEnded(launch: launch)
+        onEnd(launch)
     }
 
     func warned(_ process: VirtualProcess) {

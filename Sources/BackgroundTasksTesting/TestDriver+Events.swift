@@ -33,8 +33,11 @@ extension TestDriver {
     /// Has a running launch stopped for a reason, by bringing that reason about, and lets time pass until it has ended.
     ///
     /// - `.expired`: its budget runs out. `.simulated`: its time is ended by hand. `.quit`: the agent is told to stop.
-    /// - `.conditionLost`: network and external power go. `.cancelled`: the person presses Cancel.
+    /// - `.conditionLost`: network and external power go, until ``setConditions(_:)`` brings them back; only launches that require one
+    ///   of them are stopped by that. `.cancelled`: the person presses Cancel.
     /// - `.noProgress`: its progress stands still for too long.
+    ///
+    /// - Throws: ``Refused`` if it ended in another way.
     @discardableResult
     public func stop(reason: StopReason, of identifier: String? = nil) async throws -> LaunchReport {
         try await settle()
@@ -51,14 +54,26 @@ extension TestDriver {
                 throw Refused(answer: "no progress notification of \(launch.identifier) is on the screen")
             }
         }
-        return try await finish(launch)
+        let ended = try await finish(launch)
+        guard ended.stopReason == reason else {
+            let how = ended.stopReason.map { "was stopped, but as \($0.rawValue)" } ?? "was not stopped"
+            throw Refused(
+                answer:
+                    "\(launch.identifier) \(how); it ended as \(ended.outcome?.rawValue ?? "nothing"), not by \(reason.rawValue)")
+        }
+        return ended
     }
 
     /// The process of a running launch dies, as by SIGKILL.
+    ///
+    /// - Throws: ``Refused`` if none runs, or it is continued processing, whose process is the test's own.
     @discardableResult
     public func killApp(of identifier: String? = nil) async throws -> LaunchReport {
         try await settle()
         let launch = try running(identifier)
+        guard machine.processes.process(of: launch.id) != nil else {
+            throw Refused(answer: "\(launch.identifier) runs in the process that asked for it, which here is the test's own")
+        }
         machine.processes.kill(launch.id, by: .signalled(SIGKILL))
         return try await finish(launch, within: .seconds(1))
     }

@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
 import BackgroundTasks
+import BackgroundTransfer
 import Foundation
 import Synchronization
 
@@ -12,7 +13,8 @@ import Synchronization
 /// Handlers registered with `BGTaskScheduler`, scenes of an `App` (``adopt(_:)``), background `URLSession`s and
 /// `UNUserNotificationCenter` work as in a launched process. Before virtual time moves, every handler gets to its end or to
 /// something that only time can bring (an awaited transfer, a sleep on ``clock``); of handlers that wait for anything else only
-/// ``patience`` of real time is waited for.
+/// ``patience`` of real time is waited for. Requests of ordinary `URLSession`s are answered by ``network`` too; one that the test
+/// itself awaits, outside a launch, is answered while the test lets time pass (`async let` it, then ``advance(by:)``).
 ///
 /// Differs from a real launch: all launches share this process, so what the app holds in memory outlives a launch, and a killed
 /// handler's code goes on (cancelled, and without effect on the ledger) until it returns.
@@ -52,29 +54,36 @@ public actor TestDriver {
     ///   - start: what the wall clock shows first.
     ///   - zone: where the person is.
     ///   - body: the test. Register handlers in it.
-    /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up.
+    /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up, also
+    ///   where `body` throws because of it; ``NestedRun`` within another run.
     public static func run<Value: Sendable>(
         permitting identifiers: [String], start: Date = Date(timeIntervalSince1970: 1_749_542_400),
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
         _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
+        guard !isInside else { throw NestedRun() }
         await turnstile.enter()
-        do {
-            let driver = try TestDriver(identifiers, start: start, zone: zone)
-            let result: Result<Value, any Error>
-            do { result = .success(try await body(driver)) } catch { result = .failure(error) }
-            let missing = await driver.close()
-            await turnstile.leave()
-            let value = try result.get()
-            guard missing.isEmpty else { throw UnimplementedEffects(effects: missing) }
-            return value
-        } catch {
+        let driver: TestDriver
+        do { driver = try TestDriver(identifiers, start: start, zone: zone) } catch {
             await turnstile.leave()
             throw error
         }
+        let result: Result<Value, any Error>
+        do { result = .success(try await $isInside.withValue(true) { try await body(driver) }) } catch {
+            result = .failure(error)
+        }
+        let missing = await driver.close()
+        await turnstile.leave()
+        guard missing.isEmpty else {
+            var underlying: (any Error)?
+            if case .failure(let error) = result { underlying = error }
+            throw UnimplementedEffects(effects: missing, underlying: underlying)
+        }
+        return try result.get()
     }
 
     private static let turnstile = Turnstile()
+    @TaskLocal private static var isInside = false
 
     private init(_ identifiers: [String], start: Date, zone: TimeZone) throws {
         let (app, changes) = (app, changes)
@@ -92,7 +101,10 @@ public actor TestDriver {
                 ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() }))
-        app.join(runtime)
+        let network = machine.network
+        _ = runtime.part { InProcessTransport(onStage: VirtualNetwork.AppWire(network: network)) }
+        network.onOrdinaryRequests { changes.add() }
+        app.join(runtime) { network.processEnded(launch: $0) }
         clock.onSleepersChange { changes.add() }
         machine.onWake { changes.add() }
         _ = machine.ledger.onCommit { changes.add() }
@@ -100,6 +112,7 @@ public actor TestDriver {
 
     private func close() -> [String] {
         app.end()
+        network.close()
         runtime.close()
         launchEvents.finish()
         machine.killAgent()
@@ -118,7 +131,9 @@ public actor TestDriver {
         while true {
             // Handlers first: what they all ask for at this moment is one look of the agent's.
             let known = changes.count
-            let busy = app.busy().filter { slow[$0] != known && !clock.hasSleeper(launch: $0) }
+            let busy = app.busy().filter {
+                slow[$0] != known && !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0)
+            }
             if !busy.isEmpty {
                 if await !changes.wait(after: known, atMost: patience) { for launch in busy { slow[launch] = known } }
                 continue
@@ -161,15 +176,18 @@ public actor TestDriver {
     /// Lets virtual time pass until a launch has ended.
     ///
     /// - Parameter limit: virtual time after which it is given up.
+    /// - Throws: ``StillRunning`` then.
     @discardableResult
     public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {
         try await settle()
         let end = clock.awake + limit / .seconds(1)
-        while try report(of: launch.id).outcome == nil, clock.awake < end {
+        while true {
+            let report = try report(of: launch.id)
+            if report.outcome != nil { return report }
+            guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
             try machine.step(atMost: end - clock.awake)
             try await settle()
         }
-        return try report(of: launch.id)
     }
 
     private var latestLaunch: Int64 { ledger.read { try $0.latestLaunch() ?? 0 } }
@@ -211,6 +229,23 @@ public struct NothingIsLaunched: Error, CustomStringConvertible {
     }
 }
 
+/// A launch did not end in the virtual time that it was given.
+public struct StillRunning: Error, CustomStringConvertible {
+    /// As it is.
+    public let launch: LaunchReport
+    /// What it was given.
+    public let limit: Duration
+
+    /// Which, and how long.
+    public var description: String { "launch \(launch.id) of \(launch.identifier) still runs after \(limit)" }
+}
+
+/// A driver was asked for within the test of another, which would wait for itself for ever.
+public struct NestedRun: Error, CustomStringConvertible {
+    /// In words.
+    public var description: String { "TestDriver.run within TestDriver.run: one driver at a time" }
+}
+
 /// The ledger knows no such launch.
 public struct UnknownLaunch: Error {
     let id: Int64
@@ -220,9 +255,14 @@ public struct UnknownLaunch: Error {
 public struct UnimplementedEffects: Error, CustomStringConvertible {
     /// What was asked, in order.
     public let effects: [String]
+    /// What the test threw besides, perhaps because of it.
+    public let underlying: (any Error)?
 
     /// The list.
-    public var description: String { "the test did not set up what was asked for: " + effects.joined(separator: "; ") }
+    public var description: String {
+        "the test did not set up what was asked for: " + effects.joined(separator: "; ")
+            + (underlying.map { "; besides: \($0)" } ?? "")
+    }
 }
 
 /// Lets one in at a time, in order.

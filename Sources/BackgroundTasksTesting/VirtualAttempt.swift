@@ -7,9 +7,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
     let id: AttemptID
     private(set) var origin: String
     private var request: WireRequest
-    private let source: (any BodySource)?
+    private var source: (any BodySource)?
     private let sink: any BodySink
     private let network: VirtualNetwork
+    private let tell: @Sendable (TransportEvent) -> Void
     private var exchange: VirtualExchange?
     private var server: VirtualServer?
     private var head: ResponseHead?
@@ -22,15 +23,21 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
     private var isOver = false
 
     init(
-        _ id: AttemptID, _ request: WireRequest, _ source: (any BodySource)?, _ sink: any BodySink, _ network: VirtualNetwork
+        _ id: AttemptID, _ request: WireRequest, _ source: (any BodySource)?, _ sink: any BodySink, _ network: VirtualNetwork,
+        tell: @escaping @Sendable (TransportEvent) -> Void
     ) {
         (self.id, self.request, self.source, self.sink, self.network) = (id, request, source, sink, network)
+        self.tell = tell
         origin = URL(string: request.url).map(RedirectRule.origin) ?? ""
     }
 
     // MARK: Beginning and end
 
+    /// From any thread: everything else happens when the machine's turn comes.
     func begin() { later(network.latency) { $0.connect() } }
+
+    /// From any thread.
+    func cancel() { network.clock.schedule(after: 0) { [self] in fail(.cancelled) } }
 
     private func connect() {
         origin = URL(string: request.url).map(RedirectRule.origin) ?? ""
@@ -52,8 +59,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
     private func end(_ failure: WireFailure?) {
         guard !isOver else { return }
         isOver = true
-        network.ended(id)
-        network.say(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
+        tell(.ended(id, WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)))
     }
 
     /// Its agent is dead: nobody is told, and the server sees the connection end.
@@ -97,7 +103,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
         let now = network.clock.awake
         guard now >= lastProgress + 0.25 else { return }
         lastProgress = now
-        network.say(.progress(id, sent: sent, received: received))
+        tell(.progress(id, sent: sent, received: received))
     }
 
     // MARK: The answer
@@ -117,7 +123,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
                 }
                 return
             case .interim(let status, let headers):
-                if status == 104 { network.say(.resumption(id, made(status, headers))) }
+                if status == 104 { tell(.resumption(id, made(status, headers))) }
             case .head(let status, let headers):
                 guard take(made(status, headers)) else { return }
             case .body(let data):
@@ -171,6 +177,8 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
             return false
         }
         exchange?.abandon()
+        // Led from a POST to a GET, the body stays behind.
+        if next.method != request.method { source = nil }
         (request.method, request.url, request.headers) = next
         sent = 0
         if source?.rewind() == false {

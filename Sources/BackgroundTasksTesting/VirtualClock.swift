@@ -56,6 +56,9 @@ public final class VirtualClock: Clock, Sendable {
     package var slept: Double { state.withLock { $0.slept } }
 
     /// Sleeps until the driver's time comes there.
+    ///
+    /// For the driver, a launch with a sleeper waits for time, whatever else it does: a handler that races real work against such a
+    /// sleep is not waited for. A sleeper of no known launch counts for every launch: in the test itself let time pass instead.
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)

@@ -27,7 +27,7 @@ package final class VirtualMachine {
     private var nextWake: Date?
     /// Commits of others that the agent, or whoever would start one, has looked at.
     private var seenCommits = -1
-    /// Whether an agent is there without anybody starting it.
+    /// Agents so far.
     package private(set) var agentsStarted = 0
     /// Moments at which something happened, so far.
     package private(set) var moments = 0
@@ -44,7 +44,7 @@ package final class VirtualMachine {
     package init(
         start: Date, zone: TimeZone, program: any VirtualProgram, random: @escaping () -> Double
     ) throws {
-        folder = try Self.makeFolder()
+        folder = try VirtualFolder.make()
         self.random = random
         clock = VirtualClock(wall: start, zone: zone)
         network = VirtualNetwork(clock: clock)
@@ -61,16 +61,6 @@ package final class VirtualMachine {
     }
 
     deinit { try? FileManager.default.removeItem(at: folder) }
-
-    /// In memory where there is such a place: what is tried here is not the disk.
-    private static func makeFolder() throws -> URL {
-        let shared = "/dev/shm"
-        let base =
-            access(shared, W_OK) == 0 ? URL(fileURLWithPath: shared, isDirectory: true) : FileManager.default.temporaryDirectory
-        let folder = base.appendingPathComponent("virtual-\(UUID().uuidString.lowercased())", isDirectory: true)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        return folder
-    }
 
     package func note(_ text: String) {
         // Enough for any one failure; a year of noons must not fill the memory.
@@ -277,6 +267,9 @@ package final class VirtualMachine {
     /// Somebody sends SIGTERM to a process of the app.
     package func warnAProcess() { if let process = processes.living.first { processes.warn(process.launch) } }
 
+    /// No process can be started: the app is being replaced, say.
+    package func refuseLaunches(_ isRefusing: Bool) { processes.refuse(isRefusing) }
+
     /// It is as if the disk had no room left.
     package func setDiskFull(_ isFull: Bool) { network.setDiskFull(isFull) }
 
@@ -319,68 +312,4 @@ package final class VirtualMachine {
         tell(.zoneChanged)
         try run()
     }
-
-}
-
-/// Hashing and syncing follow a second behind what is written, as their thread does.
-final class DiskFollower: Sendable {
-    private let disk: DiskWorker
-    private let clock: VirtualClock
-    private let life: AgentLife
-    private let isWaiting = Mutex(false)
-
-    init(_ disk: DiskWorker, clock: VirtualClock, life: AgentLife) {
-        (self.disk, self.clock, self.life) = (disk, clock, life)
-    }
-
-    func setFull(_ isFull: Bool) { disk.isFull = isFull }
-
-    /// Something was written.
-    func touch() {
-        let isFirst = isWaiting.withLock { waiting in
-            defer { waiting = true }
-            return !waiting
-        }
-        guard isFirst else { return }
-        clock.schedule(after: 1) { [self] in
-            isWaiting.withLock { $0 = false }
-            if life.isAlive { disk.catchUp() }
-        }
-    }
-}
-
-/// Whether some agent is there.
-final class AgentPresence: Sendable {
-    let isThere = Mutex(false)
-}
-
-/// Whether one agent still lives: what is meant for a dead one reaches nobody.
-final class AgentLife: Sendable {
-    private let alive = Mutex(true)
-    var isAlive: Bool { alive.withLock { $0 } }
-    func end() { alive.withLock { $0 = false } }
-}
-
-/// What other threads have for the agent, and the wake-up of whoever runs the machine.
-final class AgentInbox: Sendable {
-    private let events = Mutex<[AgentEvent]>([])
-    private let waker = Mutex<@Sendable () -> Void>({})
-
-    func add(_ event: AgentEvent) {
-        events.withLock { $0.append(event) }
-        wake()
-    }
-
-    func take() -> [AgentEvent] {
-        events.withLock { events in
-            defer { events = [] }
-            return events
-        }
-    }
-
-    func clear() { events.withLock { $0 = [] } }
-
-    func wake() { waker.withLock { $0 }() }
-
-    func onWake(_ action: @escaping @Sendable () -> Void) { waker.withLock { $0 = action } }
 }

@@ -1,3 +1,4 @@
+import BackgroundTransfer
 import FaultyServer
 import Foundation
 import Synchronization
@@ -5,7 +6,8 @@ import TransferMachines
 
 /// The network of a virtual machine: servers by origin, each with its routes, scripts and stores, reached in virtual time.
 ///
-/// What nobody made a server or a route for is not answered by a guess: the test that reaches it fails.
+/// Background and ordinary sessions of the app reach these servers and no others. What nobody made a server or a route for is not
+/// answered by a guess: the test that reaches it fails.
 public final class VirtualNetwork: Sendable {
     private struct State {
         var servers: [String: VirtualServer] = [:]
@@ -14,8 +16,13 @@ public final class VirtualNetwork: Sendable {
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
         var unimplemented: [String] = []
+        /// The agent's.
         var attempts: [AttemptID: VirtualAttempt] = [:]
         var tell: @Sendable (TransportEvent) -> Void = { _ in }
+        /// Of the app's ordinary sessions, each with the launch that began it.
+        var ordinary: [AttemptID: (attempt: VirtualAttempt, launch: Int64?)] = [:]
+        var ordinaryChanged: @Sendable () -> Void = {}
+        var isClosed = false
         var disk: DiskFollower?
     }
 
@@ -78,8 +85,11 @@ public final class VirtualNetwork: Sendable {
     // MARK: For attempts
 
     func connect(_ tell: @escaping @Sendable (TransportEvent) -> Void) {
-        for attempt in attempts { attempt.forget() }
-        state.withLock { ($0.tell, $0.attempts) = (tell, [:]) }
+        let old = state.withLock { state in
+            defer { (state.tell, state.attempts) = (tell, [:]) }
+            return Array(state.attempts.values)
+        }
+        for attempt in old { attempt.forget() }
     }
 
     func follow(with disk: DiskFollower) { state.withLock { $0.disk = disk } }
@@ -90,12 +100,9 @@ public final class VirtualNetwork: Sendable {
     func touchDisk() { state.withLock { $0.disk }?.touch() }
 
     private var attempts: [VirtualAttempt] {
-        state.withLock { $0.attempts.values.sorted { ($0.id.transfer, $0.id.number) < ($1.id.transfer, $1.id.number) } }
+        let (agents, apps) = state.withLock { (Array($0.attempts.values), $0.ordinary.values.map(\.attempt)) }
+        return [agents, apps].flatMap { $0.sorted { ($0.id.transfer, $0.id.number) < ($1.id.transfer, $1.id.number) } }
     }
-
-    func say(_ event: TransportEvent) { state.withLock { $0.tell }(event) }
-
-    func ended(_ id: AttemptID) { state.withLock { _ = $0.attempts.removeValue(forKey: id) } }
 
     enum Route {
         case exchange(VirtualExchange, VirtualServer)
@@ -105,6 +112,12 @@ public final class VirtualNetwork: Sendable {
     func route(_ request: WireRequest) -> Route {
         guard let url = URL(string: request.url), let host = url.host, !host.isEmpty else { return .failure(.unsupportedURL) }
         let name = RedirectRule.origin(of: url)
+        var headers = request.headers.map { ($0.name, $0.value) }
+        if let credential = request.credential {
+            guard !credential.isDigest else { return unknown(request, "no server here knows Digest") }
+            let words = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
+            headers.append(("Authorization", "Basic " + words))
+        }
         let (server, isUp, isAbsent) = state.withLock { ($0.servers[name], $0.isUp, $0.absent.contains(name)) }
         guard isUp else { return .failure(.couldNotResolveHost) }
         guard !isAbsent else { return .failure(.couldNotConnect) }
@@ -113,25 +126,87 @@ public final class VirtualNetwork: Sendable {
         let target = (path.isEmpty ? "/" : path) + query
         guard
             let server,
-            let exchange = server.begin(
-                method: request.method, target: target, headers: request.headers.map { ($0.name, $0.value) })
-        else {
-            let what = server == nil ? "no server was made for \(name)" : "no route was made for it"
-            state.withLock { $0.unimplemented.append("\(request.method) \(request.url): \(what)") }
-            return .failure(.couldNotConnect)
-        }
+            let exchange = server.begin(method: request.method, target: target, headers: headers)
+        else { return unknown(request, server == nil ? "no server was made for \(name)" : "no route was made for it") }
         return .exchange(exchange, server)
+    }
+
+    private func unknown(_ request: WireRequest, _ what: String) -> Route {
+        state.withLock { $0.unimplemented.append("\(request.method) \(request.url): \(what)") }
+        return .failure(.couldNotConnect)
     }
 }
 
+/// For the agent.
 extension VirtualNetwork: Transport {
     public func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
-        let made = VirtualAttempt(attempt, request, source, sink, self)
+        let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
+            let tell = state.withLock { state in
+                if case .ended = event { state.attempts[attempt] = nil }
+                return state.tell
+            }
+            tell(event)
+        }
         state.withLock { $0.attempts[attempt] = made }
         made.begin()
     }
 
     public func cancel(_ attempt: AttemptID) {
         state.withLock { $0.attempts[attempt] }?.fail(.cancelled)
+    }
+}
+
+/// For the ordinary sessions of the app.
+extension VirtualNetwork {
+    /// Called when a request of an ordinary session begins or ends.
+    func onOrdinaryRequests(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.ordinaryChanged = action } }
+
+    /// The launch awaits an answer that time will bring.
+    func isAsking(launch: Int64) -> Bool { state.withLock { $0.ordinary.values.contains { $0.launch == launch } } }
+
+    /// A process is gone, and its connections with it. What awaited them goes on, cancelled, as all of a dead process here.
+    func processEnded(launch: Int64) {
+        let gone = state.withLock { $0.ordinary.values.filter { $0.launch == launch }.map(\.attempt) }
+        for attempt in gone { attempt.cancel() }
+    }
+
+    /// The test is over: nothing is reached any more. On the machine's own turn.
+    func close() {
+        let rest = state.withLock { state in
+            state.isClosed = true
+            return state.ordinary.values.map(\.attempt)
+        }
+        for attempt in rest { attempt.fail(.cancelled) }
+    }
+
+    /// The network as the app's process has it.
+    struct AppWire: StagedWire {
+        let network: VirtualNetwork
+
+        func start(
+            _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
+            handler: @escaping @Sendable (TransportEvent) -> Void
+        ) {
+            let made = VirtualAttempt(attempt, request, source, sink, network) { [network] event in
+                guard case .ended = event else { return handler(event) }
+                let changed = network.state.withLock { state in
+                    state.ordinary[attempt] = nil
+                    return state.ordinaryChanged
+                }
+                handler(event)
+                changed()
+            }
+            let (isClosed, changed) = network.state.withLock { state in
+                if !state.isClosed { state.ordinary[attempt] = (made, launch) }
+                return (state.isClosed, state.ordinaryChanged)
+            }
+            guard !isClosed else {
+                return handler(.ended(attempt, WireEnd(head: nil, failure: .couldNotConnect, bytesSent: 0, bytesReceived: 0)))
+            }
+            made.begin()
+            changed()
+        }
+
+        func cancel(_ attempt: AttemptID) { network.state.withLock { $0.ordinary[attempt]?.attempt }?.cancel() }
     }
 }

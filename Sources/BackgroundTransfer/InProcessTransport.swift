@@ -1,11 +1,21 @@
+import BackgroundRuntime
 import CurlTransport
 import Foundation
 import Synchronization
 import TransferMachines
 
+/// What takes the network's place for the ordinary sessions of an app on a stage.
+package protocol StagedWire: Sendable {
+    /// - Parameter launch: the launch whose process asks; `nil`: the test itself.
+    func start(
+        _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
+        handler: @escaping @Sendable (TransportEvent) -> Void)
+    func cancel(_ attempt: AttemptID)
+}
+
 /// The one engine of this process's ordinary sessions: a thread that sleeps while nothing moves.
-final class InProcessTransport: Sendable {
-    static let shared = InProcessTransport()
+package final class InProcessTransport: Sendable {
+    static var shared: InProcessTransport { AppRuntime.shared.part { InProcessTransport(onStage: nil) } }
 
     private struct State {
         var last: Int64 = 0
@@ -14,8 +24,9 @@ final class InProcessTransport: Sendable {
     }
 
     private let state = Mutex(State())
+    private let stage: (any StagedWire)?
 
-    private init() {}
+    package init(onStage stage: (any StagedWire)?) { self.stage = stage }
 
     func nextNumber() -> Int64 {
         state.withLock { state in
@@ -26,9 +37,12 @@ final class InProcessTransport: Sendable {
 
     /// - Parameter handler: called on the engine's thread.
     func start(
-        _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink,
+        _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
+        if let stage {
+            return stage.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
+        }
         let transport = state.withLock { state -> CurlTransport in
             state.handlers[attempt] = handler
             if let transport = state.transport { return transport }
@@ -40,7 +54,10 @@ final class InProcessTransport: Sendable {
         transport.start(attempt, request, source: source, sink: sink)
     }
 
-    func cancel(_ attempt: AttemptID) { state.withLock { $0.transport }?.cancel(attempt) }
+    func cancel(_ attempt: AttemptID) {
+        if let stage { return stage.cancel(attempt) }
+        state.withLock { $0.transport }?.cancel(attempt)
+    }
 
     private func hear(_ event: TransportEvent) {
         switch event {

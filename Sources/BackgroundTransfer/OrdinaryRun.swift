@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 import FoundationNetworking
 import Synchronization
@@ -52,7 +53,11 @@ final class OrdinaryRun: Sendable {
     let task: URLSessionTask
     let engine: OrdinarySession
     let state = Mutex(State())
-    private let number = InProcessTransport.shared.nextNumber()
+    /// Kept: what outlives its test must not find another network.
+    private let transport = InProcessTransport.shared
+    private let number: Int64
+    /// The launch that began it.
+    private let launch = LaunchContext.current?.id
 
     /// Bytes of an answer kept in memory for a handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
@@ -60,6 +65,7 @@ final class OrdinaryRun: Sendable {
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
         self.task = task
         self.engine = engine
+        number = transport.nextNumber()
     }
 
     var status: TaskStatus { state.withLock { $0.status } }
@@ -157,7 +163,7 @@ final class OrdinaryRun: Sendable {
         }
         if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
         let leavesBody = state.withLock { $0.leavesBody }
-        InProcessTransport.shared.start(attempt, wire, source: leavesBody ? nil : source, sink: self) { [self] event in
+        transport.start(attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             // Nobody here goes on with an upload.
@@ -177,7 +183,7 @@ final class OrdinaryRun: Sendable {
             state.isCancelled = true
             return state.attempt
         }
-        if let attempt { InProcessTransport.shared.cancel(attempt) } else { finish(URLError(.cancelled)) }
+        if let attempt { transport.cancel(attempt) } else { finish(URLError(.cancelled)) }
     }
 
     /// On the delegate's queue, in order; of a held task, or one whose delegate has not decided, later.
@@ -229,7 +235,7 @@ final class OrdinaryRun: Sendable {
             // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
             return state.file == nil ? nil : state.attempt
         }
-        if let attempt { InProcessTransport.shared.cancel(attempt) }
+        if let attempt { transport.cancel(attempt) }
     }
 
     func letGoOn() {
@@ -249,7 +255,7 @@ final class OrdinaryRun: Sendable {
         guard !state.withLock({ $0.isOver }) else { return }
         let attempt = state.withLock { $0.attempt }
         finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task took longer than it may."]))
-        if let attempt { InProcessTransport.shared.cancel(attempt) }
+        if let attempt { transport.cancel(attempt) }
     }
 
     // MARK: The end of an attempt

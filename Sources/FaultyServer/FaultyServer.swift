@@ -15,11 +15,12 @@ public final class FaultyServer: Sendable {
     private let routes: RouteTable
     private let gates: GateKeeper
     private let connections: ConnectionRegistry
+    private let greetings: GreetingBook
     private let isStopped = Mutex(false)
 
     private init(
         group: MultiThreadedEventLoopGroup, listener: any Channel, port: Int, log: RequestLog, routes: RouteTable,
-        gates: GateKeeper, connections: ConnectionRegistry
+        gates: GateKeeper, connections: ConnectionRegistry, greetings: GreetingBook
     ) {
         self.group = group
         self.listener = listener
@@ -28,6 +29,7 @@ public final class FaultyServer: Sendable {
         self.routes = routes
         self.gates = gates
         self.connections = connections
+        self.greetings = greetings
     }
 
     /// Starts a server on 127.0.0.1.
@@ -41,7 +43,7 @@ public final class FaultyServer: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
             let log = try RequestLog(eventLoop: group.next(), file: logFile)
-            let (routes, gates, connections) = (RouteTable(), GateKeeper(), ConnectionRegistry())
+            let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
             let listener = try await ServerBootstrap(group: group)
                 .serverChannelOption(.backlog, value: 256)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -55,6 +57,8 @@ public final class FaultyServer: Sendable {
                             log.connectionClosed()
                         }
                         let pipeline = channel.pipeline.syncOperations
+                        let greeting = greetings.current
+                        if greeting != .http { return try pipeline.addHandler(GreetingHandler(greeting)) }
                         try pipeline.addHandler(
                             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
                         try pipeline.addHandler(
@@ -64,7 +68,7 @@ public final class FaultyServer: Sendable {
                 .bind(host: "127.0.0.1", port: port).get()
             return FaultyServer(
                 group: group, listener: listener, port: listener.localAddress?.port ?? port, log: log,
-                routes: routes, gates: gates, connections: connections)
+                routes: routes, gates: gates, connections: connections, greetings: greetings)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -94,6 +98,9 @@ public final class FaultyServer: Sendable {
             try? await channel.closeFuture.get()
         }
     }
+
+    /// How connections are greeted that are opened from now on.
+    public func greet(with greeting: Greeting) { greetings.current = greeting }
 
     // MARK: Routes
 
@@ -140,6 +147,9 @@ public final class FaultyServer: Sendable {
     public func requests(matching path: String = "*") -> [RecordedRequest] {
         log.activity.requests(matching: path)
     }
+
+    /// Requests to paths that have no route, in their order: they got 404. A test that must not guess expects this to be empty.
+    public var unroutedRequests: [RecordedRequest] { log.activity.requests.filter { !routes.knows($0) } }
 
     /// The first request for which the condition holds, now or after a later event (arrival, bytes, end).
     /// - Throws: `WaitFailure`, or `CancellationError`.

@@ -15,7 +15,8 @@ struct InvariantWatch {
     private var open: [Int64] = []
     private var lately: [Int64] = []
     private var agentSince: (number: Int, awake: Double) = (0, 0)
-    private var processSince: [Int64: Double] = [:]
+    /// When each living process was first seen, in waking seconds, and the seconds that it may take.
+    private var processes: [Int64: (since: Double, limit: Double)] = [:]
     private var servedNoons: [Date: Int64] = [:]
     private var lastCommits = -1
 
@@ -24,7 +25,7 @@ struct InvariantWatch {
     private mutating func found(_ what: String) { if !broken.contains(what) { broken.append(what) } }
 
     mutating func look(_ machine: VirtualMachine) throws {
-        lookAtProcesses(machine)
+        try lookAtProcesses(machine)
         // Nothing was written since: nothing can have become wrong in it.
         guard machine.ledger.commitCount != lastCommits else { return }
         lastCommits = machine.ledger.commitCount
@@ -73,21 +74,23 @@ struct InvariantWatch {
     }
 
     /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there.
-    private mutating func lookAtProcesses(_ machine: VirtualMachine) {
+    private mutating func lookAtProcesses(_ machine: VirtualMachine) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
         let living = machine.livingProcesses
-        processSince = processSince.filter { living.contains($0.key) }
-        for launch in living where processSince[launch] == nil { processSince[launch] = awake }
+        processes = processes.filter { living.contains($0.key) }
+        for launch in living where processes[launch] == nil {
+            let kind = try machine.ledger.read { try $0.launch(launch)?.kind }
+            processes[launch] = (awake, Self.budget(of: kind) + AgentSettings().grace + 5)
+        }
         guard machine.hasAgent else { return agentSince.number = -1 }
-        let settings = AgentSettings()
-        for (launch, since) in processSince {
-            let watched = awake - max(since, agentSince.awake)
-            if watched > settings.processingBudget + settings.grace + 5 {
-                found("the process of launch \(launch) runs \(Int(watched)) s under the eyes of an agent")
-            }
+        for (launch, process) in processes where awake - max(process.since, agentSince.awake) > process.limit {
+            found("the process of launch \(launch) runs beyond \(Int(process.limit)) s under the eyes of an agent")
         }
     }
+
+    /// Seconds, as promised, whatever the agent believes.
+    private static func budget(of kind: LaunchKind?) -> Double { kind == .processing ? 600 : 30 }
 }
 
 extension Simulation {
@@ -151,6 +154,12 @@ extension Simulation {
 
     private func ofTransfers(_ transfers: [TransferRecord]) -> [String] {
         var broken: [String] = []
+        let known = Set(transfers.compactMap(\.id))
+        // By what the app was promised, not by what the ledger still knows of it.
+        for id in Set(app.memory.files.keys).union(app.memory.photos.keys).sorted() {
+            if !known.contains(id) { broken.append("transfer \(id) was accepted and is gone") }
+            if app.memory.handled[id] == nil { broken.append("transfer \(id) ended and no launch handled it") }
+        }
         for transfer in transfers {
             guard let id = transfer.id else { continue }
             if !transfer.state.isTerminal { broken.append("transfer \(id) is \(transfer.state.rawValue) after days of quiet") }

@@ -24,6 +24,12 @@ package struct MatrixCell: Sendable {
         MatrixPromises.exceptions[state]?[cause] ?? MatrixPromises.usual[state] ?? "?"
     }
 
+    /// The cause ends a process of the app, and in this state none runs: nothing can come of it.
+    package var findsNobody: Bool {
+        [.timeRunsOut, .appIsTerminated, .appIsKilled].contains(cause)
+            && ![.checkIsAsking, .answerIsBeingDelivered, .noticeWasPressed].contains(state)
+    }
+
     /// Plays it. Cost: some hundredths of a second.
     package func play() throws -> String {
         let app = MatrixApp()
@@ -33,10 +39,13 @@ package struct MatrixCell: Sendable {
         app.machine = machine
         let stage = try Stage(machine, app)
         try stage.begin(state)
+        guard try findsNobody == false || machine.ledger.read({ try $0.liveLaunches().isEmpty }) else { throw FindsSomebody() }
         try stage.happen(cause, state)
         try stage.end()
         return try stage.seen(state)
     }
+
+    private struct FindsSomebody: Error {}
 
     /// The machine of one cell, its server, and its hands.
     private final class Stage {

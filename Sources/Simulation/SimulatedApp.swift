@@ -77,7 +77,15 @@ final class SimulatedApp: VirtualProgram, @unchecked Sendable {  // because the 
         }
     }
 
-    func died(_ process: VirtualProcess) { dead.insert(process.launch) }
+    func died(_ process: VirtualProcess) {
+        dead.insert(process.launch)
+        guard !isCalm, dice.chance(0.3) else { return }
+        // What it forked speaks for it when all is over: nobody may believe that.
+        machine.clock.schedule(after: dice.between(0, 20)) { [self] in
+            let over = write { try $0.launch(process.launch)?.endedAt } != nil
+            if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }
+        }
+    }
 
     /// The result is durable, then the process ends; it may be killed in between.
     private func finish(_ process: VirtualProcess, _ result: LaunchOutcome, _ also: (LedgerTransaction) throws -> Void = { _ in })

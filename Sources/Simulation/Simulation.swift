@@ -94,7 +94,7 @@ package final class Simulation {
     /// Everything that was noted.
     package var story: [String] { machine.transcript }
 
-    private func noon() -> RequestRecord {
+    func noon() -> RequestRecord {
         var request = RequestRecord(
             identifier: "noon", kind: .appRefresh, earliestBegin: nil, recurrence: .daily(.noon),
             missed: dice.chance(0.8) ? .once : .skip, submittedAt: machine.clock.date)
@@ -128,7 +128,9 @@ package final class Simulation {
             machine.killAgent()
             let moment = dice.one(of: [LedgerCommitMoment.committing, .committed])
             try machine.startAgent(dyingAt: dice.number(1..<25), moment)
-        case 11: machine.killAProcess(by: .signalled(9))
+        case 11:
+            // Or none can be started for a while.
+            if dice.chance(0.3) { machine.refuseLaunches(dice.chance(0.6)) } else { machine.killAProcess(by: .signalled(9)) }
         case 12: try machine.suspend(dice.between(5, 30_000))
         case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
         case 14: try machine.travel(to: Self.zone(dice))
@@ -198,10 +200,11 @@ package final class Simulation {
     // MARK: The end
 
     /// Everything is well from here on, for as long as the most patient retry waits.
-    private func calmDown() throws {
+    func calmDown() throws {
         machine.note("calm")
         app.isCalm = true
         server.becomeKind()
+        machine.refuseLaunches(false)
         machine.desktop.answer(after: 0)
         machine.desktop.appear()
         try machine.change { ($0.isNetworkAvailable, $0.isOnExternalPower, $0.isLowPowerMode) = (true, true, false) }

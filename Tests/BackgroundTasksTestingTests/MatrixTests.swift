@@ -19,7 +19,8 @@ import Testing
             # What is promised, cell by cell
 
             Sixteen states of work and what can happen in the middle of each, played in virtual time by the real agent. What is seen when
-            all is over is promised, word for word; `as usual` is as if nothing had happened.
+            all is over is promised, word for word; `as usual` is as if nothing had happened, and `–` says that the cause found nobody: no
+            process of the app runs then, whose time could run out or that could be ended.
 
             "told" and "heard" count what the app was told; "shown" what its server showed; "version" is which of the server's two
             versions of the file was handed over.
@@ -31,8 +32,9 @@ import Testing
             let usual = MatrixCell(state, .nothing).promised
             text += "\n## While \(state.rawValue)\n\n| what happens | promised and seen |\n| --- | --- |\n"
             for cause in MatrixCause.allCases {
-                let promised = MatrixCell(state, cause).promised
-                text += "| \(cause.rawValue) | \(cause != .nothing && promised == usual ? "as usual" : promised) |\n"
+                let cell = MatrixCell(state, cause)
+                let promised = cause != .nothing && cell.promised == usual ? "as usual" : cell.promised
+                text += "| \(cause.rawValue) | \(cell.findsNobody ? "–" : promised) |\n"
             }
         }
         if ProcessInfo.processInfo.environment["WRITE_TABLES"] != nil { return try Data(text.utf8).write(to: Self.page) }

@@ -1,3 +1,4 @@
+import FaultyServer
 import Foundation
 import Glibc
 import Testing
@@ -93,5 +94,28 @@ struct CurlTransportTLSTests {
         let request = WireRequest(method: "GET", url: server.url + "/f")
         let end = await Bench(certificateAuthorities: server.certificate).run(request)
         #expect(end.failure == .redirectToOtherScheme && plain.connections == 0)
+    }
+
+    /// A handshake that does not come about is a fault of the way or of the server, never a certificate that nobody trusts: it is
+    /// worth another try.
+    @Test(arguments: [Greeting.alert(40), .alert(70), .alert(80), .alert(112), .garbage, .hangUp])
+    func aHandshakeThatFails(_ greeting: Greeting) async throws {
+        let server = try await FaultyServer.start()
+        server.greet(with: greeting)
+        let end = await Bench().run(WireRequest(method: "GET", url: "https://127.0.0.1:\(server.port)/f"))
+        #expect(end.head == nil && end.bytesReceived == 0)
+        if case .tlsUntrusted(let why) = try #require(end.failure) { Issue.record("\(why)") }
+        #expect(server.connectionCount == 1 && server.requests().isEmpty)
+        await server.stop()
+    }
+
+    @Test func aHandshakeThatNobodyAnswers() async throws {
+        let server = try await FaultyServer.start()
+        server.greet(with: .silence)
+        var request = WireRequest(method: "GET", url: "https://127.0.0.1:\(server.port)/f")
+        request.connectTimeout = 0.3
+        let end = await Bench().run(request)
+        #expect(end.failure == .timedOutConnecting)
+        await server.stop()
     }
 }

@@ -1,0 +1,29 @@
+import Foundation
+
+/// The folder of a virtual machine: parts, spool and photos lie there, until its test is over.
+enum VirtualFolder {
+    /// In memory where there is such a place: what is tried here is not the disk. Nobody else may look into it.
+    static func make() throws -> URL {
+        _ = swept
+        let name = "\(prefix)\(getpid())-\(UUID().uuidString.lowercased())"
+        let folder = base.appendingPathComponent(name, isDirectory: true)
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        return folder
+    }
+
+    private static let prefix = "virtual-"
+    private static let base =
+        access("/dev/shm", W_OK) == 0
+        ? URL(fileURLWithPath: "/dev/shm", isDirectory: true) : FileManager.default.temporaryDirectory
+
+    /// Once in a process: what those left that were killed. Nobody else would give its memory back before a reboot.
+    private static let swept: Void = {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: base.path)) ?? [] where name.hasPrefix(prefix) {
+            let owner = name.dropFirst(prefix.count).prefix { $0 != "-" }
+            guard let pid = pid_t(owner), pid > 0, kill(pid, 0) != 0, errno == ESRCH else { continue }
+            // Of another person's it is not allowed, and not wanted.
+            try? FileManager.default.removeItem(at: base.appendingPathComponent(name))
+        }
+    }()
+}

@@ -1,0 +1,61 @@
+import NIOCore
+import Synchronization
+
+/// What a client hears that has opened a connection and said its first bytes.
+///
+/// The server speaks no TLS; but asked for `https://127.0.0.1:PORT` it can fail at it, in every way that a handshake ends before
+/// there is a certificate to look at. Wrong certificates are tried with a real TLS server.
+public enum Greeting: Sendable, Equatable {
+    /// HTTP is spoken.
+    case http
+    /// A fatal TLS alert and the end: 40 no common cipher, 70 no common version, 80 trouble inside, 112 no such name (RFC 8446, 6.2).
+    case alert(UInt8)
+    /// Bytes that are no TLS and no HTTP, and the end.
+    case garbage
+    /// The end.
+    case hangUp
+    /// Nothing, for as long as the client waits.
+    case silence
+}
+
+/// Greets each new connection; the first one in its pipeline. Taken out where HTTP is spoken.
+final class GreetingHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let greeting: Greeting
+    private var hasAnswered = false
+
+    init(_ greeting: Greeting) { self.greeting = greeting }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !hasAnswered else { return }
+        hasAnswered = true
+        switch greeting {
+        case .http: preconditionFailure("HTTP needs no greeting")
+        case .alert(let description): answer([21, 3, 3, 0, 2, 2, description], context)
+        case .garbage: answer(Array("220 this is another service\r\n".utf8), context)
+        case .hangUp: context.close(promise: nil)
+        case .silence: break
+        }
+    }
+
+    private func answer(_ bytes: [UInt8], _ context: ChannelHandlerContext) {
+        let channel = context.channel
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).whenComplete { _ in channel.close(promise: nil) }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ServerClosing { context.close(promise: nil) }
+    }
+}
+
+/// The greeting of the next connections.
+final class GreetingBook: Sendable {
+    private let greeting = Mutex(Greeting.http)
+
+    var current: Greeting {
+        get { greeting.withLock { $0 } }
+        set { greeting.withLock { $0 = newValue } }
+    }
+}

@@ -1,0 +1,380 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import BackgroundTasksTesting
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Synchronization
+import Testing
+import UserNotifications
+
+/// Row by row what the tutorial's table says that a test can bring about.
+@Suite(.timeLimit(.minutes(5))) struct EveryOtherEndTests {
+    /// A driver with a handler "work", which takes two virtual minutes and stops when it is told to.
+    private func run(_ body: @escaping @Sendable (TestDriver) async throws -> Void) async throws {
+        try await TestDriver.run(permitting: ["work", "refresh", "job.*"]) { driver in
+            for identifier in ["work", "refresh"] {
+                BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
+                    let work = Task {
+                        do {
+                            try await driver.clock.sleep(for: .seconds(120))
+                            task.setTaskCompleted(success: true)
+                        } catch {
+                            task.setTaskCompleted(success: false)
+                        }
+                    }
+                    task.expirationHandler = { work.cancel() }
+                }
+            }
+            try await body(driver)
+        }
+    }
+
+    private func submitWork(_ change: (BGProcessingTaskRequest) -> Void = { _ in }) throws {
+        let request = BGProcessingTaskRequest(identifier: "work")
+        change(request)
+        try BGTaskScheduler.shared.submit(request)
+    }
+
+    private func submitRefresh(after seconds: Double, of driver: TestDriver) throws {
+        let request = BGAppRefreshTaskRequest(identifier: "refresh")
+        request.earliestBeginDate = driver.clock.date.addingTimeInterval(seconds)
+        try BGTaskScheduler.shared.submit(request)
+    }
+
+    private final class Seen: Sendable {
+        let answers = Mutex<[String]>([])
+        let inside = Mutex((now: 0, most: 0))
+    }
+
+    // MARK: Launches by hand, and their ends
+
+    @Test func aLaunchByHandIsMarked() async throws {
+        try await run { driver in
+            try submitWork { $0.earliestBeginDate = driver.clock.date.addingTimeInterval(86_400) }
+            let launch = try await driver.simulateLaunch("work")
+            #expect(launch.isSimulated && launch.outcome == nil)
+            #expect(try await driver.finish(launch).outcome == .completed)
+            await #expect(throws: TestDriver.Refused.self) { try await driver.simulateLaunch("nobody") }
+        }
+    }
+
+    @Test func timeIsEndedByHand() async throws {
+        try await run { driver in
+            try submitWork()
+            _ = try await driver.advanceToNextLaunch()
+            let ended = try await driver.simulateExpiration(of: "work", after: .seconds(10))
+            #expect(ended.outcome == .expired && ended.stopReason == .simulated)
+            #expect(try #require(ended.endedAt).timeIntervalSince(ended.startedAt) == 10)
+            await #expect(throws: TestDriver.Refused.self) { try await driver.simulateExpiration() }
+        }
+    }
+
+    @Test func theAgentIsToldToStop() async throws {
+        try await run { driver in
+            try submitWork()
+            _ = try await driver.advanceToNextLaunch()
+            let ended = try await driver.stop(reason: .quit)
+            #expect(ended.outcome == .expired && ended.stopReason == .quit)
+        }
+    }
+
+    @Test func aConditionIsLost() async throws {
+        try await run { driver in
+            try submitWork { $0.requiresNetworkConnectivity = true }
+            _ = try await driver.advanceToNextLaunch()
+            let ended = try await driver.stop(reason: .conditionLost)
+            #expect(ended.outcome == .expired && ended.stopReason == .conditionLost)
+            // It stays gone until somebody brings it back.
+            try submitWork { $0.requiresNetworkConnectivity = true }
+            await #expect(throws: NothingIsLaunched.self) { try await driver.advanceToNextLaunch() }
+            try await driver.setConditions { ($0.isNetworkAvailable, $0.isOnExternalPower) = (true, true) }
+            #expect(try await driver.advanceToNextLaunch().identifier == "work")
+        }
+    }
+
+    /// A reason that did not come about is no success.
+    @Test func whatRequiresNothingIsNotStopped() async throws {
+        try await run { driver in
+            try submitWork()
+            _ = try await driver.advanceToNextLaunch()
+            let error = await #expect(throws: TestDriver.Refused.self) { try await driver.stop(reason: .conditionLost) }
+            #expect(error?.answer == "work was not stopped; it ended as completed, not by conditionLost")
+        }
+    }
+
+    @Test func aBudgetRunsOut() async throws {
+        try await run { driver in
+            try submitRefresh(after: 0, of: driver)
+            _ = try await driver.advanceToNextLaunch()
+            #expect(try await driver.stop(reason: .expired).stopReason == .expired)
+        }
+    }
+
+    @Test(arguments: [StopReason.cancelled, .noProgress])
+    func continuedProcessingIsStopped(_ reason: StopReason) async throws {
+        try await run { driver in
+            let (heard, hear) = AsyncStream.makeStream(of: Void.self)
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "job.1", using: nil) { task in
+                task.expirationHandler = {
+                    task.setTaskCompleted(success: false)
+                    hear.finish()
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGContinuedProcessingTaskRequest(identifier: "job.1", title: "T", subtitle: "S"))
+            _ = try await driver.advanceToNextLaunch()
+            await #expect(throws: TestDriver.Refused.self) { try await driver.killApp() }
+            await driver.setPatience(.milliseconds(50))
+            #expect(try await driver.stop(reason: reason).stopReason == reason)
+            // Of its end this process hears from the ledger, in its own time.
+            for await _ in heard {}
+        }
+    }
+
+    @Test func theAppIsKilled() async throws {
+        try await run { driver in
+            try submitWork()
+            _ = try await driver.advanceToNextLaunch()
+            #expect(try await driver.killApp().outcome == .crashed)
+            let second = try await driver.advanceToNextLaunch()
+            #expect(second.generation == 2)
+            #expect(try await driver.finish(second).outcome == .completed)
+        }
+    }
+
+    @Test func theAgentIsKilled() async throws {
+        try await run { driver in
+            try submitRefresh(after: 3_600, of: driver)
+            try await driver.settle()
+            await driver.killAgent()
+            try await driver.advance(by: .seconds(7_200))
+            #expect(driver.ledger.history.isEmpty)
+            try await driver.startAgent()
+            #expect(driver.ledger.running.map(\.identifier) == ["refresh"])
+        }
+    }
+
+    @Test func anEndThatDoesNotComeIsAnError() async throws {
+        try await run { driver in
+            try submitWork()
+            let launch = try await driver.advanceToNextLaunch()
+            let error = await #expect(throws: StillRunning.self) { try await driver.finish(launch, within: .seconds(60)) }
+            #expect(error?.launch.id == launch.id)
+        }
+    }
+
+    // MARK: The machine
+
+    @Test func networkAndPowerAreWaitedFor() async throws {
+        try await run { driver in
+            try await driver.setConditions { ($0.isNetworkAvailable, $0.isOnExternalPower) = (false, false) }
+            try submitWork { ($0.requiresNetworkConnectivity, $0.requiresExternalPower) = (true, true) }
+            try await driver.setConditions { $0.isNetworkAvailable = true }
+            let error = await #expect(throws: NothingIsLaunched.self) { try await driver.advanceToNextLaunch() }
+            #expect(error?.description.contains("work (processing, 0 failures); network there, external power gone") == true)
+            try await driver.setConditions { $0.isOnExternalPower = true }
+            #expect(driver.ledger.running.map(\.identifier) == ["work"])
+        }
+    }
+
+    @Test func sleepIsMadeUpForAtTheWakeUp() async throws {
+        try await run { driver in
+            let start = driver.clock.date
+            try submitRefresh(after: 3_600, of: driver)
+            try await driver.suspend(for: .seconds(7_200))
+            #expect(driver.ledger.running.first?.startedAt == start.addingTimeInterval(7_200))
+        }
+    }
+
+    @Test func aClockIsSet() async throws {
+        try await run { driver in
+            let (start, began) = (driver.clock.date, driver.clock.now)
+            try submitRefresh(after: 3_600, of: driver)
+            try await driver.stepClock(by: .seconds(-1_800))
+            let launch = try await driver.advanceToNextLaunch()
+            #expect(launch.startedAt == start.addingTimeInterval(3_600))
+            #expect(began.duration(to: driver.clock.now) == .seconds(5_400))
+        }
+    }
+
+    @Test func aPersonTravels() async throws {
+        try await run { driver in
+            let request = BGAppRefreshTaskRequest(identifier: "refresh")
+            request.recurrence = .daily(.noon)
+            try BGTaskScheduler.shared.submit(request)
+            let tokyo = try #require(TimeZone(identifier: "Asia/Tokyo"))
+            try await driver.travel(to: tokyo)
+            var calendar = Calendar(identifier: .gregorian)
+            calendar.timeZone = tokyo
+            let launch = try await driver.advanceToNextLaunch()
+            #expect(calendar.dateComponents([.hour, .minute], from: launch.startedAt) == DateComponents(hour: 12, minute: 0))
+        }
+    }
+
+    // MARK: The network
+
+    @Test(arguments: ["cut", "away"])
+    func aDownloadGoesOn(_ fault: String) async throws {
+        try await run { driver in
+            let origin = "https://files.test"
+            driver.network.server(origin).route(nil, "/file", .served(ServedFile(.pattern(200_000), etag: "\"v1\"")))
+            driver.network.bytesPerSecond = 10_000
+            let session = URLSession(configuration: .background(withIdentifier: fault))
+            session.downloadTask(with: URL(string: origin + "/file")!).resume()
+            try await driver.advance(by: .seconds(5))
+            if fault == "cut" {
+                driver.network.cutConnections()
+            } else {
+                driver.network.takeAway(origin)
+                try await driver.advance(by: .seconds(30))
+                #expect(driver.ledger.transfers.first?.state == .waiting)
+                driver.network.comeBack(origin)
+            }
+            try await driver.advance(by: .seconds(600))
+            let transfer = try #require(driver.ledger.transfers.first)
+            #expect(transfer.state == .completed && transfer.bytesDone == 200_000 && transfer.attempts > 1)
+            #expect(driver.network.server(origin).requests().last?.headers["Range"] != nil)
+        }
+    }
+
+    /// A handler's own session reaches the same servers, in the same time.
+    @Test func anOrdinaryRequestIsAnsweredInVirtualTime() async throws {
+        let seen = Seen()
+        try await TestDriver.run(permitting: ["ask"]) { driver in
+            driver.network.server("https://api.test").route("GET", "/slow", .dripping("hello", seconds: 20))
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "ask", using: nil) { task in
+                Task {
+                    let data = try? await URLSession.shared.data(from: URL(string: "https://api.test/slow")!).0
+                    seen.answers.withLock { $0.append(data.map { String(decoding: $0, as: UTF8.self) } ?? "none") }
+                    task.setTaskCompleted(success: data != nil)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
+            let launch = try await driver.finish(driver.advanceToNextLaunch())
+            #expect(launch.outcome == .completed)
+            #expect(try #require(launch.endedAt).timeIntervalSince(launch.startedAt) >= 15)
+            // The test's own.
+            async let own = URLSession.shared.data(from: URL(string: "https://api.test/slow")!).0
+            while driver.network.server("https://api.test").requests().count < 2 { try await driver.advance(by: .seconds(1)) }
+            try await driver.advance(by: .seconds(30))
+            #expect(try await own == Data("hello".utf8))
+        }
+        #expect(seen.answers.withLock { $0 } == ["hello"])
+    }
+
+    @Test func anOrdinaryRequestThatWasNotSetUpFailsTheTest() async throws {
+        struct Own: Error {}
+        let error = await #expect(throws: UnimplementedEffects.self) {
+            try await TestDriver.run(permitting: ["ask"]) { driver in
+                BGTaskScheduler.shared.register(forTaskWithIdentifier: "ask", using: nil) { task in
+                    Task {
+                        let data = try? await URLSession.shared.data(from: URL(string: "https://nowhere.test/")!)
+                        task.setTaskCompleted(success: data != nil)
+                    }
+                }
+                try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "ask"))
+                _ = try await driver.finish(driver.advanceToNextLaunch())
+                // As a failed `#require` does.
+                throw Own()
+            }
+        }
+        #expect(error?.effects == ["GET https://nowhere.test/: no server was made for https://nowhere.test:443"])
+        #expect(error?.underlying is Own)
+    }
+
+    // MARK: Notifications
+
+    @Test func aButtonIsPressedAndAServerComesLate() async throws {
+        let heard = Heard()
+        try await run { driver in
+            let center = UNUserNotificationCenter.current()
+            center.delegate = heard
+            center.setNotificationCategories([
+                UNNotificationCategory(
+                    identifier: "storm", actions: [UNNotificationAction(identifier: "photo", title: "Photo")],
+                    intentIdentifiers: [])
+            ])
+            let content = UNMutableNotificationContent()
+            (content.title, content.categoryIdentifier) = ("Storm", "storm")
+            driver.notifications.vanish()
+            try await center.add(UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(60))
+            #expect(driver.notifications.shown.isEmpty)
+            driver.notifications.appear()
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.shown.map(\.title) == ["Storm"])
+            #expect(driver.notifications.press("photo", on: "storm"))
+            try await driver.advance(by: .seconds(60))
+        }
+        #expect(heard.actions.withLock { $0 } == ["photo"])
+    }
+
+    private final class Heard: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let actions = Mutex<[String]>([])
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            let action = response.actionIdentifier
+            actions.withLock { $0.append(action) }
+        }
+    }
+
+    /// A wrapper that forks and exits, say: what it left begins when its launch is over, and perhaps relaunched.
+    @Test func aProcessOfALaunchThatIsOverRunsNothing() async throws {
+        let seen = Seen()
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                seen.answers.withLock { $0.append("runs") }
+                task.setTaskCompleted(success: true)
+            }
+            try submitRefresh(after: 0, of: driver)
+            let launch = try await driver.finish(driver.advanceToNextLaunch())
+            let late = LaunchContext(
+                id: launch.id, runtime: .shared, identity: ProcessIdentity(pid: 5_999_999, start: 1),
+                leave: { code in seen.answers.withLock { $0.append("leaves with \(code)") } })
+            await LaunchContext.$own.withValue(late) { LaunchHandlers.shared.run(late) }?.value
+            #expect(driver.ledger.history == [launch])
+        }
+        #expect(seen.answers.withLock { $0 } == ["runs", "leaves with 74"])
+    }
+
+    // MARK: The driver
+
+    @Test func launchesAreFollowedAlong() async throws {
+        try await run { driver in
+            try submitWork()
+            _ = try await driver.finish(driver.advanceToNextLaunch())
+            var seen: [String] = []
+            for await launch in driver.launches {
+                seen.append(launch.outcome?.rawValue ?? "begins")
+                if launch.outcome != nil { break }
+            }
+            #expect(seen == ["begins", "completed"])
+        }
+    }
+
+    /// Each has a machine of its own, one after the other.
+    @Test func twoDriversDoNotMeet() async throws {
+        let seen = Seen()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await run { driver in
+                        seen.inside.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                        try submitWork()
+                        #expect(try await driver.finish(driver.advanceToNextLaunch()).id == 1)
+                        seen.inside.withLock { $0.now -= 1 }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(seen.inside.withLock { $0.most } == 1)
+    }
+
+    @Test func oneWithinTheOtherIsRefused() async throws {
+        try await run { _ in
+            await #expect(throws: NestedRun.self) { try await TestDriver.run(permitting: []) { _ in } }
+        }
+    }
+}
