@@ -19,7 +19,7 @@ public enum BackgroundAgentTool {
 
         """
 
-    /// Returns the exit code: 0 done or already running, 64 usage, 73 or 74 store, 78 a store of a newer version.
+    /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     public static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockStopSignals()
         switch arguments {
@@ -47,7 +47,17 @@ public enum BackgroundAgentTool {
                 complain("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
-            let code = try run(process, appIdentifier: appIdentifier)
+            let desk: RehearsalDesk?
+            do { desk = try RehearsalDesk.join() } catch {
+                complain("background-agent: \(error)\n")
+                return 69
+            }
+            if desk == nil, getenv(RehearsedMachine.variable) != nil {
+                complain(
+                    "background-agent: \(RehearsedMachine.variable) is set in a home that is no rehearsal's: it counts for nothing\n"
+                )
+            }
+            let code = try run(process, appIdentifier: appIdentifier, on: desk)
             switch code {
             case AgentProcess.tryAgain: startAfresh("/proc/self/exe", after: 5)
             // What lies there now is the newer version, or this one again, which then says that it is too old.
@@ -63,12 +73,14 @@ public enum BackgroundAgentTool {
         }
     }
 
-    private static func run(_ process: AgentProcess, appIdentifier: String) throws(LedgerError) -> Int32 {
+    private static func run(_ process: AgentProcess, appIdentifier: String, on desk: RehearsalDesk?) throws(LedgerError) -> Int32
+    {
         let inbox = process.inbox
         let transport = CurlTransport(
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
         defer { transport.stop() }
-        if let desk = RehearsalDesk.join() {
+        if let desk {
+            complain("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
             return try process.run(version: version, ports: ports, machine: desk.agentMachine)

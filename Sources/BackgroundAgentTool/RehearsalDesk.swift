@@ -16,11 +16,19 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     private let state: Mutex<State>
 
+    /// This home is a rehearsal's, and nobody tells of its machine: the real one must not be taken for it.
+    struct NobodyTells: Error, CustomStringConvertible {
+        let path: String
+        var description: String { "this home is a rehearsal's, and nobody at \(path) tells of its machine" }
+    }
+
     /// `nil`: this is no rehearsal.
-    static func join() -> RehearsalDesk? {
-        guard let path = ProcessInfo.processInfo.environment[RehearsedMachine.variable],
-            let socket = LocalSocket.connect(to: path), let line = socket.readLine(), let first = Self.read(line)
-        else { return nil }
+    static func join() throws(NobodyTells) -> RehearsalDesk? {
+        guard let path = RehearsedMachine.socket else { return nil }
+        guard let socket = LocalSocket.connect(to: path), socket.isOwn() else { throw NobodyTells(path: path) }
+        socket.limitReads(to: 10)
+        guard let line = socket.readLine(), let first = Self.read(line) else { throw NobodyTells(path: path) }
+        socket.limitReads(to: 0)
         let desk = RehearsalDesk(first)
         let box = SocketBox(socket)
         let thread = Thread {
@@ -30,6 +38,8 @@ final class RehearsalDesk: ConditionsSource, Presenter {
                 desk.become(next)
                 box.socket.write(line: String(next.number))
             }
+            // The rehearsal is over, or was killed: its agent must not go on in a home that nobody clears away.
+            kill(getpid(), SIGTERM)
         }
         thread.name = "rehearsal"
         thread.start()

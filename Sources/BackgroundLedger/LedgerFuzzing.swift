@@ -6,7 +6,7 @@ import TransferMachines
 /// For the fuzzer: rows whose columns hold anything at all.
 package enum LedgerFuzzing {
     private static let ledger: Ledger = {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-ledger")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fuzz-ledger-\(getpid())")
         do {
             return try Ledger(inMemory: AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
         } catch {
@@ -54,6 +54,8 @@ package enum LedgerFuzzing {
     /// All that an agent and its app ask in a turn.
     private static func look(_ transaction: LedgerTransaction) {
         let now = Date(timeIntervalSince1970: 1_750_000_000)
+        _ = try? transaction.liveLaunches()
+        _ = try? transaction.waiters()
         _ = try? transaction.transfers()
         _ = try? transaction.nextTransfers(met: [], room: TransferRoom(running: []))
         _ = try? transaction.transfersToGiveUp(now: now)

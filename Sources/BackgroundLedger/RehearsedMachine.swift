@@ -5,8 +5,11 @@ import Glibc
 /// What a rehearsal says of the machine, in place of the machine itself: told to the agents of its throw-away home through a
 /// socket there, line by line. Nobody else listens to it.
 public struct RehearsedMachine: Codable, Sendable, Equatable {
-    /// Names the socket. Without it in the environment there is no rehearsal.
+    /// Names the socket.
     public static let variable = "BACKGROUND_REHEARSAL"
+    /// The file that makes a home a rehearsal's: it holds the socket's name. No variable alone may tell a person's own agent what
+    /// time it is.
+    public static let mark = "rehearsal"
     /// Seconds, for processes that live for a moment only: verbs and launches.
     public static let clockVariable = "BACKGROUND_REHEARSAL_CLOCK"
 
@@ -27,9 +30,17 @@ public struct RehearsedMachine: Codable, Sendable, Equatable {
     /// What the processes of such a machine find in their environment.
     public var environment: [String: String] { [Self.clockVariable: String(clockOffset), "TZ": zone] }
 
+    /// The socket that tells of this process's machine; `nil`: it is the real one.
+    public static let socket: String? = {
+        guard let path = getenv(variable).map({ String(cString: $0) }), let home = getenv("HOME").map({ String(cString: $0) }),
+            let marked = FileManager.default.contents(atPath: home + "/" + mark), marked == Data(path.utf8)
+        else { return nil }
+        return path
+    }()
+
     /// The wall clock of this process. Real, but in a rehearsal.
     static let ownOffset: Double = {
-        guard getenv(variable) != nil, let text = getenv(clockVariable) else { return 0 }
+        guard socket != nil, let text = getenv(clockVariable) else { return 0 }
         return Double(String(cString: text)) ?? 0
     }()
 }
@@ -62,6 +73,20 @@ public struct LocalSocket: ~Copyable, Sendable {
         guard made >= 0 else { return nil }
         _ = fcntl(made, F_SETFD, FD_CLOEXEC)
         return LocalSocket(descriptor: made)
+    }
+
+    /// The other side belongs to the same person.
+    public borrowing func isOwn() -> Bool {
+        // `struct ucred`, which Glibc keeps from Swift.
+        var peer: (process: pid_t, user: uid_t, group: gid_t) = (0, uid_t.max, 0)
+        var size = socklen_t(MemoryLayout.size(ofValue: peer))
+        return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.user == getuid()
+    }
+
+    /// How long a read may take; 0: as long as it takes. Seconds.
+    public borrowing func limitReads(to seconds: Int) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Ends every wait on it.

@@ -3,22 +3,41 @@ import TransferMachines
 
 /// What a server may say: heads, content ranges, dates, digests, tus and structured fields, XML, each to the machine that reads it.
 /// A machine may refuse anything; it must not trap, and what it takes must fit what it has.
+///
+/// The first byte says who listens; then come answers, parted by 0x1E, one for each step that a machine comes to (the last for all
+/// further ones): two bytes for the status, one for how the connection ended, one for how much was there; head, zero, body.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)
-    guard bytes.count > 4 else { return 0 }
+    guard let listener = bytes.first else { return 0 }
+    let answers = bytes.dropFirst().split(separator: 0x1E, maxSplits: 15, omittingEmptySubsequences: true).compactMap(Answer.init)
+    guard let first = answers.first else { return 0 }
     let now = Date(timeIntervalSince1970: 1_750_000_000)
-    let halves = bytes.dropFirst(4).split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
-    let head = makeHead(status: 100 + Int(bytes[1]) * 2 % 500, String(decoding: halves[0], as: UTF8.self))
-    let body = Data(halves.count > 1 ? Array(halves[1]) : [])
-    let end = WireEnd(
-        head: head, failure: bytes[2] & 1 == 0 ? nil : .connectionLost, bytesSent: Int64(bytes[3]),
-        bytesReceived: Int64(body.count))
-    switch bytes[0] % 9 {
-    case 0: download(head, end, durable: Int64(bytes[3]) * 100, now)
-    case let kind: upload(UploadKind.allCases[Int(kind - 1) % UploadKind.allCases.count], head, end, body, now)
+    switch listener % 9 {
+    case 0: download(first.head, first.end, durable: first.count * 100, now)
+    case let kind: upload(UploadKind.allCases[Int(kind - 1) % UploadKind.allCases.count], answers, now)
     }
     return 0
+}
+
+private struct Answer {
+    let head: ResponseHead
+    let end: WireEnd
+    let count: Int64
+
+    init?(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) {
+        guard bytes.count > 4 else { return nil }
+        let numbers = Array(bytes.prefix(4))
+        let halves = bytes.dropFirst(4).split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+        let body = Data(halves.count > 1 ? Array(halves[1]) : [])
+        head = makeHead(
+            status: 100 + (Int(numbers[0]) << 8 | Int(numbers[1])) % 500, String(decoding: halves[0], as: UTF8.self))
+        count = Int64(numbers[3])
+        var end = WireEnd(
+            head: head, failure: numbers[2] & 1 == 0 ? nil : .connectionLost, bytesSent: count, bytesReceived: Int64(body.count))
+        end.body = body
+        self.end = end
+    }
 }
 
 private func makeHead(status: Int, _ text: String) -> ResponseHead {
@@ -44,19 +63,20 @@ private func download(_ head: ResponseHead, _ end: WireEnd, durable: Int64, _ no
     _ = machine.ended(end, durableBytes: durable, now: now, attemptsWithoutProgress: 1, jitter: 0.5)
 }
 
-private func upload(_ kind: UploadKind, _ head: ResponseHead, _ end: WireEnd, _ body: Data, _ now: Date) {
+private func upload(_ kind: UploadKind, _ answers: [Answer], _ now: Date) {
     var plan = UploadPlan(
         kind: kind, collectionURL: "http://server.test/photos/", fileName: "storm.jpg", byteCount: 100_000, token: "token",
         headers: [], idleTimeout: 60, rateLimit: nil, contentType: "image/jpeg", field: "file",
         sha256: String(repeating: "0", count: 64))
     plan.sha1 = String(repeating: "0", count: 40)
     var machine = UploadMachine(plan: plan, resuming: nil, policy: .standard)
-    var end = end
-    end.body = body
-    // The same words to every step that it comes to.
-    for _ in 0..<6 {
+    for step in 0..<24 {
         guard case .send = machine.next() else { return }
-        _ = machine.heard(head)
-        guard case .continue = machine.ended(end, now: now, attemptsWithoutProgress: 1, jitter: 0.5) else { return }
+        let answer = answers[min(step, answers.count - 1)]
+        _ = machine.heard(answer.head)
+        switch machine.ended(answer.end, now: now, attemptsWithoutProgress: 1, jitter: 0.5) {
+        case .continue, .retry: break
+        default: return
+        }
     }
 }

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-# A first byte says to whom, three more how; the rest is heads and a body, or rows, or text.
+# A first byte says to whom; then answers (see `answers`), or rows, or text.
 HEADS = [
     b"ETag: \"one\"\nContent-Length: 100\0body",
     b"Content-Range: bytes 100-199/100000\nETag: \"one\"\0" + b"x" * 100,
@@ -23,8 +23,19 @@ HEADS = [
     b"\0<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>",
     b"Content-Type: application/json\0{\"id\":\"1\",\"status\":\"created\"}",
 ]
+
+
+def answers(*pairs):
+    """One for each step of a protocol: status, and a head with its body."""
+    return b"\x1e".join((status - 100).to_bytes(2, "big") + b"\0\1" + head for status, head in pairs)
+
+
 SEEDS = {
-    "fuzz-wire": [bytes([kind, status, 0, 1]) + head for kind in range(9) for status in (50, 53, 150) for head in HEADS],
+    "fuzz-wire": [
+        bytes([kind]) + answers((first, head), (second, head), (200, head))
+        for kind in range(9) for first, second in ((200, 200), (206, 206), (404, 201), (404, 409), (201, 412), (308, 204), (104, 503))
+        for head in HEADS
+    ],
     "fuzz-resume": [
         b'{"byteCount":5,"headers":[{"name":"A","value":"b"}],"method":"GET","token":"t","url":"http://a.test/"}',
         b'{"byteCount":5,"headers":[],"method":"GET","token":"t","totalBytes":9,"url":"http://a.test/","partial":{}}',
@@ -39,7 +50,7 @@ SEEDS = {
         b"\0" + b'{"utc_offset_seconds":3600,"timezone":"Europe/Berlin","hourly_units":{"wind_gusts_10m":"km/h"},'
         b'"hourly":{"time":["2025-06-10T12:00"],"weather_code":[95],"wind_gusts_10m":[99.5],"precipitation":[1]}}',
         b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
-        b"\2" + b'[weather]\nbase_url = "http://a.test"\n[background]\nquiet_hours = "22:00-07:00"\n'
+        b"\2" + b'[weather]\nbase_url = "http://a.test"\n[notifications]\nquiet_hours = "22:00-07:00"\n[background]\ngrace_seconds = 5\n'
         b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',
     ],
 }
