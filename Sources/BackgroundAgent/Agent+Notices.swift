@@ -76,11 +76,12 @@ extension Agent {
                     record.state = .delivered
                     record.serverID = serverID
                     record.deliveredAt = pass.now
-                case .withdrawing:
+                // Of what was there before: the app has other content by now, which takes its place on the screen.
+                case .withdrawing, .pending:
                     record.serverID = serverID
                 case .withdrawn:
                     wasTakenBack = true
-                case .pending, .delivered, .closed:
+                case .delivered, .closed:
                     return
                 }
             }

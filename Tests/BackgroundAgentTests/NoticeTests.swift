@@ -105,6 +105,21 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
+    /// The answer for the content before arrives when the app has other content already: that is shown all the same, in its place.
+    @Test func otherContentBeforeTheAnswerIsShown() throws {
+        try add()
+        let worse = NotificationContent(
+            title: "Worse", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+        try bench.ledger.write { try $0.addNotification("n", worse, dueAt: nil, now: bench.now) }
+        try presented(7)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Worse"])
+        #expect(bench.presenter.shown.last?.replacing == 7)
+        #expect(try record().state == .presenting)
+        try presented(7)
+        #expect(try record().state == .delivered)
+    }
+
     @Test func whatTheAppTakesBackIsWithdrawn() throws {
         try add()
         try presented(7)
