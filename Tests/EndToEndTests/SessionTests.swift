@@ -223,6 +223,7 @@ extension EndToEnd {
             try courier("end")
             #expect(lines.filter { $0.hasPrefix("complete left") }.sorted() == ["complete left0 -999", "complete left1 -999"])
             try home.waitForQuiet()
+            try home.waitForAgentToLeave()
             let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
             #expect(spool.isEmpty, "\(spool)")
         }
@@ -269,6 +270,7 @@ extension EndToEnd {
             try courier("handler", url)
             #expect(lines.last == "handler 3000000 200 true")
             try home.waitForQuiet()
+            try home.waitForAgentToLeave()
             let spool = try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path)
             #expect(spool.isEmpty, "\(spool)")
         }

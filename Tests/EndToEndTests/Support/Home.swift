@@ -115,6 +115,12 @@ final class Home {
         try kill(pid, SIGKILL)
     }
 
+    /// With nothing left to do it goes by itself, having cleared away what it had: its files are no commit that could be waited for.
+    func waitForAgentToLeave() throws {
+        guard let pid = agentPID else { return }
+        try kill(pid, 0)
+    }
+
     /// The agent stands still from now on, at a moment when it does not hold the ledger.
     func freezeAgent() throws {
         let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
