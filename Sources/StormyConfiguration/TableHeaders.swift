@@ -1,5 +1,5 @@
-/// Looks at the headers of tables before the TOML library does: at one whose name begins with none of a name's characters (`[/a]`)
-/// its parser ends the process (an assertion of toml++ 3; found by fuzzing).
+/// Looks at the headers of tables before the TOML library does: at one whose name begins with none of a name's characters (`[/a]`, or
+/// `[` alone) its parser ends the process (an assertion of toml++ 3; found by fuzzing).
 struct TableHeaders {
     private enum Place {
         case outside
@@ -24,6 +24,10 @@ struct TableHeaders {
 
     private mutating func take(_ line: [Character]) -> Int? {
         if case .outside = place, depth == 0, let column = Self.impossible(line) { return column }
+        // A header ends with its line, whatever it left open.
+        var isHeader = false
+        if case .outside = place, depth == 0 { isHeader = line.first { $0 != " " && $0 != "\t" } == "[" }
+        defer { if isHeader { depth = 0 } }
         var index = 0
         while index < line.count {
             switch place {
@@ -70,7 +74,7 @@ struct TableHeaders {
         guard index < line.count, line[index] == "[" else { return nil }
         index += index + 1 < line.count && line[index + 1] == "[" ? 2 : 1
         while index < line.count, isBlank(line[index]) { index += 1 }
-        guard index < line.count else { return nil }
+        guard index < line.count else { return index + 1 }
         let first = line[index]
         let canBegin = first.isASCII && (first.isLetter || first.isNumber) || "_-\"']".contains(first)
         return canBegin ? nil : index + 1
