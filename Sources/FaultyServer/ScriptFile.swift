@@ -1,24 +1,51 @@
 import Foundation
 
-/// Routes written down as text, for servers that are started from a shell.
-///
-/// A line with a method and a path begins a route, indented lines below it are the steps of its answer, `then` begins the answer
-/// to the next request. The last answer stays. `#` begins a comment.
-///
-///     GET /file
-///       status 200
-///       header Content-Length: 11
-///       header ETag: "v1"
-///       body hello
-///       cut
-///     then
-///       file photo.jpg "v1"
-///
-/// Steps: `status CODE`, `header NAME: VALUE`, `body TEXT`, `body-file PATH`, `body-noise COUNT` (so many bytes), `chunk TEXT`,
-/// `last-chunk`, `drip SECONDS TEXT` (byte by byte), `file PATH ["ETAG"]` (answers ranges), `raw TEXT`, `delay SECONDS`, `stall`,
-/// `cut`, `reset`, `stop-reading`. As a first step `at-head` or `after COUNT` (bytes of the request's body) says when the answer
-/// begins. `\n`, `\r`, `\t` and `\\` stand for themselves in texts. Nothing is added: an answer without a length has none.
+/// Routes written down as text, for servers that are started from a shell: ``grammar`` says how.
 public struct ScriptFile: Sendable, Equatable {
+    /// How a script is written, for whoever writes one.
+    public static let grammar = #"""
+        A script is made of lines. A method and a path (exact, or a beginning and *)
+        begin a route; indented lines below it are the steps of its answer; "then"
+        begins the answer to the next request. The last answer stays. # begins a
+        comment.
+
+          GET /file
+            status 200
+            header Content-Length: 11
+            header ETag: "v1"
+            body hello
+            cut
+          then
+            file photo.jpg "v1"
+
+          status CODE             the status line
+          header NAME: VALUE      a line of the head, which ends by itself
+          interim CODE            an answer before the answer, 100 to 199, such as 103,
+            [NAME: VALUE]         with a header or without
+          body TEXT               bytes of the body
+          body-file PATH          those of a file
+          body-noise COUNT        so many bytes
+          drip SECONDS TEXT       byte by byte, over so long
+          chunk TEXT              a chunk of a chunked body
+          last-chunk              the end of a chunked body
+          file PATH ["ETAG"]      a whole answer from a file, ranges too
+          raw TEXT                bytes as they are
+          delay SECONDS           waits
+          stop-reading            reads no more of the request
+          stall                   does nothing more
+          cut                     closes the connection
+          reset                   the same with a TCP reset
+
+        As first step, for an answer that does not wait for the end of the request:
+
+          at-head                 it begins before the request's body
+          after COUNT             it begins after so many bytes of it
+
+        In a text \n, \r, \t and \\ are a new line, a return, a tab and a backslash.
+        Nothing is added: an answer without a length has none. Paths begin at the
+        script's folder.
+        """#
+
     /// What is wrong with a script, and where.
     public struct Failure: Error, Equatable, CustomStringConvertible {
         /// From 1.
@@ -89,10 +116,13 @@ public struct ScriptFile: Sendable, Equatable {
     private static func step(_ word: String, _ rest: String, _ folder: URL) throws -> ResponseScript.Step {
         switch word {
         case "status": return .status(try status(rest))
-        case "header":
-            guard let colon = rest.firstIndex(of: ":"), colon > rest.startIndex else { throw Wrong("a header is NAME: VALUE") }
-            let value = rest[rest.index(after: colon)...].trimmingCharacters(in: .whitespaces)
-            return .headers(HeaderList([HeaderLine(String(rest[..<colon]), try self.text(value))]))
+        case "header": return .headers(try header(rest))
+        case "interim":
+            let parts = rest.split(separator: " ", maxSplits: 1)
+            guard let code = parts.first.flatMap({ Int($0) }), (100...199).contains(code) else {
+                throw Wrong("interim wants a status from 100 to 199")
+            }
+            return try .interim(code, parts.count > 1 ? header(parts[1].trimmingCharacters(in: .whitespaces)) : [:])
         case "body": return .body(.text(try text(rest)))
         case "body-file": return .body(try payload(rest, folder))
         case "body-noise": return .body(.pattern(try count(rest)))
@@ -117,6 +147,12 @@ public struct ScriptFile: Sendable, Equatable {
         case "stop-reading": return .stopReading
         default: throw Wrong("\(word) is no step")
         }
+    }
+
+    private static func header(_ line: String) throws -> HeaderList {
+        guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else { throw Wrong("a header is NAME: VALUE") }
+        let value = line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+        return HeaderList([HeaderLine(String(line[..<colon]), try text(value))])
     }
 
     private static func status(_ text: String) throws -> Int {

@@ -1,3 +1,4 @@
+import BackgroundTasks
 import Foundation
 import GRDB
 
@@ -107,7 +108,7 @@ extension StormyStore {
             sql: "SELECT * FROM photo WHERE state = 'awaitingPhoto' AND (storm = ?1 OR ?1 IS NULL) ORDER BY id LIMIT 1",
             arguments: [storm])
         let before = held ?? job
-        let now = Date()
+        let now = BGTaskScheduler.now
         var photo =
             before
             ?? PhotoRecord(

@@ -1,3 +1,4 @@
+import BackgroundTasks
 import Foundation
 import StormyWeather
 import UserNotifications
@@ -34,7 +35,7 @@ public struct StormTeller: Sendable {
             if !storms.isEmpty { Self.registerCategory() }
             for storm in storms {
                 try add(storm, place)
-                try store.markTold(storm, now: Date())
+                try store.markTold(storm, now: BGTaskScheduler.now)
             }
         } catch {
             complain("a storm at \(place.name) could not be told: \(error)")

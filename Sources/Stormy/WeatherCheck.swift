@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import StormyWeather
@@ -39,7 +40,7 @@ public struct WeatherCheck: Sendable {
             do {
                 return try await refresh(place)
             } catch let error as WeatherUnavailable {
-                try store.noteTrouble(error.description, of: place, now: Date())
+                try store.noteTrouble(error.description, of: place, now: BGTaskScheduler.now)
                 if case .fresh = mode { throw error }
                 return try stored(place, trouble: error.description)
             }
@@ -58,7 +59,7 @@ public struct WeatherCheck: Sendable {
             let host = (try? WeatherSession.request(for: place))?.url?.host ?? "?"
             throw WeatherUnavailable(description: "the weather service at \(host): \(error.localizedDescription)")
         }
-        let now = Date()
+        let now = BGTaskScheduler.now
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
         return CheckOutcome(
             place: place, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
@@ -86,7 +87,7 @@ public struct WeatherCheck: Sendable {
 
     /// Judged now: the same forecast may be calm an hour later.
     private func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
-        let now = Date()
+        let now = BGTaskScheduler.now
         guard let (forecast, fetchedAt) = try store.lastForecast(of: place) else {
             return CheckOutcome(
                 place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "no forecast is stored yet", isStale: true,

@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import StormyWeather
@@ -52,7 +53,7 @@ struct StormQuestion {
             // Handed over: its end will be told.
             answer = nil
         } catch {
-            try? store.noteTrouble(error.localizedDescription, of: place, now: Date())
+            try? store.noteTrouble(error.localizedDescription, of: place, now: BGTaskScheduler.now)
             answer = nil
         }
         guard let (data, response) = answer else { return nil }
@@ -61,7 +62,7 @@ struct StormQuestion {
 
     /// Judges an answer and writes it down. `nil`: it could not be used, which is written down too.
     func take(_ data: Data, _ response: URLResponse?, of place: Place) -> Assessment? {
-        let now = Date()
+        let now = BGTaskScheduler.now
         do {
             let status = (response as? HTTPURLResponse)?.statusCode ?? 200
             let forecast = try OpenMeteo.parseForecast(data, status: status)
@@ -91,7 +92,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error, let place = place(of: task) else { return }
-        try? question.store.noteTrouble(error.localizedDescription, of: place, now: Date())
+        try? question.store.noteTrouble(error.localizedDescription, of: place, now: BGTaskScheduler.now)
     }
 
     /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.

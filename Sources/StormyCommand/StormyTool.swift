@@ -17,6 +17,8 @@ public enum StormyTool {
     public static func main() -> Never {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
+        // The agent launches without arguments: a verb that inherits the number of a launch is none.
+        if CommandLine.arguments.count > 1 { unsetenv(LaunchContext.variable) }
         do {
             try AppManifest.use(propertyList: Data(PackageResources.Stormy_Info_plist))
         } catch {

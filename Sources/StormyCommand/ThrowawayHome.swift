@@ -15,14 +15,30 @@ final class ThrowawayHome: Sendable {
     ///   - name: what its folder's name begins with.
     ///   - parent: kept there when all is over; `nil`: gone then.
     ///   - isSilent: away from the person's desktop, too: no notification is shown, no error of a verb either.
+    /// - Throws: ``CommandFailure``; then nothing of it is left.
     init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
-        let template = (parent ?? FileManager.default.temporaryDirectory).appendingPathComponent("\(name)-XXXXXX").path
-        var path = Array(template.utf8CString)
-        guard mkdtemp(&path) != nil else {
-            throw CommandFailure(.cannotCreate, "\(template): \(String(cString: strerror(errno)))")
+        folder = try Leftovers.shared.makeFolder(name, keptIn: parent)
+        self.isSilent = isSilent
+        isKept = parent != nil
+        environment = Self.environment(of: folder, isSilent: isSilent)
+        directories = AppDirectories(appIdentifier: "stormy", environment: environment)
+        Leftovers.shared.add(self)
+        do {
+            if isSilent { try AppDirectories.createPrivateFolder(folder.appendingPathComponent("run")) }
+            try AppDirectories.createPrivateFolder(directories.configuration)
+            try Data(configuration.utf8).write(to: directories.configuration.appendingPathComponent("config.toml"))
+        } catch {
+            discard()
+            throw CommandFailure(cannotWriteIn: folder, error)
         }
-        folder = URL(fileURLWithPath: String(decoding: path.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
-        var environment = ProcessInfo.processInfo.environment
+    }
+
+    private static func environment(of folder: URL, isSilent: Bool) -> [String: String] {
+        // A fault, a launch or a clock that was meant for another process would be one of every process here. Where the agent's
+        // program is holds here, too.
+        var environment = ProcessInfo.processInfo.environment.filter { name, _ in
+            !name.hasPrefix("BACKGROUND_") || name == "BACKGROUND_AGENT"
+        }
         environment["HOME"] = folder.path
         for name in ["CONFIG", "STATE", "DATA"] { environment["XDG_\(name)_HOME"] = folder.path + "/" + name.lowercased() }
         environment["STORMY_NO_AGENT"] = nil
@@ -30,18 +46,20 @@ final class ThrowawayHome: Sendable {
         if isSilent {
             for name in ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY"] { environment[name] = nil }
             environment["XDG_RUNTIME_DIR"] = folder.path + "/run"
-            try AppDirectories.createPrivateFolder(folder.appendingPathComponent("run"))
         }
-        self.isSilent = isSilent
-        isKept = parent != nil
-        self.environment = environment
-        directories = AppDirectories(appIdentifier: "stormy", environment: environment)
-        try AppDirectories.createPrivateFolder(directories.configuration)
-        try Data(configuration.utf8).write(to: directories.configuration.appendingPathComponent("config.toml"))
+        return environment
+    }
+
+    private struct Verbs {
+        /// Interrupted: none may begin any more.
+        var isOver = false
+        /// Processes of those that run.
+        var running: Set<Int32> = []
     }
 
     /// What verbs find in their environment besides, at each moment.
     let surroundings = Mutex<@Sendable () -> [String: String]>({ [:] })
+    private let verbs = Mutex(Verbs())
     private let isSilent: Bool
     private let isKept: Bool
 
@@ -60,12 +78,17 @@ final class ThrowawayHome: Sendable {
         """
     }
 
+    // MARK: Verbs
+
     /// Runs a verb as a person would, with the same executable; its errors are shown as they are.
     @discardableResult
     func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) { try stormy(arguments) }
 
     @discardableResult
-    func stormy(_ arguments: [String]) throws -> (output: Data, status: Int32) {
+    func stormy(_ arguments: [String]) throws -> (output: Data, status: Int32) { try run(arguments, isLast: false) }
+
+    /// - Parameter isLast: it may begin after everything else was ended.
+    private func run(_ arguments: [String], isLast: Bool) throws -> (output: Data, status: Int32) {
         let process = Process()
         let output = Pipe()
         process.executableURL = AppManifest.executableURL
@@ -73,15 +96,32 @@ final class ThrowawayHome: Sendable {
         process.environment = environment.merging(surroundings.withLock { $0 }()) { $1 }
         process.standardOutput = output
         if isSilent { process.standardError = FileHandle.nullDevice }
-        try process.run()
+        let pid = try verbs.withLock { verbs -> Int32? in
+            guard isLast || !verbs.isOver else { return nil }
+            try process.run()
+            verbs.running.insert(process.processIdentifier)
+            return process.processIdentifier
+        }
+        guard let pid else { Leftovers.park() }
+        defer { verbs.withLock { _ = $0.running.remove(pid) } }
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (data, process.terminationStatus)
     }
 
+    // MARK: The ledger
+
+    func ledger() throws -> Ledger {
+        // Opening it would make its folders anew.
+        if isOver { Leftovers.park() }
+        return try Ledger(directories)
+    }
+
+    private var isOver: Bool { verbs.withLock { $0.isOver } }
+
     /// Waits for its ledger to say something, woken by its bell. `nil` after `seconds`.
     func wait<Value>(_ seconds: Double, for question: (LedgerTransaction) throws -> Value?) throws -> Value? {
-        let ledger = try Ledger(directories)
+        let ledger = try ledger()
         let bell = try Bell(directories)
         let deadline = Date().addingTimeInterval(seconds)
         while true {
@@ -94,11 +134,61 @@ final class ThrowawayHome: Sendable {
         }
     }
 
-    /// Ends the agent and removes what is not to be kept. `true`: nothing of it runs any more.
+    // MARK: The end
+
+    /// Ends the agent and removes what is not to be kept. `true`: everything ended as it was asked to.
     func leave() -> Bool {
         let status = try? stormy("quit").status
+        if isOver { Leftovers.park() }
         let isStopped = !AgentStarter(directories: directories, environment: environment).isRunning
-        if !isKept { try? FileManager.default.removeItem(at: folder) }
+        if !isStopped { killProcesses() }
+        if !isKept { Leftovers.shared.remove(folder) }
+        Leftovers.shared.forget(self)
         return status == 0 && isStopped
+    }
+
+    /// It could not be set up: there is nothing in it to keep.
+    func discard() {
+        Leftovers.shared.remove(folder)
+        Leftovers.shared.forget(self)
+    }
+
+    /// Interrupted: nothing of it runs when this returns. Its folder is not removed.
+    func end() {
+        // First of all the verbs: one that is just starting an agent would start it behind our back.
+        verbs.withLock { verbs in
+            verbs.isOver = true
+            for pid in verbs.running { kill(pid, SIGKILL) }
+        }
+        // What is on the person's screen goes with it.
+        _ = try? run(["quit"], isLast: true)
+        killProcesses()
+    }
+
+    /// Until nothing is found that has this home in its environment: verbs, agents, apps, also those that only just begin.
+    private func killProcesses() {
+        for _ in 0..<50 {
+            let left = processes
+            if left.isEmpty { return }
+            for pid in left {
+                let descriptor = clinux_pidfd_open(pid)
+                guard descriptor >= 0 else { continue }
+                defer { close(descriptor) }
+                // Asked after opening: from here on the descriptor means this very process.
+                guard isOurs(pid) else { continue }
+                _ = clinux_pidfd_send_signal(descriptor, SIGKILL)
+                var gone = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                poll(&gone, 1, 1_000)
+            }
+        }
+    }
+
+    private var processes: [Int32] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []).compactMap { Int32($0) }.filter(isOurs)
+    }
+
+    private func isOurs(_ pid: Int32) -> Bool {
+        guard let variables = try? Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/environ")) else { return false }
+        return variables.range(of: Data("HOME=\(folder.path)\0".utf8)) != nil
     }
 }

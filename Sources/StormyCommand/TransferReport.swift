@@ -91,12 +91,13 @@ struct TransferReport: Encodable {
 
     /// A process died between a photo's record and its transfer: they find each other again.
     static func recoverPhotos(_ store: StormyStore) throws {
-        guard try store.hasLostPhotos() else { return }
+        let now = AppRuntime.shared.now
+        guard try store.hasLostPhotos(now: now) else { return }
         let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
         let labelled = transfers.compactMap { transfer in
             PhotoUploads.Label(parsing: transfer.taskDescription).flatMap { label in transfer.id.map { (label.photo, $0) } }
         }
-        try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }))
+        try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }), now: now)
     }
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.

@@ -139,7 +139,7 @@ struct UploadVerification {
             access.region = region ?? access.region
             var question = WireRequest(method: "GET", url: url.absoluteString)
             question.signing = S3Signing(access)
-            for field in question.signed(at: Date(), hashing: CryptoHashing()).headers {
+            for field in question.signed(at: AppRuntime.shared.now, hashing: CryptoHashing()).headers {
                 request.setValue(field.value, forHTTPHeaderField: field.name)
             }
         }
@@ -193,8 +193,8 @@ struct UploadVerification {
     private func note(_ finding: Finding, _ upload: TransferRecord, _ receipt: UploadReceipt) throws {
         var receipt = receipt
         switch finding {
-        case .same: (receipt.proof, receipt.checkedAt) = (.digest, Date())
-        case .sameLength: receipt.checkedAt = Date()
+        case .same: (receipt.proof, receipt.checkedAt) = (.digest, AppRuntime.shared.now)
+        case .sameLength: receipt.checkedAt = AppRuntime.shared.now
         case .gone, .differs:
             if let label = PhotoUploads.Label(parsing: upload.taskDescription), let id = upload.id {
                 try store.photoWasLost(label.photo, transfer: id, message: finding.words)

@@ -13,6 +13,8 @@ import Testing
             """
             # a comment
             get /a*
+              interim 103 Link: </a.css>; rel=preload
+              interim 100
               status 200
               header X-One: a\\tb
               body hello\\r\\n
@@ -43,7 +45,8 @@ import Testing
         #expect(
             script.routes[0].answers == [
                 [
-                    .status(200), .headers(["X-One": "a\tb"]), .body("hello\r\n"), .body(.pattern(12)), .delay(0.5),
+                    .interim(103, ["Link": "</a.css>; rel=preload"]), .interim(100), .status(200), .headers(["X-One": "a\tb"]),
+                    .body("hello\r\n"), .body(.pattern(12)), .delay(0.5),
                     .drip("abc", chunkSize: 1, interval: 1), .stopReading, .stall,
                 ],
                 ResponseScript(
@@ -56,6 +59,16 @@ import Testing
             ])
     }
 
+    /// Whoever reads the help finds every step there.
+    @Test func theGrammarNamesEveryStep() {
+        for step in [
+            "status", "header", "interim", "body", "body-file", "body-noise", "drip", "chunk", "last-chunk", "file", "raw",
+            "delay", "stop-reading", "stall", "cut", "reset", "at-head", "after",
+        ] { #expect(ScriptFile.grammar.contains("\n  \(step) "), "\(step)") }
+        // As wide as a terminal, or the help would wrap the table.
+        #expect(ScriptFile.grammar.split(separator: "\n").allSatisfy { $0.count < 80 })
+    }
+
     @Test(arguments: [
         ("", 1, "no route is in it"), ("  cut", 1, "no route begins before it"), ("then", 1, "no route begins before it"),
         ("GET file", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
@@ -65,6 +78,9 @@ import Testing
         ("GET /a\n  body a\\q", 2, "\\q stands for nothing"), ("GET /a\n  body a\\", 2, "a \\ stands at the end"),
         ("GET /a\n  drip 2", 2, "drip wants seconds and a text"), ("GET /a\n  file /nothing", 2, "/nothing: no such file"),
         ("GET /a\n  delay nan", 2, "\"nan\" are no seconds"),
+        ("GET /a\n  interim 200", 2, "interim wants a status from 100 to 199"),
+        ("GET /a\n  interim", 2, "interim wants a status from 100 to 199"),
+        ("GET /a\n  interim 103 Link", 2, "a header is NAME: VALUE"),
     ])
     func whatIsWrongAndWhere(_ text: String, _ line: Int, _ reason: String) {
         #expect(throws: ScriptFile.Failure(line: line, reason: reason)) { try parse(text) }

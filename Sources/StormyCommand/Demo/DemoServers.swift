@@ -5,6 +5,8 @@ import Foundation
 struct DemoServers {
     private let server: FaultyServer
     private let photos: DavStore
+    /// Where the photos are, if they are not kept.
+    private let temporary: URL?
 
     /// - Parameter evidence: where the server's log and the photos it received are kept for whoever checks from outside.
     static func start(evidence: URL?) async throws -> DemoServers {
@@ -12,9 +14,11 @@ struct DemoServers {
         let server = try await FaultyServer.start(logFile: evidence?.appendingPathComponent("server.jsonl").path)
         let folder = evidence?.appendingPathComponent("received")
         if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
-        let photos = try DavStore(prefix: "/photos", directory: folder)
+        // Not the store's own: that would stay where the demo is interrupted.
+        let temporary = try folder == nil ? Leftovers.shared.makeFolder("stormy-demo-photos") : nil
+        let photos = try DavStore(prefix: "/photos", directory: folder ?? temporary)
         server.mount(photos)
-        return DemoServers(server: server, photos: photos)
+        return DemoServers(server: server, photos: photos, temporary: temporary)
     }
 
     var url: String { server.url }
@@ -49,7 +53,10 @@ struct DemoServers {
 
     var receivedFiles: [String] { photos.files }
 
-    func stop() async { await server.stop() }
+    func stop() async {
+        await server.stop()
+        if let temporary { Leftovers.shared.remove(temporary) }
+    }
 
     /// Three hours of thunder, four hours from now.
     static func stormyForecast(now: Date) -> Data {

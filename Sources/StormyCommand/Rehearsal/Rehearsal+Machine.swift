@@ -1,3 +1,4 @@
+import BackgroundCommands
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
@@ -8,14 +9,14 @@ extension Rehearsal {
 
     /// It is eleven o'clock; the noon check is planned for twelve.
     func beginSchedule() throws {
-        serveWholeForecast(on: server)
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
-        // Not across a night: the forecast's hours are real ones.
         guard let eleven = calendar.date(bySettingHour: 11, minute: 0, second: 0, of: Date()) else {
             throw Stuck(description: "today has no eleven o'clock")
         }
         try control.set { ($0.zone, $0.clockOffset) = (Self.zone, eleven.timeIntervalSinceNow) }
+        // After that: its hours are those of the machine's clock.
+        serveWholeForecast(on: server)
         try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
         try home.stormy("schedule")
         try sync()
@@ -23,8 +24,16 @@ extension Rehearsal {
 
     /// The agent has acted on everything that it heard of.
     func sync() throws {
-        let question = try Ledger(home.directories).write { try $0.ask(.simulateExpire, "nothing", now: control.now) }
+        let question = try home.ledger().write { try $0.ask(.simulateExpire, "nothing", now: control.now) }
         _ = try wait("the agent's answer") { try $0.answer(to: question) }
+    }
+
+    /// Whatever agent there is, or comes now, has acted on everything that there is to do. For the time after the last work, when
+    /// an agent may have left.
+    func look() throws {
+        // Nothing of that name runs: the answer is all that this is for, and it comes with the agent's decisions about the rest.
+        let status = try home.stormy("simulate", "expire", "nothing").status
+        guard status == ExitStatus.notFound.rawValue else { throw Stuck(description: "no agent answers") }
     }
 
     func waitForCheck(_ outcome: LaunchOutcome = .completed) throws {
@@ -33,7 +42,7 @@ extension Rehearsal {
 
     /// Launches, and when the next noon is.
     func seenOfSchedule() throws -> String {
-        // With nothing to wait for the agent leaves.
+        // With nothing to wait for the agent leaves, and would not answer.
         if try ledger({ try $0.hasRequests() }) { try sync() }
         let checks = try seenOfCheck()
         let next = try ledger { try $0.requests().first { $0.recurrence != nil } }
@@ -51,7 +60,7 @@ extension Rehearsal {
         return checks + "; " + words
     }
 
-    /// As seen, with what stands on the screen.
+    /// A storm's notification got so far.
     func waitForNotice(_ state: NotificationRecord.State) throws {
         _ = try wait("a notification that is \(state.rawValue)") { transaction in
             try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.state == state }

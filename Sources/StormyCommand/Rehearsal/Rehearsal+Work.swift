@@ -44,14 +44,41 @@ extension Rehearsal {
             + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
     }
 
+    /// What `check` says of the place, to a person.
+    func seenOfCheckByHand() throws -> String {
+        let output = try home.stormy("check").output
+        return "`check`: " + (String(decoding: output, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "nothing")
+    }
+
     // MARK: Downloads
 
-    /// More than half of a file is here.
+    /// More than half of a file is here, under another name.
     func beginDownload(_ options: String...) throws {
         try home.stormy(["download", server.url + "/file", "-o", place.path] + options)
         _ = try wait("the first half") { transaction in
             try transaction.transfers().first { $0.kind == .download && ($0.partial?.durableBytes ?? $0.bytesDone) > 8 << 20 }
         }
+        guard !FileManager.default.fileExists(atPath: place.path), try hasPart() else {
+            throw Stuck(description: "half of the file has its name")
+        }
+    }
+
+    private func hasPart() throws -> Bool {
+        try FileManager.default.contentsOfDirectory(atPath: home.folder.path).contains { $0.hasPrefix(".file") }
+    }
+
+    /// Nothing of it goes on until somebody says so.
+    func lookForPause() throws {
+        try look()
+        guard try ledger({ try $0.unfinishedTransfers().allSatisfy { $0.state == .paused } }) else {
+            throw Stuck(description: "it does not wait")
+        }
+    }
+
+    /// The same of a download, which waits with what is here of it.
+    func lookForPausedPart() throws {
+        try lookForPause()
+        guard try hasPart() else { throw Stuck(description: "its part is gone") }
     }
 
     var place: URL { home.folder.appendingPathComponent("file") }
@@ -60,7 +87,6 @@ extension Rehearsal {
     func seenOfDownload() throws -> String {
         try settle()
         let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
-        let names = try FileManager.default.contentsOfDirectory(atPath: home.folder.path)
         var words = [transfer?.state.rawValue ?? "no transfer"]
         if let digest = try? FileDigest.sha256(of: place).digest {
             let version = ["one", "two"].first { name in
@@ -68,7 +94,7 @@ extension Rehearsal {
             }
             words.append(version.map { "version \($0), whole" } ?? "OTHER BYTES")
         } else {
-            words.append(names.contains { $0.hasPrefix(".file") } ? "a part" : "no file")
+            words.append(try hasPart() ? "a part" : "no file")
         }
         let asked = fileRequests.map { $0.headers["Range"] == nil ? "the whole" : "the rest" }
         if asked.first == "the rest" {
@@ -85,9 +111,7 @@ extension Rehearsal {
     /// - Parameter stalls: `false`: nothing keeps it.
     func beginUpload(stalls: Bool = true, _ options: String...) throws {
         if stalls { photos.stallUploads(afterBytes: 100_000) }
-        if !FileManager.default.fileExists(atPath: photo.path) {
-            try (Data("BM".utf8) + Data((0..<Self.photoSize).map { UInt8(truncatingIfNeeded: $0 * 31 >> 4) })).write(to: photo)
-        }
+        if !FileManager.default.fileExists(atPath: photo.path) { try Self.photoBytes.write(to: photo) }
         try home.stormy(["upload", photo.path] + options)
         guard stalls else { return }
         try waitForRequest("/photos/.")
@@ -95,32 +119,77 @@ extension Rehearsal {
 
     var photo: URL { home.folder.appendingPathComponent("storm.bmp") }
 
-    /// The transfer's end, and what the server has.
+    private static let photoBytes =
+        Data("BM".utf8) + Data((0..<photoSize).map { UInt8(truncatingIfNeeded: $0 * 31 >> 4) })
+
+    /// Somebody else's file has the photo's name on the server.
+    func takeName() throws {
+        try Self.othersBytes.write(to: home.folder.appendingPathComponent("received/storm.bmp"))
+    }
+
+    private static let othersBytes = Data("another's".utf8)
+
+    /// The transfer's end, each file that the server has, and how often the photo was sent.
     func seenOfUpload() throws -> String {
         try settle()
         let states = try ledger { try $0.transfers().filter { $0.kind == .upload }.map(\.state.rawValue) }
         // A request that the server reads no further from is open for it until then, and its part with it.
         dropConnections()
-        let files = photos.files
-        let original = (try? Data(contentsOf: photo)) ?? kept
-        let isEqual = files.allSatisfy { photos.contents(of: $0) == original }
+        let (ours, others) = (FileDigest.sha256(of: Self.photoBytes), FileDigest.sha256(of: Self.othersBytes))
+        let files = photos.files.map { path -> String in
+            let digest = photos.contents(of: path).map { FileDigest.sha256(of: $0) }
+            let state = digest == ours ? "whole" : digest == others ? "another's" : "with OTHER BYTES"
+            return "\(path.dropFirst()) \(state)"
+        }
+        var words = [states.joined(separator: ", "), files.isEmpty ? "nothing there" : files.joined(separator: ", ")]
         let left = photos.unfinishedUploads
-        return states.joined(separator: ", ") + "; \(count(files.count, "photo")) there"
-            + (files.isEmpty ? "" : isEqual ? ", equal" : ", DIFFERENT")
-            + (left == 0 ? "" : "; \(count(left, "part")) left behind")
+        if left > 0 { words.append("\(count(left, "part")) left behind") }
+        let sent = sendings.count
+        words.append(sent == 0 ? "not sent" : sent == 1 ? "sent once" : sent == 2 ? "sent twice" : "sent \(sent) times")
+        return words.joined(separator: "; ")
     }
 
-    /// What the photo was, where it was taken away.
-    private var kept: Data? { try? Data(contentsOf: home.folder.appendingPathComponent("kept.bmp")) }
+    /// Requests that carried it.
+    private var sendings: [RecordedRequest] { photoRequests.filter { $0.method == "PUT" } }
+
+    /// How each of them ended, as the server says.
+    func seenOfSendings() -> String { sendings.map(\.outcome.rawValue).joined(separator: ", then ") }
+
+    /// What the server was asked about the photo from its first sending on.
+    func seenOfNaming() -> String {
+        let requests = photoRequests.drop { $0.method != "PUT" }
+        guard let part = requests.first?.path, part.hasPrefix("/photos/.") else { return "NOT SENT UNDER ANOTHER NAME" }
+        let words = requests.map { request -> String in
+            let place = request.path == part ? "part" : request.path == "/photos/storm.bmp" ? "photo" : "OTHER FILE"
+            switch request.method {
+            case "PUT": return "\(place) sent"
+            case "MOVE": return "\(place) named" + (request.outcome == .answered ? "" : " without an answer")
+            case "HEAD", "PROPFIND": return "\(place) looked at"
+            default: return "\(request.method) of the \(place)"
+            }
+        }
+        return words.joined(separator: ", ")
+    }
+
+    /// What is left here of a photo that could not be sent, and why.
+    func seenOfRefusal() throws -> String {
+        let transfer = try ledger { try $0.transfers().first { $0.kind == .upload } }
+        let copy = transfer?.bodyFile.map { home.directories.spool.appendingPathComponent($0) }
+        let isHere = try [photo, copy].allSatisfy { place in
+            try place.map { try Data(contentsOf: $0) == Self.photoBytes } ?? false
+        }
+        let names = transfer?.errorMessage?.contains("credentials") == true ? "names the credentials" : "NAMES NO REASON"
+        return "\(names); photo and copy are \(isHere ? "" : "NOT ")here"
+    }
 
     /// The person deletes the original.
     func deleteOriginal() throws {
-        try FileManager.default.moveItem(at: photo, to: home.folder.appendingPathComponent("kept.bmp"))
+        try FileManager.default.removeItem(at: photo)
     }
 
     // MARK: Looking
 
-    func ledger<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value { try Ledger(home.directories).read(body) }
+    func ledger<Value>(_ body: (LedgerTransaction) throws -> Value) throws -> Value { try home.ledger().read(body) }
 
     func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
 }

@@ -18,6 +18,8 @@ final class Rehearsal: Sendable {
     /// Its machine.
     let control: RehearsalControl
     private let current: Mutex<FaultyServer>
+    /// What servers heard that were replaced.
+    private let former = Mutex<[RecordedRequest]>([])
     /// What the file on the server is.
     private let versions: [Payload]
 
@@ -25,27 +27,54 @@ final class Rehearsal: Sendable {
         let description: String
     }
 
+    /// Bytes that one of them takes on the disk, at most: two versions of the file, what is downloaded of it, ledger and photos.
+    static let spaceNeeded = 3 * fileSize + (8 << 20)
+
     /// - Parameters:
     ///   - name: the scenario's.
     ///   - budget: seconds that a check has.
     ///   - server: running, without routes.
     ///   - folder: where the home is kept for whoever looks into it; `nil`: nowhere.
+    /// - Throws: ``CommandFailure``; then nothing of it is left.
     init(_ name: String, budget: Int, server: FaultyServer, keptIn folder: URL?) throws {
-        home = try ThrowawayHome(
+        let home = try ThrowawayHome(
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
             configuration: ThrowawayHome.configuration(
                 server: server.url, budget: budget, grace: 1, destination: "rehearsal"))
-        control = try RehearsalControl()
-        home.surroundings.withLock { [control] in $0 = { control.environment } }
-        photos = try DavStore(prefix: "/photos", directory: home.folder.appendingPathComponent("received"))
-        current = Mutex(server)
-        let folder = home.folder
-        versions = try ["one", "two"].map { name in
-            let file = folder.appendingPathComponent("version-\(name)")
-            try Self.noise(Self.fileSize).write(to: file)
-            return .file(path: file.path, count: Self.fileSize)
+        let stage: Stage
+        do {
+            stage = try Stage(home)
+        } catch {
+            home.discard()
+            throw CommandFailure(cannotWriteIn: home.folder, error)
         }
+        self.home = home
+        (control, photos, versions) = (stage.control, stage.photos, stage.versions)
+        current = Mutex(server)
+        home.surroundings.withLock { [control] in $0 = { control.environment } }
         server.mount(photos)
+    }
+
+    /// What a home has beside it.
+    private struct Stage {
+        let control: RehearsalControl
+        let photos: DavStore
+        let versions: [Payload]
+
+        init(_ home: ThrowawayHome) throws {
+            photos = try DavStore(prefix: "/photos", directory: home.folder.appendingPathComponent("received"))
+            versions = try ["one", "two"].map { name in
+                let file = home.folder.appendingPathComponent("version-\(name)")
+                try Rehearsal.noise(Rehearsal.fileSize).write(to: file)
+                return .file(path: file.path, count: Rehearsal.fileSize)
+            }
+            // Last: whatever fails before leaves no folder of its behind.
+            control = try RehearsalControl()
+            do { try control.mark(home.folder) } catch {
+                control.close()
+                throw error
+            }
+        }
     }
 
     private static func noise(_ count: Int) throws -> Data {
@@ -59,11 +88,12 @@ final class Rehearsal: Sendable {
     var server: FaultyServer { current.withLock { $0 } }
 
     /// A forecast of a storm whose second half waits for ``go()``.
-    func serveForecast() { serveForecast(DemoServers.halfForecast(now: Date(), until: "rest")) }
+    func serveForecast() { serveForecast(DemoServers.halfForecast(now: control.now, until: "rest")) }
 
     /// The same, whole and at once.
     func serveWholeForecast(on server: FaultyServer) {
-        server.route("GET", Self.forecast, .json(String(decoding: DemoServers.stormyForecast(now: Date()), as: UTF8.self)))
+        let forecast = DemoServers.stormyForecast(now: control.now)
+        server.route("GET", Self.forecast, .json(String(decoding: forecast, as: UTF8.self)))
     }
 
     func serveForecast(_ script: ResponseScript) { server.route("GET", Self.forecast, script) }
@@ -101,6 +131,7 @@ final class Rehearsal: Sendable {
     func replaceServer(_ setUp: (FaultyServer) -> Void) throws {
         let old = server
         Self.blocking { await old.stop() }
+        former.withLock { $0 += old.requests() }
         let port = old.port
         let new = Self.blocking { try? await FaultyServer.start(port: port) }
         guard let new else { throw Stuck(description: "port \(port) was taken meanwhile") }
@@ -129,6 +160,11 @@ final class Rehearsal: Sendable {
     var forecastRequests: Int { server.requests(matching: Self.forecast).count }
 
     var fileRequests: [RecordedRequest] { server.requests(matching: "/file") }
+
+    /// In their order, also those to a server that was replaced.
+    var photoRequests: [RecordedRequest] {
+        (former.withLock { $0 } + server.requests()).filter { $0.path.hasPrefix("/photos/") }
+    }
 
     private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Value {
         let done = DispatchSemaphore(value: 0)

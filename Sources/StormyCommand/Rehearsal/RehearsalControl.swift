@@ -1,3 +1,4 @@
+import BackgroundCommands
 import BackgroundLedger
 import Foundation
 import Synchronization
@@ -30,14 +31,11 @@ final class RehearsalControl: Sendable {
 
     init() throws {
         // Not in the home, whose path may be longer than a socket's name can be.
-        let template = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-control-XXXXXX").path
-        var name = Array(template.utf8CString)
-        guard mkdtemp(&name) != nil else {
-            throw Rehearsal.Stuck(description: "\(template): \(String(cString: strerror(errno)))")
-        }
-        folder = URL(fileURLWithPath: String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        folder = try Leftovers.shared.makeFolder("stormy-control")
         guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
-            throw Rehearsal.Stuck(description: "\(folder.path): no socket can be made there")
+            Leftovers.shared.remove(folder)
+            throw CommandFailure(
+                .cannotCreate, "\(folder.path)/socket: no socket can be made there; its name may be 107 bytes long")
         }
         listener = Listener(socket)
         let thread = Thread { [weak self, listener] in
@@ -50,13 +48,20 @@ final class RehearsalControl: Sendable {
     func close() {
         listener.socket.shutDown()
         for connection in state.withLock({ Array($0.listeners.values) }) { connection.socket.shutDown() }
-        try? FileManager.default.removeItem(at: folder)
+        Leftovers.shared.remove(folder)
     }
+
+    /// Makes a home one whose processes believe what is said here.
+    func mark(_ home: URL) throws {
+        try Data(socketPath.utf8).write(to: home.appendingPathComponent(RehearsedMachine.mark))
+    }
+
+    private var socketPath: String { folder.path + "/socket" }
 
     /// What verbs find in their environment.
     var environment: [String: String] {
         let machine = state.withLock { $0.machine }
-        return machine.environment.merging([RehearsedMachine.variable: folder.path + "/socket"]) { $1 }
+        return machine.environment.merging([RehearsedMachine.variable: socketPath]) { $1 }
     }
 
     var zone: String { state.withLock { $0.machine.zone } }

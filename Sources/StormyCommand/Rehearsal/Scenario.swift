@@ -1,3 +1,4 @@
+import BackgroundCommands
 import FaultyServer
 import Foundation
 
@@ -34,13 +35,16 @@ struct Scenario: Sendable {
     let act: @Sendable (Rehearsal) throws -> Void
     /// Begins the work in another way than usual.
     let begin: (@Sendable (Rehearsal) throws -> Void)?
+    /// What else is to be looked at when all is over.
+    let also: (@Sendable (Rehearsal) throws -> String)?
 
     init(
         _ work: Work, _ cause: String, promise: String, expects: String..., budget: Int = 30,
-        begin: (@Sendable (Rehearsal) throws -> Void)? = nil, act: @escaping @Sendable (Rehearsal) throws -> Void
+        begin: (@Sendable (Rehearsal) throws -> Void)? = nil, also: (@Sendable (Rehearsal) throws -> String)? = nil,
+        act: @escaping @Sendable (Rehearsal) throws -> Void
     ) {
         (self.work, self.cause, self.promise, self.expects) = (work, cause, promise, expects)
-        (self.budget, self.begin, self.act) = (budget, begin, act)
+        (self.budget, self.begin, self.also, self.act) = (budget, begin, also, act)
     }
 
     /// `check-agent-killed`.
@@ -52,6 +56,8 @@ struct Scenario: Sendable {
     struct Result: Sendable, Encodable {
         let scenario: String
         let promised: String
+        /// One of these has to be seen, word for word.
+        let expected: [String]
         let seen: String
         let held: Bool
     }
@@ -59,24 +65,22 @@ struct Scenario: Sendable {
     /// Blocks until it is over and everything of it is gone.
     ///
     /// - Parameter folder: where its home is kept; `nil`: nowhere.
-    func play(on server: FaultyServer, keptIn folder: URL? = nil) -> (Result, FaultyServer) {
-        let rehearsal: Rehearsal
-        do {
-            rehearsal = try Rehearsal(name, budget: budget, server: server, keptIn: folder)
-        } catch {
-            return (result(seen: "\(error)"), server)
-        }
+    /// - Throws: ``CommandFailure`` when it cannot be set up, which says nothing of any promise.
+    func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
+        let rehearsal = try Rehearsal(name, budget: budget, server: server, keptIn: folder)
         var seen: String
         do {
             seen = try look(rehearsal)
+            if let also { seen += try "; " + also(rehearsal) }
         } catch {
-            seen = "\(error)"
+            seen = (error as? CommandFailure)?.message ?? "\(error)"
         }
         // Whatever it waits for: nothing may keep the agent.
         rehearsal.go()
         defer { rehearsal.control.close() }
         if !rehearsal.home.leave() { seen += "; its agent did not stop" }
-        return (result(seen: seen), rehearsal.server)
+        let result = Result(scenario: name, promised: promise, expected: expects, seen: seen, held: expects.contains(seen))
+        return (result, rehearsal.server)
     }
 
     private func look(_ rehearsal: Rehearsal) throws -> String {
@@ -100,11 +104,5 @@ struct Scenario: Sendable {
         case .download: try rehearsal.seenOfDownload()
         case .upload: try rehearsal.seenOfUpload()
         }
-    }
-
-    private func result(seen: String) -> Result {
-        Result(
-            scenario: name, promised: "\(promise) [\(expects.joined(separator: " | "))]", seen: seen,
-            held: expects.contains(seen))
     }
 }

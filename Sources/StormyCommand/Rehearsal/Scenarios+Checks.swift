@@ -34,7 +34,7 @@ extension Scenario {
             $0.go()
         },
         Scenario(
-            .check, "kill -9 of the app", promise: "The check is made up for after a pause, and asks again.",
+            .check, "kill -9 of the app", promise: "The check is made up for, and asks again.",
             expects: "check crashed, check completed; \(twice)"
         ) {
             try $0.send(SIGKILL, to: .app)
@@ -49,7 +49,7 @@ extension Scenario {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
-            .check, "kill -9 of both", promise: "The next agent makes up for the check after a pause; it asks again.",
+            .check, "kill -9 of both", promise: "The next agent makes up for the check, which asks again.",
             expects: "check crashed, check completed; \(twice)",
             "check crashed, check completed; 3 requests; 1 storm told"
         ) {
@@ -59,7 +59,8 @@ extension Scenario {
             try $0.logIn()
         },
         Scenario(
-            .check, "logout", promise: "The check is told to stop; after the next login its download goes on and is delivered.",
+            .check, "logout",
+            promise: "The check is told to stop; after the next login its forecast is asked for again, and delivered.",
             expects: "check expired, delivery completed; \(twice)"
         ) {
             try $0.replaceAgent(by: SIGTERM)
@@ -80,16 +81,19 @@ extension Scenario {
         Scenario(
             .check, "a page of a log-in portal",
             promise: "No forecast is no calm: nothing is told, and `check` says that nothing is known.",
-            expects: "check completed; 1 request; 0 storms told",
+            expects: "check completed; 1 request; 0 storms told; `check`: Storm Bay: unknown.",
             begin: {
                 $0.serveForecast(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Pay here</html>"))
                 try $0.launchCheck()
-            }
+            }, also: { try $0.seenOfCheckByHand() }
         ) { _ in },
         Scenario(
             .check, "all work is ended", promise: "The check is told to stop, and nothing runs or is asked for any more.",
             expects: "check expired; 1 request; 0 storms told"
-        ) { try $0.home.stormy("quit") },
+        ) {
+            try $0.home.stormy("quit")
+            try $0.look()
+        },
         Scenario(
             .handedOver, "nothing happens", promise: "The answer launches the app, which tells of the storm.",
             expects: "check expired, delivery completed; \(once)"

@@ -21,7 +21,7 @@ extension Scenario {
         },
         Scenario(
             .scheduled, "suspended over noon, without a network after it",
-            promise: "The check waits for the network, for a moment, and runs with it.",
+            promise: "The check waits for the network, and runs with it.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.set { machine in
@@ -37,7 +37,7 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "the clock is set forward over noon", promise: "The check runs at once, and tomorrow again.",
+            .scheduled, "the clock is set forward over noon", promise: "The check runs, and is planned for tomorrow.",
             expects: "\(oneCheck); next tomorrow at 12:00"
         ) {
             try $0.control.stepClock(2 * hour)
@@ -82,11 +82,12 @@ extension Scenario {
             try $0.waitForCheck()
         },
         Scenario(
-            .scheduled, "unscheduled", promise: "Nothing is planned any more.",
+            .scheduled, "unscheduled", promise: "Nothing is planned any more, and nothing runs at noon.",
             expects: "no check; 0 requests; 0 storms told; none is planned"
         ) {
             try $0.home.stormy("unschedule")
             try $0.control.stepClock(2 * hour)
+            try $0.look()
         },
     ]
 
@@ -159,8 +160,8 @@ extension Scenario {
             try $0.control.suspend(61)
         },
         Scenario(
-            .upload, "suspended", promise: "Its connection still stands afterwards; the photo is there once.",
-            expects: "completed; 1 photo there, equal"
+            .upload, "suspended", promise: "The server drops the connection in its sleep: it is sent again, and is there once.",
+            expects: "completed; storm.bmp whole; sent twice; serverClosed, then answered", also: { $0.seenOfSendings() }
         ) {
             try $0.control.suspend(hour)
             try $0.sync()
@@ -168,7 +169,7 @@ extension Scenario {
         },
         Scenario(
             .upload, "power is awaited", promise: "`--when charging` holds it; it is sent when power comes.",
-            expects: "completed; 1 photo there, equal",
+            expects: "completed; storm.bmp whole; sent once",
             begin: {
                 try $0.control.set { $0.conditions.isOnExternalPower = false }
                 try $0.beginUpload(stalls: false, "--when", "charging")

@@ -84,73 +84,80 @@ extension Scenario {
             expects: "completed; version one, whole; then asked for the rest"
         ) {
             try $0.home.stormy("quit")
+            try $0.lookForPausedPart()
             try $0.home.stormy("transfers", "resume", "all")
         },
     ]
 
     static let uploads: [Scenario] = [
         Scenario(
-            .upload, "nothing happens", promise: "The photo gets its name when it is whole, and is looked at.",
-            expects: "completed; 1 photo there, equal", begin: { try $0.beginUpload(stalls: false) }
+            .upload, "nothing happens", promise: "The photo gets its name when it is whole and was looked at.",
+            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named",
+            begin: { try $0.beginUpload(stalls: false) }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
             .upload, "kill -9 of the agent", promise: "The next one sends it again; it is there once.",
-            expects: "completed; 1 photo there, equal"
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.replaceAgent(by: SIGKILL)
         },
         Scenario(
             .upload, "logout", promise: "After the next login it is sent again; it is there once.",
-            expects: "completed; 1 photo there, equal"
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.replaceAgent(by: SIGTERM)
         },
         Scenario(
-            .upload, "network cut", promise: "It is sent again; it is there once.", expects: "completed; 1 photo there, equal"
+            .upload, "network cut", promise: "It is sent again; it is there once.",
+            expects: "completed; storm.bmp whole; sent twice"
         ) { $0.dropConnections() },
         Scenario(
             .upload, "server gone", promise: "It is waited for; the photo is there once.",
-            expects: "completed; 1 photo there, equal"
+            expects: "completed; storm.bmp whole; sent twice"
         ) { try $0.replaceServer { _ in } },
         Scenario(
             .upload, "the last answer is lost", promise: "The server is asked what it did; the photo is there once.",
-            expects: "completed; 1 photo there, equal",
+            expects: "completed; storm.bmp whole; sent once; part sent, part looked at, part named without an answer, "
+                + "part looked at, photo looked at",
             begin: {
                 $0.photos.loseAnswers(to: "MOVE")
                 try $0.beginUpload(stalls: false)
-            }
+            }, also: { $0.seenOfNaming() }
         ) { _ in },
         Scenario(
             .upload, "the name is taken", promise: "Nobody's file is replaced: the photo gets a number.",
-            expects: "completed; 2 photos there, DIFFERENT",
+            expects: "completed; storm-1.bmp whole, storm.bmp another's; sent once",
             begin: {
-                let theirs = $0.home.folder.appendingPathComponent("received/storm.bmp")
-                try Data("another's".utf8).write(to: theirs)
+                try $0.takeName()
                 try $0.beginUpload(stalls: false)
             }
         ) { _ in },
         Scenario(
-            .upload, "the original is deleted", promise: "What was queued is sent.", expects: "completed; 1 photo there, equal"
+            .upload, "the original is deleted", promise: "What was queued is sent.",
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.deleteOriginal()
             $0.dropConnections()
         },
         Scenario(
-            .upload, "given again", promise: "The same photo is the same upload.", expects: "completed; 1 photo there, equal"
+            .upload, "given again", promise: "The same photo is the same upload.",
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.beginUpload(stalls: false)
             $0.dropConnections()
         },
         Scenario(
-            .upload, "server refuses the credentials", promise: "It fails with the reason, and the photo stays here.",
-            expects: "failed; 0 photos there",
+            .upload, "server refuses the credentials",
+            promise: "It fails with the reason; the photo stays, and a copy for another try.",
+            expects: "failed; nothing there; not sent; names the credentials; photo and copy are here",
             begin: {
                 $0.photos.refuse(status: 401, next: 100)
                 try $0.beginUpload(stalls: false)
-            }
+            }, also: { try $0.seenOfRefusal() }
         ) { _ in },
         Scenario(
-            .upload, "cancelled", promise: "Nothing of it stays on the server.", expects: "cancelled; 0 photos there"
+            .upload, "cancelled", promise: "Nothing of it stays on the server.",
+            expects: "cancelled; nothing there; sent once"
         ) { rehearsal in
             try rehearsal.home.stormy("transfers", "cancel", "all")
             // Its hidden part is taken off the server.
@@ -158,16 +165,17 @@ extension Scenario {
         },
         Scenario(
             .upload, "paused and resumed", promise: "It is sent again; it is there once.",
-            expects: "completed; 1 photo there, equal"
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.home.stormy("transfers", "pause", "all")
             try $0.home.stormy("transfers", "resume", "all")
         },
         Scenario(
             .upload, "all work is ended", promise: "It waits until it is resumed; then it is there once.",
-            expects: "completed; 1 photo there, equal"
+            expects: "completed; storm.bmp whole; sent twice"
         ) {
             try $0.home.stormy("quit")
+            try $0.lookForPause()
             try $0.home.stormy("transfers", "resume", "all")
         },
     ]

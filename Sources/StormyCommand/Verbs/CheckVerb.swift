@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
+import BackgroundRuntime
 import Foundation
 import Stormy
 import StormyWeather
@@ -73,7 +74,7 @@ struct CheckVerb: AsyncParsableCommand {
             place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
             reasons: (outcome.assessment?.reasons ?? []).map(Reason.init), source: outcome.source,
             fetchedAt: OrNull(outcome.fetchedAt),
-            ageSeconds: OrNull(outcome.fetchedAt.map { Int(Date().timeIntervalSince($0)) }),
+            ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble))
     }
 
@@ -92,7 +93,7 @@ struct CheckVerb: AsyncParsableCommand {
         }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {
-            Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt)).")
+            Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt, now: AppRuntime.shared.now)).")
         }
     }
 }

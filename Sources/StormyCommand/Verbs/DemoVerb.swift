@@ -2,7 +2,6 @@ import ArgumentParser
 import BackgroundCommands
 import Dispatch
 import Foundation
-import Glibc
 
 struct DemoVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,23 +18,20 @@ struct DemoVerb: AsyncParsableCommand {
     func run() async throws {
         let folder = evidence.map { URL(fileURLWithPath: $0) }
         let begin = Date()
-        let servers = try await DemoServers.start(evidence: folder)
-        let home = try ThrowawayHome(
-            "stormy-demo",
-            configuration: ThrowawayHome.configuration(
-                server: servers.url, budget: DemoStory.budget, grace: 2, destination: "demo"))
         // Interrupted half-way it still takes everything away.
-        let interrupts = [SIGINT, SIGTERM, SIGHUP].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: DispatchQueue(label: "interrupt"))
-            source.setEventHandler { @Sendable in
-                _ = home.leave()
-                Foundation.exit(128 + number)
-            }
-            source.activate()
-            return source
+        let interruptions = Leftovers.shared.watchForInterruptions()
+        defer { for source in interruptions { source.cancel() } }
+        let servers = try await DemoServers.start(evidence: folder)
+        let home: ThrowawayHome
+        do {
+            home = try ThrowawayHome(
+                "stormy-demo",
+                configuration: ThrowawayHome.configuration(
+                    server: servers.url, budget: DemoStory.budget, grace: 2, destination: "demo"))
+        } catch {
+            await servers.stop()
+            throw error
         }
-        defer { for source in interrupts { source.cancel() } }
         var story = DemoStory(home: home, servers: servers, evidence: folder)
         do {
             try await story.tell()

@@ -3,25 +3,34 @@ import BackgroundCommands
 import Dispatch
 import FaultyServer
 import Foundation
-import Synchronization
+import Glibc
 
 struct RehearseVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rehearse", abstract: "Runs every way in which work can be cancelled, and prints promised against seen.",
         discussion: """
-            Each scenario has a throw-away home, a server on loopback that fails as told, and real processes that are really
-            killed. Nothing of yours is touched, nothing is shown on your desktop. Exits 1 if a promise was not kept.
+            Each scenario has a throw-away home, a server on loopback that fails as told,
+            and real processes that are really killed. Nothing of yours is touched,
+            nothing is shown on your desktop; interrupted, it takes everything away.
+            Exits 1 if a promise was not kept.
 
             Example:
               stormy rehearse
               stormy rehearse check-kill-9-of-both
               stormy rehearse --list
-              stormy rehearse --serve half-way.txt    # a server that fails as that file tells, until Ctrl-C
+              stormy rehearse --serve half-way.txt
+
+            With --serve it is a server that fails as a script tells, until Ctrl-C. It
+            says where it listens, and then of each request how it ended, when it ended.
+            With --json each is one document on a line of its own (JSON Lines), the first
+            one {"url": …}.
+
+            \(ScriptFile.grammar)
             """)
 
     @Argument(help: "Names of scenarios, or the beginnings of some; all of them by default.") var scenarios: [String] = []
     @Flag(help: "Only explain them.") var list = false
-    @Flag(help: "Print JSON.") var json = false
+    @Flag(help: "Print JSON; with --serve one document a line.") var json = false
     @Option(
         help: ArgumentHelp("Keep each scenario's home and its server's log in this folder.", valueName: "folder"),
         completion: .directory) var keep: String?
@@ -34,14 +43,20 @@ struct RehearseVerb: AsyncParsableCommand {
     /// Side by side: most of a scenario is waiting.
     private static let lanes = 4
 
+    func validate() throws {
+        if keep?.isEmpty == true { throw ValidationError("--keep wants the name of a folder") }
+    }
+
     func run() async throws {
-        if let serve { return try await Self.serve(serve, json: json) }
+        if let serve { return try await ServedScript(path: serve, json: json).run() }
         let chosen = try choose()
         guard !list else { return try explain(chosen) }
         let folder = keep.map { URL(fileURLWithPath: $0) }
-        if let folder { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+        let interruptions = Leftovers.shared.watchForInterruptions()
+        defer { for source in interruptions { source.cancel() } }
+        try Self.checkThatThereIsRoom(for: chosen.count, keptIn: folder)
         let began = Date()
-        let results = await play(chosen, keptIn: folder)
+        let results = try await play(chosen, keptIn: folder)
         if json {
             try Output.json(results)
         } else {
@@ -52,15 +67,17 @@ struct RehearseVerb: AsyncParsableCommand {
         if results.contains(where: { !$0.held }) { throw ExitCode(1) }
     }
 
+    /// Each once, however often it was named.
     private func choose() throws -> [Scenario] {
         guard !scenarios.isEmpty else { return Scenario.all }
+        var names: Set<String> = []
         return try scenarios.flatMap { wanted in
             let found = Scenario.all.filter { $0.name == wanted }
             let chosen = found.isEmpty ? Scenario.all.filter { $0.name.hasPrefix(wanted) } : found
             guard !chosen.isEmpty else {
                 throw CommandFailure(.notFound, "\(wanted): no such scenario; `stormy rehearse --list` names them")
             }
-            return chosen
+            return chosen.filter { names.insert($0.name).inserted }
         }
     }
 
@@ -69,13 +86,17 @@ struct RehearseVerb: AsyncParsableCommand {
         let work: String
         let cause: String
         let promised: String
+        let expected: [String]
+
+        init(_ scenario: Scenario) {
+            self.scenario = scenario.name
+            (work, cause) = (scenario.work.rawValue, scenario.cause)
+            (promised, expected) = (scenario.promise, scenario.expects)
+        }
     }
 
     private func explain(_ chosen: [Scenario]) throws {
-        guard !json else {
-            return try Output.json(
-                chosen.map { Explanation(scenario: $0.name, work: $0.work.rawValue, cause: $0.cause, promised: $0.promise) })
-        }
+        guard !json else { return try Output.json(chosen.map(Explanation.init)) }
         for work in Scenario.Work.allCases {
             let rows = chosen.filter { $0.work == work }
             if rows.isEmpty { continue }
@@ -84,53 +105,50 @@ struct RehearseVerb: AsyncParsableCommand {
         }
     }
 
-    /// Until it is interrupted.
-    private static func serve(_ path: String, json: Bool) async throws {
-        let file = URL(fileURLWithPath: path)
-        guard let text = try? String(contentsOf: file, encoding: .utf8) else {
-            throw CommandFailure(.notFound, "\(path): cannot be read as text")
-        }
-        let script: ScriptFile
-        do throws(ScriptFile.Failure) {
-            script = try ScriptFile(parsing: text, folder: file.deletingLastPathComponent())
-        } catch {
-            throw CommandFailure(.badData, "\(path):\(error.line): \(error.reason)")
-        }
-        let server = try await FaultyServer.start()
-        server.serve(script)
-        if json { try Output.json(["url": server.url]) } else { Output.line("Listening on \(server.url)") }
-        var told = 0
-        while true {
-            let count = told
-            // Each once it has ended, in the order of arrival.
-            let activity = try await server.waitUntil(timeout: .seconds(86_400 * 365)) { activity in
-                activity.requests.count > count && activity.requests[count].outcome != .open
+    // MARK: Before the first one
+
+    /// Asked once, before anything begins: a folder that is missing or full says nothing of any promise.
+    private static func checkThatThereIsRoom(for count: Int, keptIn folder: URL?) throws {
+        if let folder {
+            do {
+                try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            } catch {
+                throw CommandFailure(cannotWriteIn: folder, error)
             }
-            let request = activity.requests[told]
-            told += 1
-            if json { try Output.json(request) } else { Output.line(Self.words(for: request)) }
+        }
+        try RehearsalControl().close()
+        let place = folder ?? FileManager.default.temporaryDirectory
+        var information = statvfs()
+        guard statvfs(place.path, &information) == 0 else {
+            throw CommandFailure(.cannotCreate, "\(place.path): \(String(cString: strerror(errno)))")
+        }
+        let free = Int64(clamping: information.f_bavail).multipliedReportingOverflow(by: Int64(clamping: information.f_frsize))
+        let wanted = Int64((folder == nil ? min(count, lanes) : count) * Rehearsal.spaceNeeded)
+        guard free.overflow || free.partialValue >= wanted else {
+            throw CommandFailure(
+                .cannotCreate,
+                "\(place.path): there is room for \(Output.bytes(free.partialValue)), and this takes \(Output.bytes(wanted))")
         }
     }
 
-    private static func words(for request: RecordedRequest) -> String {
-        "\(request.method) \(request.target): \(request.bodyByteCount) bytes in, status "
-            + (request.status.map(String.init) ?? "none") + ", \(request.bodyBytesSent) bytes out, \(request.outcome.rawValue)"
-    }
+    // MARK: Playing
 
     /// In their order, some at a time.
-    private func play(_ chosen: [Scenario], keptIn folder: URL?) async -> [Scenario.Result] {
+    ///
+    /// - Throws: what kept one from being set up, once those that run have ended.
+    private func play(_ chosen: [Scenario], keptIn folder: URL?) async throws -> [Scenario.Result] {
         var results: [Int: Scenario.Result] = [:]
-        await withTaskGroup(of: (Int, Scenario.Result).self) { group in
+        try await withThrowingTaskGroup(of: (Int, Scenario.Result).self) { group in
             var next = 0
             func begin() {
                 guard next < chosen.count else { return }
                 let (index, scenario) = (next, chosen[next])
                 next += 1
-                group.addTask { (index, await Self.play(scenario, keptIn: folder)) }
+                group.addTask { (index, try await Self.play(scenario, keptIn: folder)) }
             }
             for _ in 0..<Self.lanes { begin() }
             var said = 0
-            for await (index, result) in group {
+            for try await (index, result) in group {
                 results[index] = result
                 while let result = results[said] {
                     if !json { say(result) }
@@ -142,24 +160,40 @@ struct RehearseVerb: AsyncParsableCommand {
         return chosen.indices.compactMap { results[$0] }
     }
 
-    private static func play(_ scenario: Scenario, keptIn folder: URL?) async -> Scenario.Result {
+    private static func play(_ scenario: Scenario, keptIn folder: URL?) async throws -> Scenario.Result {
+        let log = folder?.appendingPathComponent("\(scenario.name).jsonl")
         let server: FaultyServer
         do {
-            server = try await FaultyServer.start(logFile: folder?.appendingPathComponent("\(scenario.name).jsonl").path)
+            server = try await FaultyServer.start(logFile: log?.path)
         } catch {
-            return Scenario.Result(scenario: scenario.name, promised: scenario.promise, seen: "\(error)", held: false)
+            guard let log else { throw CommandFailure(.unavailable, "no server can listen on loopback: \(error)") }
+            throw CommandFailure(cannotWriteIn: log, error)
         }
-        let (result, last) = await withCheckedContinuation { continuation in
-            // It blocks: not on a thread that others' tasks need.
-            Thread { continuation.resume(returning: scenario.play(on: server, keptIn: folder)) }.start()
+        do {
+            let (result, last) = try await onThread { try scenario.play(on: server, keptIn: folder) }
+            await last.stop()
+            return result
+        } catch {
+            await server.stop()
+            throw error
         }
-        await last.stop()
-        return result
+    }
+
+    /// For what blocks: not on a thread that others' tasks need.
+    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+            let thread = Thread {
+                let outcome: Result<Value, any Error> = Result { try body() }
+                continuation.resume(with: outcome)
+            }
+            thread.start()
+        }
     }
 
     private func say(_ result: Scenario.Result) {
         Output.line("\(result.held ? "✓" : "✗") \(Output.bold(result.scenario))")
         Output.line("    promised  \(result.promised)")
-        if !result.held { Output.line("    seen      \(result.seen)") }
+        if !result.held { Output.line("    expected  \(result.expected.joined(separator: " | "))") }
+        Output.line("    seen      \(result.seen)")
     }
 }

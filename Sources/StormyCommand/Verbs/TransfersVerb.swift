@@ -64,6 +64,7 @@ struct TransfersVerb: AsyncParsableCommand {
             }
         }
         let (destinations, photos) = (try Destinations(), try store.photos())
+        let now = AppRuntime.shared.now
         let changed = try AppRuntime.shared.ledger().write {
             transaction -> (count: Int, unknown: Set<String>, orphans: [Int64]) in
             var count = 0
@@ -82,7 +83,7 @@ struct TransfersVerb: AsyncParsableCommand {
                 }
                 try transaction.update(transfer)
                 if action == .retry { try transaction.forgetEvents(of: transfer.id!) }
-                if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: Date()) }
+                if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: now) }
                 count += 1
             }
             return (count, unknown, orphans)
@@ -96,7 +97,7 @@ struct TransfersVerb: AsyncParsableCommand {
 
     /// `false`: the action means nothing in this state.
     static func change(_ transfer: inout TransferRecord, _ action: Action) -> Bool {
-        let now = Date()
+        let now = AppRuntime.shared.now
         switch (action, transfer.state) {
         case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):
             transfer.cancel(now: now, message: "Cancelled by hand.")

@@ -80,7 +80,7 @@ struct UploadVerb: AsyncParsableCommand {
                 guard var transfer = try transaction.transfer(number), !transfer.state.isTerminal else { continue }
                 if isHeld {
                     guard transfer.state == .paused else { continue }
-                    transfer.requeue(now: Date())
+                    transfer.requeue(now: AppRuntime.shared.now)
                 } else {
                     guard TransfersVerb.change(&transfer, .resume) else { continue }
                 }

@@ -1,0 +1,57 @@
+import BackgroundCommands
+import FaultyServer
+import Foundation
+
+/// A faulty server for a shell: answers as a script tells, and says what it was asked, until it is interrupted.
+struct ServedScript {
+    let script: ScriptFile
+    /// One JSON document a line, for whoever reads along.
+    let json: Bool
+
+    init(path: String, json: Bool) throws {
+        let file = URL(fileURLWithPath: path)
+        guard let text = try? String(contentsOf: file, encoding: .utf8) else {
+            throw CommandFailure(.notFound, "\(path): cannot be read as text")
+        }
+        do throws(ScriptFile.Failure) {
+            script = try ScriptFile(parsing: text, folder: file.deletingLastPathComponent())
+        } catch {
+            throw CommandFailure(.badData, "\(path):\(error.line): \(error.reason)")
+        }
+        self.json = json
+    }
+
+    func run() async throws {
+        let server = try await FaultyServer.start()
+        server.serve(script)
+        if json { try Self.say(["url": server.url]) } else { Output.line("Listening on \(server.url)") }
+        var told: Set<Int> = []
+        while true {
+            let known = told
+            // Each as soon as it has ended: one that stalls keeps nobody back.
+            let activity = try await server.waitUntil(timeout: .seconds(86_400 * 365)) { activity in
+                activity.requests.contains { $0.outcome != .open && !known.contains($0.id) }
+            }
+            for request in activity.requests where request.outcome != .open && !told.contains(request.id) {
+                told.insert(request.id)
+                if json { try Self.say(request) } else { Output.line(Self.words(for: request)) }
+            }
+        }
+    }
+
+    private static func say(_ value: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(Output.iso8601(date))
+        }
+        // What a client sends stands in it: nothing of that may steer a terminal.
+        Output.line(Output.withoutControls(String(decoding: try encoder.encode(value), as: UTF8.self)))
+    }
+
+    private static func words(for request: RecordedRequest) -> String {
+        "\(request.method) \(request.target): \(request.bodyByteCount) bytes in, status "
+            + (request.status.map(String.init) ?? "none") + ", \(request.bodyBytesSent) bytes out, \(request.outcome.rawValue)"
+    }
+}
