@@ -178,13 +178,16 @@ final class ContinuedTasks: Sendable {
 
     /// No agent stays: what runs goes on and ends with its result; what waits for room would wait for ever.
     private func giveUpWaiting() {
-        let withdrawn = try? AppRuntime.shared.ledger().write { transaction in
-            let waiting = try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }
-            for request in waiting { try transaction.deleteRequest(request.identifier) }
-            return waiting.map(\.identifier)
+        let ledger = try? AppRuntime.shared.ledger()
+        let waiting = try? ledger?.read { transaction in
+            try transaction.requests(of: .continuedProcessing).filter { $0.host == AppRuntime.shared.identity }.map(\.identifier)
         }
-        for identifier in withdrawn ?? [] {
+        // Said first: once nothing waits, this process may end at any moment.
+        for identifier in waiting ?? [] {
             FileHandle.standardError.write(Data("\(identifier) cannot begin: no agent stays\n".utf8))
+        }
+        try? ledger?.write { transaction in
+            for identifier in waiting ?? [] { try transaction.deleteRequest(identifier) }
         }
         state.withLock { $0.keeper = AgentKeeper() }
     }

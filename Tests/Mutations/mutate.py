@@ -1,10 +1,11 @@
 """Injects the bugs of mutations.json, one at a time, and says which test catches each.
 
-usage: mutate.py [NAME...]
+usage: mutate.py [--quick] [NAME...]
 
 Each is built in a copy of the checkout with a build folder of its own. The suite is run in two steps, the quick targets first; the
 end-to-end tests only for what they do not catch; both must be green without any bug. Caught means that a test failed, or the process
-that ran it ended: a run that goes on too long is no catch. A bug that is not caught, or does not compile, is a failure.
+that ran it ended: a run that goes on too long is no catch. A bug that is not caught, or does not compile, is a failure. `--quick` is
+the first step alone.
 """
 
 import json
@@ -46,7 +47,7 @@ def caught_by(text):
     return list(dict.fromkeys(names)) or ([crash.group(1)] if crash else [])
 
 
-def judge(mutant):
+def judge(mutant, steps):
     path = os.path.join(COPY, mutant["file"])
     with open(path) as file:
         original = file.read()
@@ -59,7 +60,7 @@ def judge(mutant):
         if code != 0:
             errors = re.findall(r"error: ([^\n]*)", text)
             return "DOES NOT COMPILE", errors[0] if errors else text[-300:]
-        for step, seconds in STEPS:
+        for step, seconds in steps:
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds)
             by = ", ".join(caught_by(text)[:3])
             if code != 0 and by:
@@ -76,7 +77,8 @@ def judge(mutant):
 def main():
     with open(os.path.join(HERE, "mutations.json")) as file:
         mutants = json.load(file)
-    wanted = sys.argv[1:]
+    wanted = [argument for argument in sys.argv[1:] if argument != "--quick"]
+    steps = STEPS[:1] if "--quick" in sys.argv[1:] else STEPS
     mutants = [mutant for mutant in mutants if not wanted or mutant["name"] in wanted]
     os.makedirs(COPY, exist_ok=True)
     for name in ("Sources", "Tests", "Resources"):
@@ -87,7 +89,7 @@ def main():
             shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
     # A suite that is red by itself would catch everything.
     code, text = run([SWIFT, "build", "--build-tests"], 3000)
-    for step, seconds in STEPS:
+    for step, seconds in steps:
         if code == 0:
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds)
     if code != 0:
@@ -96,7 +98,7 @@ def main():
     failures = 0
     for mutant in mutants:
         began = time.time()
-        verdict, by = judge(mutant)
+        verdict, by = judge(mutant, steps)
         failures += verdict != "caught"
         print(f"{mutant['invariant']} {mutant['name']}: {verdict} ({by}), {time.time() - began:.0f} s", flush=True)
     print(f"{len(mutants) - failures} of {len(mutants)} were caught")

@@ -78,6 +78,16 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(!machine.begin().headers.contains { $0.name == "Range" })
     }
 
+    /// A server that ignores `If-Range` and says not of what the part is: of another version, perhaps.
+    @Test func refusesAPartThatSaysNotOfWhatItIs() {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
+        let answer = head(206, part.filter { $0.key != "ETag" })
+        let (disposition, command) = attempt(&machine, answer, failure: .stoppedByOwner, durable: 40)
+        #expect(disposition == .discard)
+        guard case .restart(after: 0, _) = command else { Issue.record("\(command)"); return }
+        #expect(machine.partial == nil)
+    }
+
     @Test func refusesAPartOfAnotherAddressOrWithoutAnyTotal() {
         var elsewhere = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         #expect(attempt(&elsewhere, head(206, part, url: "https://other/file")).0 == .discard)
