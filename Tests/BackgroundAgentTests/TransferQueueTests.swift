@@ -112,6 +112,26 @@ import TransferMachines
         #expect(started() == [first, other, other])
     }
 
+    /// What is sent is the copy that was taken when it was queued, whatever became of the original, of the same size or not.
+    @Test func theCopyIsSentAndNotTheOriginal() throws {
+        let original = bench.ledger.directories.state.appendingPathComponent("S.jpg")
+        try Data("later".utf8).write(to: original)
+        try Data("sunny".utf8).write(to: bench.ledger.directories.spool.appendingPathComponent("upload-a"))
+        let id = try bench.download(session: "photos") {
+            ($0.kind, $0.method, $0.url, $0.sourceName) = (.upload, "PUT", "http://127.0.0.1/p/", original.path)
+            $0.upload = UploadOrder(method: .put, fileName: "S.jpg", byteCount: 5, token: "a")
+            $0.bodyFile = "upload-a"
+        }
+        try bench.turn()
+        // First it asks whether the name is free.
+        try bench.answer(id, "", status: 404)
+        try bench.turn()
+        let source = try #require(try bench.attempt(id).source)
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = try #require(bytes.withUnsafeMutableBytes { source.read(into: $0) })
+        #expect(String(decoding: bytes.prefix(count), as: UTF8.self) == "sunny")
+    }
+
     @Test func aSuspendedTransferIsHeldWithWhatArrived() throws {
         let id = try bench.download()
         try bench.turn()

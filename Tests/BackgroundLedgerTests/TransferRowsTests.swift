@@ -228,4 +228,30 @@ import Testing
         #expect(try ledger.write { try $0.pruneTransfers(now: later) }.isEmpty)
         #expect(try ledger.read { try $0.spoolFiles() }.count == 2 * 2_003)
     }
+
+    /// A process that dies while it tells its delegate has told nothing for certain.
+    @Test func whatADeadProcessClaimedIsClaimedAgain() throws {
+        let id = try insert { ($0.state, $0.isAdopted) = (.completed, true) }
+        func claim(_ process: ProcessIdentity, othersLive: Bool) throws -> [Int64] {
+            try ledger.write { transaction in
+                try transaction.claimEvents(session: "s", process: process, isAlive: { _ in othersLive }).map(\.transfer)
+            }
+        }
+        try ledger.write { transaction in
+            try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now)
+        }
+        #expect(try claim(somebody, othersLive: true) == [id])
+        #expect(try claim(another, othersLive: true).isEmpty)
+        #expect(try claim(another, othersLive: false) == [id])
+    }
+
+    /// Whatever state a row is in: a file that it names is nobody's orphan.
+    @Test(arguments: ["queued", "running", "waiting", "paused", "completed", "failed", "cancelled"])
+    func aFileThatARowNamesIsKnown(_ state: String) throws {
+        _ = try insert { record in
+            record.state = TransferRecord.State(rawValue: state)!
+            (record.file, record.bodyFile) = ("part-\(state)", "body-\(state)")
+        }
+        #expect(Set(try ledger.read { try $0.spoolFiles() }).isSuperset(of: ["part-\(state)", "body-\(state)"]))
+    }
 }

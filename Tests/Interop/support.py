@@ -13,7 +13,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STORMY = ROOT / ".build/debug/stormy"
+# The folder of the built binaries, if it is another one.
+BINARIES = pathlib.Path(os.environ.get("STORMY_BINARIES", ROOT / ".build/debug")).resolve()
+STORMY = BINARIES / "stormy"
 
 
 def free_port():

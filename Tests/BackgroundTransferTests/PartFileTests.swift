@@ -1,0 +1,35 @@
+import Foundation
+import Testing
+
+@testable import BackgroundTransfer
+
+/// Where an ordinary download collects.
+@Suite struct PartFileTests {
+    private func part(of bytes: [UInt8]) throws -> PartFile {
+        let part = try PartFile()
+        #expect(bytes.withUnsafeBytes { part.write($0) })
+        return part
+    }
+
+    @Test func whatWasKeptIsTakenUp() throws {
+        let kept = try part(of: [1, 2, 3, 4])
+        defer { kept.remove() }
+        let again = try #require(PartFile(token: kept.token, holding: 3))
+        #expect(again.count == 3)
+        #expect([UInt8]([9]).withUnsafeBytes { again.write($0) })
+        #expect(try Data(contentsOf: kept.url) == Data([1, 2, 3, 9]))
+    }
+
+    /// After a power cut, or somebody who tidied up: going on would leave a hole.
+    @Test func oneThatIsShorterThanItWasIsNotTakenUp() throws {
+        let kept = try part(of: [1, 2, 3, 4])
+        defer { kept.remove() }
+        #expect(truncate(kept.url.path, 2) == 0)
+        #expect(PartFile(token: kept.token, holding: 3) == nil)
+        #expect(PartFile(token: kept.token, holding: 2) != nil)
+    }
+
+    @Test(arguments: ["", "../../etc/passwd", "x"]) func aTokenLeadsNowhereElse(_ token: String) {
+        #expect(PartFile(token: token, holding: 0) == nil)
+    }
+}

@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""Kills agent, app, command and server, over and over, while files come down and photos go up; then judges every byte.
+
+A round is six downloads and six photos (four to WebDAV, two of them of one name; two by plain PUT) from and to a real nginx
+that is slow enough for kills to land in the middle. Every kill is SIGKILL: of the agent, the app that it launches or the
+command that queues, at a named point or at any moment; of the server now and then, on top. The named points are read from the
+sources, so that a new one is tortured at once. Now and then a file on the server is replaced by another version of its length.
+A round goes on until all of it has ended; the next one begins in the same home, until so many kills were made.
+
+- After every kill no file, here or on the server, bears its final name and is half.
+- After every round each download is, by its digest, one whole version that the server had; each photo is on the server once,
+  under its name, as it was; nothing else lies beside them; `stormy transfers` lists each once, as completed.
+- At the end the spool is empty, the app was told of everything, and the ledger is sound.
+
+Exits 1 if something was found, and keeps the folder then. STORMY_BINARIES names another folder of built binaries.
+
+usage: transfers.py [KILLS] [SEED]
+"""
+import collections, hashlib, os, pathlib, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Interop"))
+import support
+
+KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 150
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+OPEN = "SELECT 1 FROM transfer WHERE state NOT IN ('completed', 'failed', 'cancelled') LIMIT 1"
+UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
+LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
+# Stands where one download of each round shall go.
+OLDER = b"an older file of that name"
+
+
+def named_points():
+    """All points of the sources; one that ends in a variable stands for every case of its enum."""
+    text = "\n".join(path.read_text() for path in sorted((support.ROOT / "Sources").rglob("*.swift")))
+    points = []
+    for name in re.findall(r'CrashPoint\.reach\("((?:[^"\\]|\\.)+)"', text):
+        variable = re.search(r"\\\((?:\w+\.)*(\w+)\.rawValue\)", name)
+        if not variable:
+            points.append(name)
+            continue
+        kind = variable[1][0].upper() + variable[1][1:]
+        body = re.search(rf"enum {kind}: String\b[^{{]*{{(.*?)\n *}}", text, re.DOTALL)[1]
+        for case in re.sub(r"\s", "", ",".join(re.findall(r"^ *case (.+)$", body, re.MULTILINE))).split(","):
+            points.append(name.replace(variable[0], case))
+    return sorted(set(points))
+
+
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+# By the file as it stands.
+digests_read = {}
+
+
+def digest_of(path):
+    if not path.exists():
+        return "none"
+    state = path.stat()
+    key = path, state.st_ino, state.st_size, state.st_mtime_ns
+    if key not in digests_read:
+        digests_read[key] = support.digest(path)
+    return digests_read[key]
+
+
+def wait(what, seconds, is_so):
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(0.05)
+
+
+class Nginx(support.Server):
+    def command(self):
+        return support.nginx(
+            self.folder, self.port, f"root {self.files}; limit_rate 1m; client_max_body_size 0; "
+            "location /photos/ { dav_methods PUT DELETE MKCOL COPY MOVE; } location /put/ { dav_methods PUT; }")
+
+
+class Ground:
+    """A throw-away home and its server, and what was done to them."""
+
+    def __init__(self, dice):
+        self.dice, self.findings, self.bags = dice, [], collections.defaultdict(list)
+        # By what was killed and how; by whose point it is.
+        self.kills, self.tried, self.hit = (collections.Counter() for _ in range(3))
+        self.points = named_points()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="torture-transfers-"))
+        self.folder.chmod(0o755)
+        self.server = Nginx("nginx", self.folder / "server")
+        # The folder for WebDAV is missing: whoever comes first makes it.
+        for place in ("files", "photos", "put"):
+            (self.server.files / place).mkdir()
+        self.url = f"http://127.0.0.1:{self.server.port}"
+        self.home = support.Home(self.folder / "home", "\n".join((
+            "[notifications]", "enabled = false", "[upload]", "keep_location = true",
+            "[upload.destinations.home]", 'kind = "webdav"', f'url = "{self.url}/photos/new/"', "limit_kbps = 10000",
+            "[upload.destinations.put]", 'kind = "put"', f'url = "{self.url}/put/"', "limit_kbps = 10000", "")))
+        self.home.environment["STORMY_NO_AGENT"] = "1"
+        self.ledger = self.folder / "home/state/stormy/agent.sqlite"
+        self.log, self.process = open(self.folder / "agents.log", "ab"), None
+        (self.folder / "got").mkdir()
+        # By the place of a download: digests of the versions that the server had. By the name wished for: of the photos.
+        self.versions, self.photos, self.fixed = {}, {}, set()
+
+    def rows(self, query, *values):
+        if not self.ledger.exists():
+            return []
+        # Read only: the last one to close the ledger would tidy up what a killed agent left.
+        connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
+        try:
+            return connection.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            # The first command died before it had made them.
+            if "no such table" not in str(error):
+                raise
+            return []
+        finally:
+            connection.close()
+
+    # MARK: Curses
+
+    def curse(self, kind, bag):
+        """A named point of this kind of process, and at which passage it kills.
+
+        Every point has its turn, those that were hit before more often. The agent has its own; the others are the app's and
+        its commands'. `bag`: turns are taken in each by itself."""
+        if not self.bags[kind, bag]:
+            own = [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
+            hit = [point for point in own if self.hit[kind, point]]
+            # A round's first agent passes the most points: those that wait for their turn to hit get it there.
+            self.bags[kind, bag] = ([point for point in own if point not in hit] or own) if bag == "first" else own + hit * 2
+            self.dice.shuffle(self.bags[kind, bag])
+        point = self.bags[kind, bag].pop()
+        self.tried[kind, point] += 1
+        return point, f"{point}:{self.dice.choice((1, 1, 2, 3, 6)) if self.hit[kind, point] else 1}"
+
+    def was_hit(self, kind, point):
+        self.hit[kind, point] += 1
+        self.kills[f"{kind} at a point"] += 1
+
+    def left(self):
+        return KILLS - sum(self.kills.values()) + self.kills["server"]
+
+    def agent(self, **curse):
+        self.log.write(f"-- {curse}\n".encode())
+        self.log.flush()
+        self.process = subprocess.Popen([support.BINARIES / "background-agent", "--app", "stormy"], stdout=self.log,
+                                        stderr=self.log, env=self.home.environment | curse)
+        return self.process
+
+    # MARK: Work
+
+    def command(self, *arguments, may_die):
+        """Returns whether the command came to its end."""
+        fate = self.dice.random() if may_die else 1
+        point, curse = self.curse("command", "any") if fate < 0.4 else (None, None)
+        self.process = subprocess.Popen(
+            [support.STORMY, *map(str, arguments)], stdout=self.log, stderr=self.log,
+            env=self.home.environment | ({"BACKGROUND_CRASH_AT": curse} if point else {}))
+        try:
+            code = self.process.wait(self.dice.uniform(0, 0.2) if 0.4 < fate < 0.6 else 60)
+        except subprocess.TimeoutExpired as late:
+            if late.timeout == 60:
+                raise
+            self.process.kill()
+            self.process.wait()
+            self.kills["command at any moment"] += 1
+            return False
+        if point and code == -signal.SIGKILL:
+            self.was_hit("command", point)
+            return False
+        if code != 0:
+            raise RuntimeError(f"`stormy {' '.join(map(str, arguments))}` ended with {code}")
+        return True
+
+    def put_version(self, file, size=None):
+        served = self.server.files / "files" / file.name
+        data = self.dice.randbytes(size or served.stat().st_size)
+        known = self.versions.setdefault(file, [])
+        known.append(digest(data))
+        new = served.with_suffix(".new")
+        new.write_bytes(data)
+        # nginx makes its entity tag of length and seconds.
+        os.utime(new, (time.time(), time.time() - 86_400 + 10 * len(known)))
+        new.replace(served)
+
+    def queue(self, number):
+        for index in range(6):
+            file, more = self.folder / "got" / f"{number}-{index}.bin", []
+            self.put_version(file, self.dice.choice((50_000, 300_000, 1_000_000, 2_500_000, 4_000_000)))
+            if index == 0:
+                self.fixed.add(file)
+                more = ["--sha256", self.versions[file][0]]
+            if index == 1:
+                file.write_bytes(OLDER)
+            tries = 0
+            while not self.rows("SELECT 1 FROM transfer WHERE destination = ?", str(file)):
+                self.command("download", f"{self.url}/files/{file.name}", "-o", file, *more, may_die=tries < 3)
+                tries += 1
+        size = self.dice.randrange(100_000, 1_500_000)
+        for destination, place, indices in (("home", "photos/new", range(4)), ("put", "put", range(4, 6))):
+            files = []
+            for index in indices:
+                # The first two have one name and one length.
+                files.append(self.folder / f"camera/{number}-{index}/noon 12:0{max(index, 1)} of {number} \u00fc.jpg")
+                files[-1].parent.mkdir(parents=True)
+                data = b"\xff\xd8\xff" + self.dice.randbytes(size if index < 2 else self.dice.randrange(50_000, 1_500_000))
+                files[-1].write_bytes(data)
+                self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
+            tries = 0
+            # Given again, a photo is not queued again.
+            while not self.command("upload", "--to", destination, *files, may_die=tries < 3):
+                tries += 1
+
+    def disturb(self):
+        """Twenty times a second, beside a living agent."""
+        if self.dice.random() < 0.005:
+            self.server.stop()
+            self.kills["server"] += 1
+            time.sleep(self.dice.uniform(0, 0.5))
+            self.server.start()
+        if self.dice.random() < 0.004:
+            self.replace_begun()
+
+    def replace_begun(self):
+        """Another version takes the place of a file that has come in part."""
+        begun = {pathlib.Path(place) for (place,) in self.rows(
+            "SELECT destination FROM transfer WHERE kind = 'download' AND finishedAt IS NULL AND bytesDone > 0")}
+        if begun - self.fixed:
+            self.put_version(self.dice.choice(sorted(begun - self.fixed)))
+
+    def life(self, is_first):
+        """One agent, until it dies."""
+        kind = "agent" if is_first else self.dice.choice(("agent",) * 6 + ("app",) + ("any",))
+        point, curse = (None, None) if kind == "any" else self.curse(kind, "first" if is_first else "later")
+        last = self.rows("SELECT COALESCE(MAX(id), 0) FROM launch")[0][0]
+        agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
+        end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 2)
+        while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):
+            self.disturb()
+            time.sleep(0.05)
+        if agent.poll() is None:
+            agent.kill()
+            agent.wait()
+            self.kills["agent at any moment"] += 1
+        elif kind == "agent" and agent.returncode == -signal.SIGKILL:
+            self.was_hit("agent", point)
+        else:
+            self.findings.append(f"an agent ended by itself with {agent.returncode}; its curse was {curse}")
+        if kind == "app" and self.app_died(point, last):
+            self.was_hit("app", point)
+        self.look_for_halves()
+        # The next agent has a part of what is no more.
+        if self.dice.random() < 0.12:
+            self.replace_begun()
+
+    def app_died(self, point, last):
+        # After its result nobody sees how it ended; cursed, it cannot have lived on.
+        seen = "result IS NOT NULL" if point == "app.afterResult" else "detail = 'ended by signal 9'"
+        return self.rows(f"SELECT 1 FROM launch WHERE id > ? AND {seen}", last)
+
+    def quietly(self, what, seconds, is_so):
+        """An agent that nobody kills, until it is so."""
+        agent = self.agent()
+        # A stop signal ends it properly from there on.
+        wait("an agent", 20, lambda: self.rows("SELECT 1 FROM fact WHERE name = 'agent' AND value LIKE ?", f'%"pid":{agent.pid},%'))
+        wait(what, seconds, is_so)
+        agent.terminate()
+        if agent.wait(20) != 0:
+            self.findings.append(f"a quiet agent ended with {agent.returncode}")
+
+    def round(self, number):
+        self.queue(number)
+        lives = lives_after_the_end = 0
+        while self.left() > 0 and lives_after_the_end < 2 and (self.rows(OPEN) or self.rows(UNTOLD)):
+            self.life(is_first=lives == 0)
+            lives += 1
+            # Launches are still to come, and to die; each that does makes the next one later.
+            lives_after_the_end += not self.rows(OPEN)
+        self.quietly("the end of every transfer", 180, lambda: not self.rows(OPEN))
+        self.judge()
+
+    # MARK: Judging
+
+    def on_server(self):
+        return {str(path.relative_to(self.server.files)): path for place in ("photos", "put")
+                for path in (self.server.files / place).rglob("*") if path.is_file()}
+
+    def look_for_halves(self):
+        photos = set(sum(self.photos.values(), []))
+        for file, versions in self.versions.items():
+            if file.exists() and digest_of(file) not in (*versions, digest(OLDER)):
+                self.findings.append(f"{file.name} bears its name and is no version")
+        for name, path in self.on_server().items():
+            if not path.name.startswith(".") and digest_of(path) not in photos:
+                self.findings.append(f"{name} bears its name on the server and is no photo")
+
+    def judge(self):
+        rows, say = self.home.rows(), self.findings.append
+        listed = collections.Counter(row["file"] if row["kind"] == "download" else row["sourceSha256"] for row in rows)
+        wanted = collections.Counter([*map(str, self.versions), *sum(self.photos.values(), [])])
+        for what in (listed - wanted) + (wanted - listed):
+            say(f"{what} is listed {listed[what]} times")
+        there = {name: digest_of(path) for name, path in self.on_server().items()}
+        for row in rows:
+            name = urllib.parse.unquote(urllib.parse.urlsplit((row["receipt"] or {}).get("url", "")).path)[1:]
+            found = digest_of(pathlib.Path(row["file"])) if row["kind"] == "download" else there.get(name)
+            if row["state"] != "completed" or row["error"]:
+                say(f"transfer {row['id']} of {row['file']} is {row['state']}: {row['error']}")
+            elif not row["sha256"] == found == (row["sourceSha256"] or found):
+                say(f"transfer {row['id']} of {row['file']}: proven {row['sha256']}, found {found}, given {row['sourceSha256']}")
+        for file, versions in self.versions.items():
+            if digest_of(file) not in versions:
+                say(f"{file.name} is no version: {digest_of(file)}")
+        for extra in set((self.folder / "got").iterdir()) - set(self.versions):
+            say(f"left beside the downloads: {extra.name}")
+        for name, digests in self.photos.items():
+            names = [name, name.replace(".jpg", "-1.jpg")][:len(digests)]
+            if sorted(digests) != sorted(there.pop(name, "none") for name in names):
+                say(f"{name} is not there as it was given")
+        for name in there:
+            say(f"a second time, or left over, on the server: {name}")
+
+    def settle(self):
+        """The app is told of everything, and nothing lies about."""
+        spool = self.ledger.parent / "spool"
+        # A file that no row knows is a crash's; a young one may be of a command that is about to write its row, and is left.
+        for file in spool.iterdir():
+            os.utime(file, (time.time() - 7_200,) * 2)
+        self.quietly("the word to the app, and an empty spool", 400,
+                     lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or list(spool.iterdir())))
+        self.judge()
+        notes = self.rows("SELECT note FROM transfer WHERE kind = 'download'")
+        ways = collections.Counter(re.sub("[0-9]+", "N", note or "no word") for (note,) in notes)
+        replaced = sum(len(versions) - 1 for versions in self.versions.values())
+        print("downloads at last:", ", ".join(f"{count} × {way}" for way, count in ways.most_common()),
+              f"({replaced} times a file was replaced of which a part had come)")
+        if self.rows("PRAGMA integrity_check") != [("ok",)]:
+            self.findings.append("the ledger is damaged")
+
+
+def main():
+    print(f"seed {SEED}", flush=True)
+    ground, begin, rounds = Ground(random.Random(SEED)), time.monotonic(), 0
+    try:
+        ground.server.start()
+        while ground.left() > 0 and not ground.findings:
+            ground.round(rounds)
+            rounds += 1
+            print(f"round {rounds}: {KILLS - ground.left()} kills, {time.monotonic() - begin:.0f} s", flush=True)
+        ground.settle()
+    except (TimeoutError, RuntimeError, subprocess.SubprocessError) as error:
+        ground.findings.append(str(error))
+    finally:
+        if ground.process and ground.process.poll() is None:
+            ground.process.kill()
+        ground.server.stop()
+    print(", ".join(f"{count} × {kind}" for kind, count in sorted(ground.kills.items())), f"in {time.monotonic() - begin:.0f} s")
+    for point in ground.points:
+        hit, tried = ([(kind, count) for (kind, name), count in counts.items() if name == point and count]
+                      for counts in (ground.hit, ground.tried))
+        of = ", ".join(f"{count} × {kind}" for kind, count in tried)
+        print(f"  {point:26} " + (f"killed {', '.join(f'{count} × {kind}' for kind, count in hit)} (tried {of})" if hit
+                                  else f"not reached here (tried {of or 'never'})"))
+    for finding in ground.findings:
+        print(f"FOUND {finding}")
+    if ground.findings:
+        print(f"seed {SEED}; everything is kept in {ground.folder}")
+        raise SystemExit(1)
+    print(f"{sum(ground.kills.values())} kills, {12 * rounds} transfers: every file whole, every photo once")
+    shutil.rmtree(ground.folder)
+
+
+if __name__ == "__main__":
+    main()
