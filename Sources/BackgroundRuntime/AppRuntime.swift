@@ -49,6 +49,11 @@ public final class AppRuntime: Sendable {
 
     package var isStaged: Bool { stage != nil }
 
+    /// Whether the work that asks is part of the test that plays on the stage. What is not may be a callback of it, on a queue, or
+    /// another test of the same process.
+    package static var isOnStage: Bool { LaunchContext.own != nil || playsOnStage }
+    @TaskLocal package static var playsOnStage = false
+
     /// This launch awaits something of the ledger, and has seen all of it.
     package func isWaiting(launch: Int64) -> Bool {
         waits.isWaiting(launch: launch, commits: stage?.ledger.commitCount ?? 0)

@@ -61,7 +61,7 @@ public actor TestDriver {
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
         _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
-        guard !isInside else { throw NestedRun() }
+        guard !AppRuntime.playsOnStage else { throw NestedRun() }
         await turnstile.enter()
         let driver: TestDriver
         do { driver = try TestDriver(identifiers, start: start, zone: zone) } catch {
@@ -69,7 +69,7 @@ public actor TestDriver {
             throw error
         }
         let result: Result<Value, any Error>
-        do { result = .success(try await $isInside.withValue(true) { try await body(driver) }) } catch {
+        do { result = .success(try await AppRuntime.$playsOnStage.withValue(true) { try await body(driver) }) } catch {
             result = .failure(error)
         }
         let missing = await driver.close()
@@ -83,7 +83,6 @@ public actor TestDriver {
     }
 
     private static let turnstile = Turnstile()
-    @TaskLocal private static var isInside = false
 
     private init(_ identifiers: [String], start: Date, zone: TimeZone) throws {
         let (app, changes) = (app, changes)

@@ -58,6 +58,7 @@ final class OrdinaryRun: Sendable {
     private let number: Int64
     /// The launch that began it.
     private let launch = LaunchContext.current?.id
+    private let isOnStage = AppRuntime.isOnStage
 
     /// Bytes of an answer kept in memory for a handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
@@ -163,7 +164,9 @@ final class OrdinaryRun: Sendable {
         }
         if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
         let leavesBody = state.withLock { $0.leavesBody }
-        transport.start(attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch) { [self] event in
+        transport.start(
+            attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch, isOnStage: isOnStage
+        ) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             // Nobody here goes on with an upload.

@@ -283,6 +283,18 @@ import UserNotifications
         #expect(error?.underlying is Own)
     }
 
+    /// Another test of this process, with a server of its own on loopback, does not notice the driver.
+    @Test func workThatIsNoneOfTheTestsReachesLoopback() async throws {
+        let server = try await FaultyServer.start()
+        server.route("GET", "/own", .status(200, body: "own"))
+        let url = try #require(URL(string: server.url + "/own"))
+        try await run { _ in
+            let answer = try await Task.detached { try await URLSession.shared.data(from: url).0 }.value
+            #expect(answer == Data("own".utf8))
+        }
+        await server.stop()
+    }
+
     // MARK: Notifications
 
     @Test func aButtonIsPressedAndAServerComesLate() async throws {
