@@ -47,8 +47,10 @@ extension Agent {
         // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since.
         let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
             .prefix { $0.startedAt >= oldest && $0.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true }
-        let delay = RelaunchBackoff.delay(afterFailures: failures.count, base: pass.settings.backoffBase)
-        if let last = failures.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
+        // An agent that died before it had started the process earns the app no delay.
+        let blamed = failures.filter { $0.detail != Self.neverBegan }
+        let delay = RelaunchBackoff.delay(afterFailures: blamed.count, base: pass.settings.backoffBase)
+        if let last = blamed.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
             return pass.wake(at: last.addingTimeInterval(delay))
         }
         let launch = try pass.transaction.insert(

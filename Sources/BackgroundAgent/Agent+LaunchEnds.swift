@@ -40,7 +40,7 @@ extension Agent {
     }
 
     /// Not the app's doing.
-    private static let neverBegan = "the agent ended before it had started the process"
+    static let neverBegan = "the agent ended before it had started the process"
 
     private static func outcomeWithoutResult(_ launch: LaunchRecord) -> LaunchOutcome {
         guard launch.stopReason != nil else { return .crashed }

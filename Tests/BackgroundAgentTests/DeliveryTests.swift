@@ -66,6 +66,21 @@ import TransferMachines
     }
 
     /// `.backgroundTask(.urlSession("isStormy")) { }`, as the sample has it: the handler returned, so its events are done.
+    /// An agent that died between its word and the process: the app did nothing wrong.
+    @Test func aDeliveryThatNeverBeganEarnsNoDelay() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.answer(id)
+        for generation in 1...3 {
+            var launch = try #require(try bench.live().first)
+            #expect(launch.generation == generation)
+            (launch.outcome, launch.endedAt, launch.detail) = (.crashed, bench.now, Agent.neverBegan)
+            try bench.ledger.write { [launch] in try $0.update(launch) }
+            try bench.turn()
+        }
+        #expect(try bench.live().map(\.generation) == [4])
+    }
+
     @Test func aHandlerThatTakesNoEventsIsNotLaunchedForEver() throws {
         let id = try bench.download()
         try bench.turn()
