@@ -6,6 +6,7 @@ TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
+TRANSFER_KILLS ?= 150
 SEEDS ?= 1000
 FUZZ_SECONDS ?= 60
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration
@@ -66,8 +67,9 @@ coverage: run-packages test-packages ## Which lines of the pure modules the test
 mutate: run-packages test-packages ## Eighteen injected bugs, three for each invariant: which test catches each (hours)
 	python3 Tests/Mutations/mutate.py
 
-torture: build ## 300 kills of agent and app while fifty requests go round
+torture: build test-packages ## Kills at named points and at any moment: while fifty requests go round, while files and photos move
 	python3 Tests/Torture/torture.py $(KILLS)
+	python3 Tests/Torture/transfers.py $(TRANSFER_KILLS)
 
 test-interop: build interop-packages ## Downloads and photos from and to a dozen real servers, interrupted
 	python3 Tests/Interop/downloads.py

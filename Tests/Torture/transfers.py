@@ -122,18 +122,22 @@ class Ground:
 
     # MARK: Curses
 
-    def curse(self, kind, bag):
+    def curse(self, kind, is_first=False):
         """A named point of this kind of process, and at which passage it kills.
 
-        Every point has its turn, those that were hit before more often. The agent has its own; the others are the app's and
-        its commands'. `bag`: turns are taken in each by itself."""
-        if not self.bags[kind, bag]:
-            own = [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
-            hit = [point for point in own if self.hit[kind, point]]
-            # A round's first agent passes the most points: those that wait for their turn to hit get it there.
-            self.bags[kind, bag] = ([point for point in own if point not in hit] or own) if bag == "first" else own + hit * 2
-            self.dice.shuffle(self.bags[kind, bag])
-        point = self.bags[kind, bag].pop()
+        The agent has points of its own; the others are the app's and its commands'. Every one has its turn, those that were hit
+        before more often. But a round's first agent passes the most points, and dies at one that was never hit, if there is one.
+        """
+        own = [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
+        hit = [point for point in own if self.hit[kind, point]]
+        self.dice.shuffle(own)
+        if is_first:
+            point = min([point for point in own if point not in hit] or own, key=lambda point: self.tried[kind, point])
+        else:
+            if not self.bags[kind]:
+                self.bags[kind] = own + hit * 2
+                self.dice.shuffle(self.bags[kind])
+            point = self.bags[kind].pop()
         self.tried[kind, point] += 1
         return point, f"{point}:{self.dice.choice((1, 1, 2, 3, 6)) if self.hit[kind, point] else 1}"
 
@@ -156,7 +160,7 @@ class Ground:
     def command(self, *arguments, may_die):
         """Returns whether the command came to its end."""
         fate = self.dice.random() if may_die else 1
-        point, curse = self.curse("command", "any") if fate < 0.4 else (None, None)
+        point, curse = self.curse("command") if fate < 0.4 else (None, None)
         self.process = subprocess.Popen(
             [support.STORMY, *map(str, arguments)], stdout=self.log, stderr=self.log,
             env=self.home.environment | ({"BACKGROUND_CRASH_AT": curse} if point else {}))
@@ -235,7 +239,7 @@ class Ground:
     def life(self, is_first):
         """One agent, until it dies."""
         kind = "agent" if is_first else self.dice.choice(("agent",) * 6 + ("app",) + ("any",))
-        point, curse = (None, None) if kind == "any" else self.curse(kind, "first" if is_first else "later")
+        point, curse = (None, None) if kind == "any" else self.curse(kind, is_first)
         last = self.rows("SELECT COALESCE(MAX(id), 0) FROM launch")[0][0]
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
         end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 2)
