@@ -44,9 +44,12 @@ extension Agent {
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
     ) throws {
         // A second of tolerance: a date read back from the ledger can lie a fraction of a microsecond after the one written,
-        // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since.
-        let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20)
-            .prefix { $0.startedAt >= oldest && $0.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true }
+        // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since. What waits
+        // since a time to come was there before every launch of the new time.
+        let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20).prefix { launch in
+            (launch.startedAt >= oldest || oldest > pass.now && launch.outcome != .completed)
+                && launch.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true
+        }
         // An agent that died before it had started the process earns the app no delay.
         let blamed = failures.filter { $0.detail != Self.neverBegan }
         let delay = RelaunchBackoff.delay(afterFailures: blamed.count, base: pass.settings.backoffBase)

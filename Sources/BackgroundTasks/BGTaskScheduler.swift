@@ -176,8 +176,8 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
-    /// The time by which requests of this process begin: in a rehearsal, or where a test drives the app, that of its machine.
-    package static var now: Date { AppRuntime.shared.now }
+    /// The time by which requests of this process begin: in a rehearsal, or in a test that drives the app, that of its machine.
+    package static var now: Date { AppRuntime.isOnStage ? AppRuntime.shared.now : ThisProcess.now }
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: AppRuntime.shared.now) }

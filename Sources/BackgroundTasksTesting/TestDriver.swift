@@ -184,6 +184,14 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
+            // Continued processing is no process of the machine's: its handler hears the ledger's word on threads of its own, and has
+            // its last words before their time is over.
+            if report.kind == .continuedProcessing, report.stopReason != nil,
+                await changes.wait(after: changes.count, atMost: patience)
+            {
+                try await settle()
+                continue
+            }
             try machine.step(atMost: end - clock.awake)
             try await settle()
         }

@@ -181,7 +181,7 @@ package final class VirtualMachine {
 
     /// Until nothing more happens at this moment.
     package func run() throws {
-        for _ in 0..<100_000 {
+        for _ in 0..<10_000 {
             if clock.fire() { continue }
             try startIfNeeded()
             guard let agent else { return }
@@ -231,8 +231,8 @@ package final class VirtualMachine {
     package func pass(_ seconds: Double, until isEnough: () throws -> Bool = { false }) throws {
         try run()
         let end = clock.awake + seconds
-        // Some ten moments for each second are much; more is somebody who asks without a pause.
-        var moments = 10_000 + Int(min(seconds, 1e7)) * 10
+        // A moment every four seconds is much; more is somebody who asks without a pause.
+        var moments = 10_000 + Int(min(seconds, 1e9) / 4)
         while try !isEnough() {
             let left = end - clock.awake
             guard left > 1e-9 else { return }

@@ -115,20 +115,23 @@ import UserNotifications
     @Test(arguments: [StopReason.cancelled, .noProgress])
     func continuedProcessingIsStopped(_ reason: StopReason) async throws {
         try await run { driver in
-            let (heard, hear) = AsyncStream.makeStream(of: Void.self)
+            let seen = Seen()
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "job.1", using: nil) { task in
                 task.expirationHandler = {
+                    seen.answers.withLock { $0.append("told to stop") }
                     task.setTaskCompleted(success: false)
-                    hear.finish()
                 }
+                begin.finish()
             }
             try BGTaskScheduler.shared.submit(BGContinuedProcessingTaskRequest(identifier: "job.1", title: "T", subtitle: "S"))
             _ = try await driver.advanceToNextLaunch()
+            // In this process, on a queue of its own: before that there is nobody to be told.
+            for await _ in begun {}
             await #expect(throws: TestDriver.Refused.self) { try await driver.killApp() }
-            await driver.setPatience(.milliseconds(50))
-            #expect(try await driver.stop(reason: reason).stopReason == reason)
-            // Of its end this process hears from the ledger, in its own time.
-            for await _ in heard {}
+            let ended = try await driver.stop(reason: reason)
+            #expect(ended.stopReason == reason && ended.outcome == .expired)
+            #expect(seen.answers.withLock { $0 } == ["told to stop"])
         }
     }
 
