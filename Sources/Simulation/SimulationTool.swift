@@ -5,10 +5,12 @@ import Synchronization
 package enum SimulationTool {
     private static let usage = """
         usage: simulate [SEEDS] [--from SEED]
+               simulate --matrix
                simulate --year-of-noons
 
         Plays three days and a half of a virtual desktop for each seed and checks the invariants. A seed that broke one is
-        printed with what led there; `simulate 1 --from SEED` plays it again, event for event.
+        printed with what led there; `simulate 1 --from SEED` plays it again, event for event. --matrix: every cause in every
+        state. --year-of-noons: how long the test kit takes for a year of daily launches.
 
         """
 
@@ -19,17 +21,22 @@ package enum SimulationTool {
         while let word = rest.popFirst() {
             if word == "--year-of-noons" { return measureYear() }
             if word == "--matrix" { return playMatrix() }
+            if word == "--help" {
+                print(usage, terminator: "")
+                return 0
+            }
             if word == "--from", let value = rest.popFirst().flatMap(UInt64.init) {
                 first = value
             } else if let value = Int(word), value > 0 {
                 count = value
             } else {
-                FileHandle.standardError.write(Data(usage.utf8))
-                return word == "--help" ? 0 : 64
+                return refuse()
             }
         }
+        let (end, isTooMany) = first.addingReportingOverflow(UInt64(count))
+        guard !isTooMany else { return refuse() }
         let started = ContinuousClock.now
-        let results = play(first..<first + UInt64(count))
+        let results = play(first..<end)
         let seconds = (ContinuousClock.now - started) / .seconds(1)
         for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
         let tally = results.tally
@@ -41,6 +48,11 @@ package enum SimulationTool {
                     : "\(results.failures.count) seeds broke one: "
                         + results.failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")))
         return results.failures.isEmpty ? 0 : 1
+    }
+
+    private static func refuse() -> Int32 {
+        FileHandle.standardError.write(Data(usage.utf8))
+        return 64
     }
 
     /// Every cause in every state, beside what is promised.
