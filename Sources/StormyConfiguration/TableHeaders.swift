@@ -4,7 +4,7 @@ struct TableHeaders {
     private enum Place {
         case outside
         /// Inside a string, until this ends it.
-        case string(end: [Character])
+        case string(end: [Unicode.Scalar])
         case comment
     }
 
@@ -15,14 +15,14 @@ struct TableHeaders {
     /// Line and column, from 1, of the first header that cannot be one.
     static func firstImpossible(in text: String) -> (line: Int, column: Int)? {
         var headers = TableHeaders()
-        // "\r\n" is one character of Swift's.
-        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+        // Scalars, as the library reads: a bracket and an accent upon it are one character of Swift's.
+        for (index, line) in text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             if let column = headers.take(Array(line)) { return (index + 1, column) }
         }
         return nil
     }
 
-    private mutating func take(_ line: [Character]) -> Int? {
+    private mutating func take(_ line: [Unicode.Scalar]) -> Int? {
         if case .outside = place, depth == 0, let column = Self.impossible(line) { return column }
         // A header ends with its line, whatever it left open.
         var isHeader = false
@@ -53,7 +53,7 @@ struct TableHeaders {
         return nil
     }
 
-    private mutating func step(_ line: [Character], _ index: Int) -> Int {
+    private mutating func step(_ line: [Unicode.Scalar], _ index: Int) -> Int {
         switch line[index] {
         case "#": place = .comment
         case "\"", "'":
@@ -68,15 +68,17 @@ struct TableHeaders {
         return index + 1
     }
 
-    private static func impossible(_ line: [Character]) -> Int? {
-        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+    private static func impossible(_ line: [Unicode.Scalar]) -> Int? {
+        func isBlank(_ character: Unicode.Scalar) -> Bool { character == " " || character == "\t" }
         var index = line.firstIndex { !isBlank($0) } ?? line.count
         guard index < line.count, line[index] == "[" else { return nil }
         index += index + 1 < line.count && line[index + 1] == "[" ? 2 : 1
         while index < line.count, isBlank(line[index]) { index += 1 }
         guard index < line.count else { return index + 1 }
         let first = line[index]
-        let canBegin = first.isASCII && (first.isLetter || first.isNumber) || "_-\"']".contains(first)
+        let canBegin =
+            first.isASCII && first.properties.isAlphabetic || ("0"..."9").contains(first)
+            || "_-\"']".unicodeScalars.contains(first)
         return canBegin ? nil : index + 1
     }
 }
