@@ -16,7 +16,10 @@ struct TableHeaders {
     static func firstImpossible(in text: String) -> (line: Int, column: Int)? {
         var headers = TableHeaders()
         // Scalars, as the library reads: a bracket and an accent upon it are one character of Swift's.
-        for (index, line) in text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        var scalars = text.unicodeScalars[...]
+        // A byte order mark, which it passes over.
+        if scalars.first == "\u{FEFF}" { scalars.removeFirst() }
+        for (index, line) in scalars.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             if let column = headers.take(Array(line)) { return (index + 1, column) }
         }
         return nil
