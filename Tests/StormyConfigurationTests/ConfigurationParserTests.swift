@@ -192,7 +192,8 @@ private func message(_ text: String) -> String? {
     /// At these the library's parser would end the process.
     @Test(arguments: [
         ("[/a]", "1:2"), ("[[/a]]", "1:3"), ("x = \"[/\"\n  [ =\"x\"]", "2:5"), ("[é]", "1:2"),
-        ("a = [ # [\n]\n[<a]", "3:2"), ("a = 'it\\'\n[<a]", "2:2"), ("[\n[weather]", "1:2"), ("[\u{487}t", "1:2"), ("\u{FEFF}[/a]", "1:2"),
+        ("a = [ # [\n]\n[<a]", "3:2"), ("a = 'it\\'\n[<a]", "2:2"), ("[\n[weather]", "1:2"), ("[\u{487}t", "1:2"),
+        ("\u{FEFF}[/a]", "1:2"),
         ("[a\n[/b]", "2:2"),
         ("a = \"\"\"\n[/in a text]\n\"\"\"\n[/a]", "4:2"),
     ])
