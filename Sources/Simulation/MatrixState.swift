@@ -47,9 +47,10 @@ package enum MatrixCause: String, CaseIterable, Sendable {
 }
 
 /// A small app for one cell of the matrix: it does what it is launched for in known steps, with known pauses.
-final class MatrixApp: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
+final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
     unowned var machine: VirtualMachine!
-    private var dead: Set<Int64> = []
+    var host: VirtualMachine { machine }
+    private(set) var dead: Set<Int64> = []
     /// A button was pressed, and its launch told of it.
     private(set) var responses = 0
     /// Seconds that deliveries take.
@@ -80,15 +81,6 @@ final class MatrixApp: VirtualProgram, @unchecked Sendable {  // because the sim
     }
 
     func died(_ process: VirtualProcess) { dead.insert(process.launch) }
-
-    @discardableResult
-    func write<Value>(_ body: (LedgerTransaction) throws -> Value) -> Value {
-        do { return try machine.ledger.write(body) } catch { fatalError("\(error)") }
-    }
-
-    private func later(_ seconds: Double, _ process: VirtualProcess, _ action: @escaping @Sendable () -> Void) {
-        machine.clock.schedule(after: seconds) { [self] in if process.isAlive, !dead.contains(process.launch) { action() } }
-    }
 
     private func finish(_ process: VirtualProcess, _ result: LaunchOutcome) {
         write { try $0.setResult(result, detail: nil, ofLaunch: process.launch) }

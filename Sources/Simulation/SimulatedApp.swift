@@ -6,7 +6,7 @@ import Synchronization
 import TransferMachines
 
 /// An app whose processes do what apps do (submit, await, hand over, tell, acknowledge), crash, hang, and hold on, by the dice.
-final class SimulatedApp: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
+final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
     /// What the simulation must remember of what was promised.
     struct Memory {
         /// Tokens of requests that `submit` accepted and nobody took back.
@@ -24,26 +24,17 @@ final class SimulatedApp: VirtualProgram, @unchecked Sendable {  // because the 
     }
 
     unowned let machine: VirtualMachine
+    var host: VirtualMachine { machine }
     let dice: Dice
     var memory = Memory()
     /// Nothing crashes or hangs any more.
     var isCalm = false
-    private var dead: Set<Int64> = []
+    private(set) var dead: Set<Int64> = []
     private var storms = 0
 
     init(_ machine: VirtualMachine, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
 
     private var now: Date { machine.clock.date }
-
-    /// The ledger is in memory: it cannot fail, unless this code is wrong.
-    @discardableResult
-    func write<Value>(_ body: (LedgerTransaction) throws -> Value) -> Value {
-        do { return try machine.ledger.write(body) } catch { fatalError("\(error)") }
-    }
-
-    private func later(_ seconds: Double, _ process: VirtualProcess, _ action: @escaping @Sendable () -> Void) {
-        machine.clock.schedule(after: seconds) { [self] in if process.isAlive, !dead.contains(process.launch) { action() } }
-    }
 
     // MARK: Processes
 

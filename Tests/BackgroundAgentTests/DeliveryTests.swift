@@ -118,25 +118,25 @@ import TransferMachines
         #expect(bench.launcher.started.count == 1, "it died before it took them")
     }
 
-    @Test func aClockSteppedBackHoldsNoDelivery() throws {
+    /// A delivery fails, and then somebody sets the clock back by a day.
+    private func failAndStepBack() throws {
         try bench.settings { $0.backoffBase = 10 }
         let id = try bench.download()
         try bench.turn()
         try bench.answer(id)
         try bench.end(bench.onlyLive(), nil, .signalled(9))
         try bench.step(-86_400)
+    }
+
+    @Test func aClockSteppedBackHoldsNoDelivery() throws {
+        try failAndStepBack()
         try bench.pass(10)
         #expect(bench.launcher.started.count == 2)
     }
 
     /// What waits lies in the future then: its failing launches are repeated with growing delay all the same.
     @Test func aClockSteppedBackTakesNoPauseAway() throws {
-        try bench.settings { $0.backoffBase = 10 }
-        let id = try bench.download()
-        try bench.turn()
-        try bench.answer(id)
-        try bench.end(bench.onlyLive(), nil, .signalled(9))
-        try bench.step(-86_400)
+        try failAndStepBack()
         try bench.pass(1)
         #expect(bench.launcher.started.count == 2)
         for (pause, count) in [(10.0, 3), (20, 4), (40, 5)] {

@@ -6,6 +6,7 @@ import Testing
 import TransferMachines
 
 @testable import BackgroundTasksTesting
+@testable import BackgroundTransfer
 
 /// One suite for both networks: libcurl over sockets to a `FaultyServer`, and the virtual one. What an attempt comes to must not
 /// depend on which of them carried it.
@@ -94,7 +95,8 @@ import TransferMachines
         let transport = CurlTransport(
             handler: { if case .ended(_, let end) = $0 { continuation.yield(end) } }, userAgent: "conformance")
         transport.start(
-            AttemptID(transfer: 1, number: 1), request(example, server.url), source: example.body.map(Source.init), sink: sink)
+            AttemptID(transfer: 1, number: 1), request(example, server.url), source: example.body.map(DataSource.init), sink: sink
+        )
         var iterator = events.makeAsyncIterator()
         let end = try #require(await iterator.next())
         transport.stop()
@@ -112,7 +114,7 @@ import TransferMachines
         let ended = EndBox()
         network.connect { if case .ended(_, let end) = $0 { ended.end.withLock { $0 = end } } }
         network.start(
-            AttemptID(transfer: 1, number: 1), request(example, origin), source: example.body.map(Source.init), sink: sink)
+            AttemptID(transfer: 1, number: 1), request(example, origin), source: example.body.map(DataSource.init), sink: sink)
         while ended.end.withLock({ $0 }) == nil {
             if clock.fire() { continue }
             guard let next = clock.untilNextTimer else { break }
@@ -150,27 +152,6 @@ import TransferMachines
         func receive(head: ResponseHead) -> Bool { true }
         func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
             data.withLock { $0.append(contentsOf: bytes) }
-            return true
-        }
-    }
-
-    private final class Source: BodySource {
-        private let data: Data
-        private let position = Mutex(0)
-        init(_ data: Data) { self.data = data }
-        var byteCount: Int64 { Int64(data.count) }
-
-        func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-            position.withLock { position in
-                let count = min(buffer.count, data.count - position)
-                data.copyBytes(to: buffer, from: position..<position + count)
-                position += count
-                return count
-            }
-        }
-
-        func rewind() -> Bool {
-            position.withLock { $0 = 0 }
             return true
         }
     }
