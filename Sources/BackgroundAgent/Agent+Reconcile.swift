@@ -86,30 +86,29 @@ extension Agent {
         }
     }
 
-    /// Seconds after which a file that no row knows belongs to no transaction that is on its way.
-    private static let orphanAge: Double = 3_600
+    /// Seconds after which it looks again, where somebody was putting files there.
+    private static let orphanPatience: Double = 3_600
 
-    /// Files in the spool that no row knows, left by a process that died between file and row, or between row and file.
+    /// Files in the spool that no row knows, left by a process that died between file and row, or between row and file. Nobody
+    /// living is between those while the lock is ours alone.
     func removeOrphans() {
+        guard let lock = try? FileLock.acquire(ledger.directories.spoolLock) else {
+            orphansDue = monotonic() + Self.orphanPatience
+            return
+        }
+        defer { extendLifetime(lock) }
         guard let known = try? ledger.read({ try $0.spoolFiles() }),
             let names = try? FileManager.default.contentsOfDirectory(atPath: ledger.directories.spool.path)
         else { return }
-        let suspects = Set(names.filter { !known.contains($0) && TransferRecord.isPlainName($0) })
-        var young: Set<String> = []
-        for name in suspects {
-            let path = ledger.directories.spool.appendingPathComponent(name).path
-            let age = (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
-            let isOld = age.map { now().timeIntervalSince($0) > Self.orphanAge } ?? false
-            if isOld || youngOrphans.contains(name) { unlink(path) } else { young.insert(name) }
+        for name in names where !known.contains(name) && TransferRecord.isPlainName(name) {
+            unlink(ledger.directories.spool.appendingPathComponent(name).path)
         }
-        youngOrphans = young
-        orphansDue = young.isEmpty ? nil : monotonic() + Self.orphanAge
     }
 
-    /// Those that were too young are looked at again: an agent may live for months.
+    /// An agent may live for months, or leave before the hour is over.
     func planOrphans(_ pass: inout Pass) {
         guard let due = orphansDue else { return }
-        let left = due - monotonic()
+        let left = isFinished ? 0 : due - monotonic()
         guard left <= 0 else { return pass.wake(at: pass.now.addingTimeInterval(left)) }
         orphansDue = nil
         pass.effects.append(.removeOrphans)

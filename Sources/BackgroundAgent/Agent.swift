@@ -45,8 +45,7 @@ package final class Agent {
     var lastHost = ""
     /// Transfers that may end before the oldest ended ones are looked at: are they too many?
     var endsBeforePruning = 0
-    /// Files that no row knew when they were looked at last, and when (``monotonic``) they are again.
-    var youngOrphans: Set<String> = []
+    /// When (``monotonic``) files that no row knows are looked for again, if somebody was in the way.
     var orphansDue: Double?
     static let endsPerPruning = 100
     /// How often in a row a transfer reached nobody.
@@ -230,7 +229,6 @@ package final class Agent {
         try supervise(&pass)
         try followProcesses(&pass)
         try planTimes(&pass)
-        planOrphans(&pass)
         if !isQuitting, !isDraining {
             try planRequests(&pass)
             try startContinuedProcessing(&pass)
@@ -244,6 +242,7 @@ package final class Agent {
             try planProgressNotices(&pass)
         }
         try considerLeaving(&pass)
+        planOrphans(&pass)
     }
 
     /// The same, where nothing but the wire has spoken since everything was looked at: with many small transfers that is

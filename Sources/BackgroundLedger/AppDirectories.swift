@@ -45,6 +45,8 @@ public struct AppDirectories: Sendable, Equatable {
     public var agentLog: URL { state.appendingPathComponent("agent.log") }
     public var launches: URL { state.appendingPathComponent("launches") }
     public var spool: URL { state.appendingPathComponent("spool") }
+    /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
+    public var spoolLock: URL { state.appendingPathComponent("spool.lock") }
 
     public func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock") }
 

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 
-/// An exclusive lock on a file, held by an open file description: it goes when the last process that inherited
+/// A lock on a file, exclusive if nothing else is said, held by an open file description: it goes when the last process that inherited
 /// the descriptor is gone, however it went.
 public struct FileLock: ~Copyable {
     public let descriptor: Int32
@@ -15,6 +15,22 @@ public struct FileLock: ~Copyable {
         guard clinux_lock_file(descriptor) == 0 else {
             close(descriptor)
             return nil
+        }
+        return FileLock(descriptor: descriptor)
+    }
+
+    /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
+    public static func share(_ url: URL) throws(LedgerError) -> FileLock {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
+        }
+        while clinux_wait_for_shared_lock(descriptor) != 0 {
+            let reason = errno
+            guard reason == EINTR else {
+                close(descriptor)
+                throw .failed(path: url.path, reason: String(cString: strerror(reason)))
+            }
         }
         return FileLock(descriptor: descriptor)
     }

@@ -3,7 +3,8 @@ import Crypto
 import Foundation
 import TransferMachines
 
-/// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing.
+/// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing. It is its maker's
+/// until ``keep(in:)`` or ``discard(in:)``: no agent takes it for something that a dead process left.
 public struct Snapshot: Sendable, Equatable {
     /// Name inside the spool.
     public var name: String
@@ -59,7 +60,7 @@ public struct Snapshot: Sendable, Equatable {
             }
             return Snapshot(name: original.name, byteCount: count, sha256: digest, originalSHA256: original.sha256)
         } catch {
-            unlink(copy.path)
+            original.discard(in: directories)
             throw error
         }
     }
@@ -79,12 +80,8 @@ public struct Snapshot: Sendable, Equatable {
         guard before.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path) }
         guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
 
-        let name = "upload-" + UUID().uuidString.lowercased()
-        let copy = directories.spool.appendingPathComponent(name).path
-        let output = clinux_open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard output >= 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
-        defer { close(output) }
-        do throws(Failure) {
+        return try make(in: directories) { (name, output) throws(Failure) in
+            let copy = directories.spool.appendingPathComponent(name).path
             if clinux_clone_file(output, input) != 0 { try copyBytes(from: input, path, to: output, directories.spool.path) }
             let after = try information(of: input, path)
             let isSame =
@@ -94,32 +91,56 @@ public struct Snapshot: Sendable, Equatable {
             guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
             guard fsync(output) == 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
             return Snapshot(name: name, byteCount: count, sha256: digest)
-        } catch {
-            unlink(copy)
-            throw error
         }
     }
 
     /// Writes bytes into the spool, synced to disk.
     public static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
-        let name = "upload-" + UUID().uuidString.lowercased()
-        let copy = directories.spool.appendingPathComponent(name).path
-        let output = clinux_open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard output >= 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
-        defer { close(output) }
-        var written = 0
-        while written < data.count {
-            let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
-            guard step > 0 else {
-                let reason = errno
-                unlink(copy)
-                throw reason == ENOSPC
-                    ? .noSpace(directories.spool.path) : .cannotWrite(copy, reason: String(cString: strerror(reason)))
+        try make(in: directories) { (name, output) throws(Failure) in
+            let copy = directories.spool.appendingPathComponent(name).path
+            var written = 0
+            while written < data.count {
+                let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
+                guard step > 0 else {
+                    let reason = errno
+                    throw reason == ENOSPC
+                        ? .noSpace(directories.spool.path) : .cannotWrite(copy, reason: String(cString: strerror(reason)))
+                }
+                written += step
             }
-            written += step
+            guard fsync(output) == 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
+            return Snapshot(name: name, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
         }
-        guard fsync(output) == 0 else { throw .cannotWrite(copy, reason: String(cString: strerror(errno))) }
-        return Snapshot(name: name, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
+    }
+
+    /// A row names it, durably: from here on the agent knows it.
+    public func keep(in directories: AppDirectories) { SpoolClaims.shared.end(name, in: directories) }
+
+    /// It will not be sent after all.
+    public func discard(in directories: AppDirectories) {
+        unlink(directories.spool.appendingPathComponent(name).path)
+        SpoolClaims.shared.end(name, in: directories)
+    }
+
+    /// A new file of this process in the spool, which `body` fills. Nothing is left of it when that throws.
+    private static func make(
+        in directories: AppDirectories, _ body: (_ name: String, _ descriptor: Int32) throws(Failure) -> Snapshot
+    ) throws(Failure) -> Snapshot {
+        let name = "upload-" + UUID().uuidString.lowercased()
+        let path = directories.spool.appendingPathComponent(name).path
+        do { try SpoolClaims.shared.begin(name, in: directories) } catch {
+            throw .cannotWrite(path, reason: "\(error)")
+        }
+        do throws(Failure) {
+            let descriptor = clinux_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw .cannotWrite(path, reason: String(cString: strerror(errno))) }
+            defer { close(descriptor) }
+            return try body(name, descriptor)
+        } catch {
+            unlink(path)
+            SpoolClaims.shared.end(name, in: directories)
+            throw error
+        }
     }
 
     private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {

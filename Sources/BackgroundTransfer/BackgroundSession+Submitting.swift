@@ -117,7 +117,7 @@ extension BackgroundSession {
             try Self.takeUp(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
             return known
         } afterwards: { [self] started in
-            if let body, started.bodyFile != body.name { discard(body) }
+            settle(body, started)
             // Taken up once; an equal task after this one is a transfer of its own.
             if let id = started.id { state.withLock { _ = $0.handedOver.remove(id) } }
         }
@@ -162,7 +162,11 @@ extension BackgroundSession {
             }
             return try transaction.insert(wanted)
         } afterwards: { started in
-            if started.bodyFile != taken.name { task.discardSnapshot() }
+            if started.bodyFile == taken.name {
+                taken.keep(in: AppRuntime.shared.directories)
+            } else {
+                task.discardSnapshot()
+            }
         }
     }
 
@@ -214,8 +218,10 @@ extension BackgroundSession {
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
     }
 
-    private func discard(_ body: Snapshot) {
-        try? FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(body.name))
+    /// Once a row is committed: it names the body, or is another's that was joined.
+    private func settle(_ body: Snapshot?, _ record: TransferRecord) {
+        let directories = AppRuntime.shared.directories
+        if record.bodyFile == body?.name { body?.keep(in: directories) } else { body?.discard(in: directories) }
     }
 
     // MARK: Awaited
@@ -266,7 +272,7 @@ extension BackgroundSession {
             let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
             return try known ?? transaction.insert(wanted)
         } onSubmit: { record in
-            if record.bodyFile != taken.name { self.discard(taken) }
+            settle(taken, record)
         }
         defer { ended.letGo() }
         return (try Data(contentsOf: ended.file), ended.response)
@@ -302,7 +308,7 @@ extension BackgroundSession {
             if let known, known.kind == .download, known.destination == nil { return known }
             return try transaction.insert(new)
         } onSubmit: { record in
-            if let body, record.bodyFile != body.name { self.discard(body) }
+            settle(body, record)
         }
     }
 

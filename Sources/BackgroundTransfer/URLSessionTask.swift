@@ -302,7 +302,6 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
             defer { snapshot = nil }
             return snapshot
         }
-        guard let taken else { return }
-        try? FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
+        taken?.discard(in: AppRuntime.shared.directories)
     }
 }

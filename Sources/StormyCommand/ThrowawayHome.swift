@@ -95,7 +95,7 @@ final class ThrowawayHome: Sendable {
         process.arguments = arguments
         process.environment = environment.merging(surroundings.withLock { $0 }()) { $1 }
         process.standardOutput = output
-        if isSilent { process.standardError = FileHandle.nullDevice }
+        if isSilent { process.standardError = try errorLog() }
         let pid = try verbs.withLock { verbs -> Int32? in
             guard isLast || !verbs.isOver else { return nil }
             try process.run()
@@ -107,6 +107,21 @@ final class ThrowawayHome: Sendable {
         let data = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (data, process.terminationStatus)
+    }
+
+    /// What its verbs say of errors while it is silent.
+    private var errorFile: URL { folder.appendingPathComponent("errors") }
+
+    private func errorLog() throws -> FileHandle {
+        let descriptor = clinux_open(errorFile.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw CommandFailure(cannotWriteIn: folder, POSIXError(.init(rawValue: errno) ?? .EIO)) }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    /// The last of it.
+    var lastError: String? {
+        guard let data = try? Data(contentsOf: errorFile) else { return nil }
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").last.map(String.init)
     }
 
     // MARK: The ledger

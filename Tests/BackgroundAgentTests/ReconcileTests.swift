@@ -207,28 +207,42 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: nobody waits for it any more")
     }
 
-    /// A young one may belong to a transaction on its way; an hour later it cannot.
-    @Test func aYoungOrphanGoesAnHourLater() throws {
-        try bench.submit(after: 86_400)
-        let orphan = bench.ledger.directories.spool.appendingPathComponent("upload-left")
-        try Data("bytes".utf8).write(to: orphan)
-        // As old as the bench's own clock says.
-        try FileManager.default.setAttributes([.modificationDate: bench.now], ofItemAtPath: orphan.path)
+    /// What a dead process left goes at once, whatever any clock says of its age.
+    @Test func orphansInTheSpoolAreRemoved() throws {
+        let spool = bench.ledger.directories.spool
+        for (name, age) in [("old", 86_400.0), ("young", 0), ("of-tomorrow", -86_400)] {
+            let path = spool.appendingPathComponent(name)
+            try Data("x".utf8).write(to: path)
+            try FileManager.default.setAttributes([.modificationDate: bench.now - age], ofItemAtPath: path.path)
+        }
         try bench.startAgent()
-        try bench.pass(3_599)
-        #expect(FileManager.default.fileExists(atPath: orphan.path))
-        try bench.pass(2)
-        #expect(!FileManager.default.fileExists(atPath: orphan.path))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 
-    @Test func orphansInTheSpoolAreRemovedWhenTheyAreOld() throws {
-        let spool = bench.ledger.directories.spool
-        for name in ["old", "young"] { try Data("x".utf8).write(to: spool.appendingPathComponent(name)) }
-        try FileManager.default.setAttributes(
-            [.modificationDate: bench.now - 3_601], ofItemAtPath: spool.appendingPathComponent("old").path)
-        try FileManager.default.setAttributes(
-            [.modificationDate: bench.now - 60], ofItemAtPath: spool.appendingPathComponent("young").path)
+    /// A copy that waits for its row is its maker's, however old a clock that was set makes it look.
+    @Test(arguments: [false, true]) func aCopyThatWaitsForItsRowStays(_ isKept: Bool) throws {
+        let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
+        try bench.submit(after: 2 * 86_400)
+        let left = spool.appendingPathComponent("upload-left")
+        try Data("bytes".utf8).write(to: left)
+        let copy = try Snapshot.store(Data("photo".utf8), in: directories)
         try bench.startAgent()
-        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == ["young"])
+        try bench.pass(86_400)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
+        // Without a row in the end: then it is one of those.
+        if isKept { copy.keep(in: directories) } else { copy.discard(in: directories) }
+        try bench.pass(3_601)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
+    }
+
+    @Test func anAgentThatLeavesLooksAgain() throws {
+        let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
+        let copy = try Snapshot.store(Data("photo".utf8), in: directories)
+        try bench.startAgent()
+        copy.keep(in: directories)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [copy.name])
+        try bench.pass(Agent.linger + 1)
+        #expect(bench.agent.isFinished)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 }

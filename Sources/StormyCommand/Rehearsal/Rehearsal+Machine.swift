@@ -3,22 +3,25 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-// The machine around the work: an hour before noon, in a zone of its own.
+// The machine around the work: at an hour and in a zone of its own.
 extension Rehearsal {
     static let zone = "Europe/Berlin"
 
-    /// It is eleven o'clock; the noon check is planned for twelve.
-    func beginSchedule() throws {
+    /// Somebody's real noon must not come into it: every scenario begins at the same hour, whenever it is played.
+    func setClock(toHour hour: Int) throws {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = TimeZone(identifier: Self.zone) ?? .gmt
-        guard let eleven = calendar.date(bySettingHour: 11, minute: 0, second: 0, of: Date()) else {
-            throw Stuck(description: "today has no eleven o'clock")
+        guard let time = calendar.date(bySettingHour: hour, minute: 0, second: 0, of: Date()) else {
+            throw Stuck(description: "today has no \(hour) o'clock")
         }
-        try control.set { ($0.zone, $0.clockOffset) = (Self.zone, eleven.timeIntervalSinceNow) }
-        // After that: its hours are those of the machine's clock.
+        try control.set { ($0.zone, $0.clockOffset) = (Self.zone, time.timeIntervalSinceNow) }
+    }
+
+    /// The noon check is planned; the clock has been set, and hours of the forecast are hours of that.
+    func beginSchedule() throws {
         serveWholeForecast(on: server)
-        try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        try home.stormy("schedule")
+        try verb("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
+        try verb("schedule")
         try sync()
     }
 
@@ -32,8 +35,7 @@ extension Rehearsal {
     /// an agent may have left.
     func look() throws {
         // Nothing of that name runs: the answer is all that this is for, and it comes with the agent's decisions about the rest.
-        let status = try home.stormy("simulate", "expire", "nothing").status
-        guard status == ExitStatus.notFound.rawValue else { throw Stuck(description: "no agent answers") }
+        try verb("simulate", "expire", "nothing", ending: .notFound)
     }
 
     func waitForCheck(_ outcome: LaunchOutcome = .completed) throws {

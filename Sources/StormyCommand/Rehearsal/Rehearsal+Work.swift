@@ -14,15 +14,15 @@ extension Rehearsal {
     }
 
     func launchCheck() throws {
-        try home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
-        try home.stormy("schedule")
-        try home.stormy("simulate", "launch", "StormyNoon")
+        try verb("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
+        try verb("schedule")
+        try verb("simulate", "launch", "StormyNoon")
     }
 
     /// The same, and its time is over: the download lives on without it.
     func beginHandedOver() throws {
         try beginCheck()
-        try home.stormy("simulate", "expire", "StormyNoon")
+        try verb("simulate", "expire", "StormyNoon")
         try waitForExpiry()
     }
 
@@ -44,9 +44,9 @@ extension Rehearsal {
             + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
     }
 
-    /// What `check` says of the place, to a person.
+    /// What `check` says of the place, to a person, when no service can be asked.
     func seenOfCheckByHand() throws -> String {
-        let output = try home.stormy("check").output
+        let output = try verb("check", ending: .unavailable)
         return "`check`: " + (String(decoding: output, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "nothing")
     }
 
@@ -54,7 +54,7 @@ extension Rehearsal {
 
     /// More than half of a file is here, under another name.
     func beginDownload(_ options: String...) throws {
-        try home.stormy(["download", server.url + "/file", "-o", place.path] + options)
+        try verb(["download", server.url + "/file", "-o", place.path] + options)
         _ = try wait("the first half") { transaction in
             try transaction.transfers().first { $0.kind == .download && ($0.partial?.durableBytes ?? $0.bytesDone) > 8 << 20 }
         }
@@ -112,7 +112,7 @@ extension Rehearsal {
     func beginUpload(stalls: Bool = true, _ options: String...) throws {
         if stalls { photos.stallUploads(afterBytes: 100_000) }
         if !FileManager.default.fileExists(atPath: photo.path) { try Self.photoBytes.write(to: photo) }
-        try home.stormy(["upload", photo.path] + options)
+        try verb(["upload", photo.path] + options)
         guard stalls else { return }
         try waitForRequest("/photos/.")
     }

@@ -83,6 +83,24 @@ final class Rehearsal: Sendable {
         return try source.read(upToCount: count) ?? Data()
     }
 
+    // MARK: Verbs
+
+    /// As a person would.
+    /// - Parameter failure: how it ends when all is well; `nil`: with success.
+    /// - Returns: what it prints.
+    @discardableResult
+    func verb(_ arguments: String..., ending failure: ExitStatus? = nil) throws -> Data { try verb(arguments, ending: failure) }
+
+    @discardableResult
+    func verb(_ arguments: [String], ending failure: ExitStatus? = nil) throws -> Data {
+        let result = try home.stormy(arguments)
+        guard result.status == failure?.rawValue ?? 0 else {
+            let words = home.lastError.map { ": " + $0 } ?? ""
+            throw Stuck(description: "`stormy \(arguments.joined(separator: " "))` ended with \(result.status)\(words)")
+        }
+        return result.output
+    }
+
     // MARK: The server
 
     var server: FaultyServer { current.withLock { $0 } }
@@ -209,7 +227,7 @@ final class Rehearsal: Sendable {
     }
 
     /// As the next login, or any verb, brings an agent back.
-    func logIn() throws { try home.stormy("status") }
+    func logIn() throws { try verb("status") }
 
     func wait<Value>(_ what: String, for question: (LedgerTransaction) throws -> Value?) throws -> Value {
         guard let value = try home.wait(40, for: question) else { throw Stuck(description: "waited in vain for \(what)") }

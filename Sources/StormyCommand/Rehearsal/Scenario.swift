@@ -21,6 +21,9 @@ struct Scenario: Sendable {
             case .upload: "upload"
             }
         }
+
+        /// The hour of the day at which they begin: an hour before noon where noon is awaited, and hours after it elsewhere.
+        var hour: Int { self == .scheduled ? 11 : 15 }
     }
 
     let work: Work
@@ -84,6 +87,7 @@ struct Scenario: Sendable {
     }
 
     private func look(_ rehearsal: Rehearsal) throws -> String {
+        try rehearsal.setClock(toHour: work.hour)
         if let begin {
             try begin(rehearsal)
         } else {

@@ -21,7 +21,7 @@ extension Scenario {
             .check, "ended by hand", promise: "As when its time runs out.",
             expects: "check expired, delivery completed; \(once)"
         ) {
-            try $0.home.stormy("simulate", "expire", "StormyNoon")
+            try $0.verb("simulate", "expire", "StormyNoon")
             try $0.waitForExpiry()
             $0.go()
         },
@@ -91,7 +91,7 @@ extension Scenario {
             .check, "all work is ended", promise: "The check is told to stop, and nothing runs or is asked for any more.",
             expects: "check expired; 1 request; 0 storms told"
         ) {
-            try $0.home.stormy("quit")
+            try $0.verb("quit")
             try $0.look()
         },
         Scenario(
@@ -123,7 +123,7 @@ extension Scenario {
             promise: "The next check joins the download that is under way, which is delivered as well; the storm is told once.",
             expects: "check expired, check completed, delivery completed; \(once)"
         ) {
-            try $0.home.stormy("simulate", "launch", "StormyNoon")
+            try $0.verb("simulate", "launch", "StormyNoon")
             _ = try $0.wait("its waiter") { try $0.waiters().first }
             $0.go()
         },
@@ -131,7 +131,7 @@ extension Scenario {
             .handedOver, "the place is removed", promise: "Its answer is delivered and tells nothing.",
             expects: "check expired, delivery completed; 1 request; 0 storms told"
         ) {
-            try $0.home.stormy("place", "remove", "Storm Bay")
+            try $0.verb("place", "remove", "Storm Bay")
             $0.go()
         },
     ]

@@ -85,7 +85,7 @@ extension Scenario {
             .scheduled, "unscheduled", promise: "Nothing is planned any more, and nothing runs at noon.",
             expects: "no check; 0 requests; 0 storms told; none is planned"
         ) {
-            try $0.home.stormy("unschedule")
+            try $0.verb("unschedule")
             try $0.control.stepClock(2 * hour)
             try $0.look()
         },

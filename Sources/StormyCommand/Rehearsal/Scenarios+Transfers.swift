@@ -73,19 +73,19 @@ extension Scenario {
             .download, "paused and resumed", promise: "It goes on behind what is durable.",
             expects: "completed; version one, whole; then asked for the rest"
         ) {
-            try $0.home.stormy("transfers", "pause", "all")
-            try $0.home.stormy("transfers", "resume", "all")
+            try $0.verb("transfers", "pause", "all")
+            try $0.verb("transfers", "resume", "all")
         },
         Scenario(
             .download, "cancelled", promise: "Neither a file nor a part stays.", expects: "cancelled; no file; asked once"
-        ) { try $0.home.stormy("transfers", "cancel", "all") },
+        ) { try $0.verb("transfers", "cancel", "all") },
         Scenario(
             .download, "all work is ended", promise: "It waits with its part until it is resumed.",
             expects: "completed; version one, whole; then asked for the rest"
         ) {
-            try $0.home.stormy("quit")
+            try $0.verb("quit")
             try $0.lookForPausedPart()
-            try $0.home.stormy("transfers", "resume", "all")
+            try $0.verb("transfers", "resume", "all")
         },
     ]
 
@@ -159,7 +159,7 @@ extension Scenario {
             .upload, "cancelled", promise: "Nothing of it stays on the server.",
             expects: "cancelled; nothing there; sent once"
         ) { rehearsal in
-            try rehearsal.home.stormy("transfers", "cancel", "all")
+            try rehearsal.verb("transfers", "cancel", "all")
             // Its hidden part is taken off the server.
             try rehearsal.waitForEndedRequest("DELETE")
         },
@@ -167,16 +167,16 @@ extension Scenario {
             .upload, "paused and resumed", promise: "It is sent again; it is there once.",
             expects: "completed; storm.bmp whole; sent twice"
         ) {
-            try $0.home.stormy("transfers", "pause", "all")
-            try $0.home.stormy("transfers", "resume", "all")
+            try $0.verb("transfers", "pause", "all")
+            try $0.verb("transfers", "resume", "all")
         },
         Scenario(
             .upload, "all work is ended", promise: "It waits until it is resumed; then it is there once.",
             expects: "completed; storm.bmp whole; sent twice"
         ) {
-            try $0.home.stormy("quit")
+            try $0.verb("quit")
             try $0.lookForPause()
-            try $0.home.stormy("transfers", "resume", "all")
+            try $0.verb("transfers", "resume", "all")
         },
     ]
 
