@@ -34,7 +34,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
     ],
@@ -44,6 +43,7 @@ let package = Package(
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .target(name: "CLinux"),
+        .target(name: "CTomlplusplus"),
 
         // Core: pure decisions.
         .target(name: "BackgroundScheduling", swiftSettings: strict),
@@ -74,9 +74,7 @@ let package = Package(
         // Product.
         .target(name: "StormyWeather", swiftSettings: strict),
         .target(
-            name: "StormyConfiguration",
-            dependencies: [.product(name: "TOMLKit", package: "TOMLKit")],
-            swiftSettings: strict),
+            name: "StormyConfiguration", dependencies: ["CTomlplusplus"], swiftSettings: strict),
         .target(
             name: "Stormy",
             dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather", grdb],
@@ -178,7 +176,9 @@ let package = Package(
                 "TransferMachines",
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
-    ]
+    ],
+    // Of CTomlplusplus alone.
+    cxxLanguageStandard: .cxx17
 )
 
 // Built by `make fuzz` alone: their main function is the fuzzer's.

@@ -152,10 +152,11 @@ public final class FaultyServer: Sendable {
     public var unroutedRequests: [RecordedRequest] { log.activity.requests.filter { !routes.knows($0) } }
 
     /// The first request for which the condition holds, now or after a later event (arrival, bytes, end).
+    /// - Parameter timeout: generous by default: only a test that fails waits for so long, and on a busy machine none fails for it.
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult
     public func waitForRequest(
-        timeout: Duration = .seconds(10), where condition: @escaping @Sendable (RecordedRequest) -> Bool
+        timeout: Duration = .seconds(120), where condition: @escaping @Sendable (RecordedRequest) -> Bool
     ) async throws -> RecordedRequest {
         try await log.wait(timeout: timeout) { $0.requests.first(where: condition) }
     }
@@ -164,7 +165,7 @@ public final class FaultyServer: Sendable {
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult
     public func waitUntil(
-        timeout: Duration = .seconds(10), _ condition: @escaping @Sendable (ServerActivity) -> Bool
+        timeout: Duration = .seconds(120), _ condition: @escaping @Sendable (ServerActivity) -> Bool
     ) async throws -> ServerActivity {
         try await log.wait(timeout: timeout) { condition($0) ? $0 : nil }
     }

@@ -1,5 +1,4 @@
 import Foundation
-import TOMLKit
 
 extension Configuration {
     /// Reads a configuration from its text. Who may read the file is ``load(path:)``'s business.
@@ -40,14 +39,15 @@ struct ConfigurationParser {
 
     init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
-            // The parser takes a C string and would silently ignore everything after the NUL.
+            // The library refuses it, too, in words that help nobody find it.
             throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
         }
-        let root = try ConfigurationParser.toml(text, path: path)
-        let source = TableReader.Source(file: path, positions: KeyPositions(text))
+        let root: TOMLTable
+        do throws(TOMLTable.Refusal) { root = try TOMLTable.read(text) } catch {
+            throw ConfigurationError(.syntax(error.words), path: path, line: error.place?.line, column: error.place?.column)
+        }
         let elsewhere = ConfigurationParser.fullNames
-        let reader = try TableReader(
-            root, path: [], known: Section.allCases.map(\.rawValue), elsewhere: elsewhere, source: source)
+        let reader = try TableReader(root, path: [], known: Section.allCases.map(\.rawValue), elsewhere: elsewhere, file: path)
         for section in Section.allCases {
             guard let table = try reader.table(section.rawValue, known: section.keys, elsewhere: elsewhere) else { continue }
             switch section {
@@ -58,23 +58,6 @@ struct ConfigurationParser {
             case .notifications: try notifications(table)
             case .upload: try upload(table)
             }
-        }
-    }
-
-    private static func toml(_ text: String, path: String) throws(ConfigurationError) -> TOMLTable {
-        if let place = TableHeaders.firstImpossible(in: text) {
-            throw ConfigurationError(
-                .syntax("a table's name begins with a letter, a digit, '_', '-' or a quotation mark"), path: path,
-                line: place.line,
-                column: place.column)
-        }
-        do {
-            return try TOMLTable(string: text)
-        } catch let error as TOMLParseError {
-            let words = error.description.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            throw ConfigurationError(.syntax(words), path: path, line: error.source.begin.line, column: error.source.begin.column)
-        } catch {
-            throw ConfigurationError(.syntax(String(describing: error)), path: path)
         }
     }
 

@@ -1,32 +1,25 @@
 import Foundation
-import TOMLKit
 
 /// One table of the file with the keys it may have. Every refusal names the key and its place.
 struct TableReader {
     let path: [String]
     private let table: TOMLTable
-    private let source: Source
-
-    /// The text the tables come from.
-    struct Source {
-        var file: String
-        var positions: KeyPositions
-    }
+    /// The table's own; `nil` for that which has no key.
+    private let place: TOMLTable.Place?
+    /// As errors call the file.
+    private let file: String
 
     /// Refuses keys outside `known`, the first in the file first. `elsewhere` are full names of keys in other tables,
     /// for the hint when a key merely stands under the wrong header.
-    init(_ table: TOMLTable, path: [String], known: [String]?, elsewhere: [String] = [], source: Source)
-        throws(ConfigurationError)
-    {
-        self.table = table
-        self.path = path
-        self.source = source
+    init(
+        _ table: TOMLTable, path: [String], at place: TOMLTable.Place? = nil, known: [String]?, elsewhere: [String] = [],
+        file: String
+    ) throws(ConfigurationError) {
+        (self.table, self.path, self.place, self.file) = (table, path, place, file)
         guard let known else { return }
-        let unknown = table.keys.filter { !known.contains($0) }
-        func order(_ key: String) -> (Int, Int) {
-            let position = source.positions[path + [key]]
-            return (position?.line ?? .max, position?.column ?? .max)
-        }
+        let unknown = table.entries.keys.filter { !known.contains($0) }
+        let last = TOMLTable.Place(line: .max, column: .max)
+        func order(_ key: String) -> TOMLTable.Place { table.entries[key]?.place ?? last }
         guard let first = unknown.min(by: { order($0) < order($1) }) else { return }
         let near = NearestName.find(first, among: known)
         let moved = elsewhere.first { $0.split(separator: ".").last.map(String.init) == first }
@@ -36,24 +29,24 @@ struct TableReader {
         throw error(.unknownKey(name(first), nearest: moved ?? "", isLikely: true), at: first)
     }
 
-    var keys: [String] { table.keys.sorted() }
+    var keys: [String] { table.entries.keys.sorted() }
 
     /// The table below `key`, or nil when there is none.
     func table(_ key: String, known: [String]?, elsewhere: [String] = []) throws(ConfigurationError) -> TableReader? {
-        guard let value = table[key] else { return nil }
-        guard let below = value.table else { throw wrongType(key, value, "a table ([\(name(key))])") }
-        return try TableReader(below, path: path + [key], known: known, elsewhere: elsewhere, source: source)
+        guard let entry = table.entries[key] else { return nil }
+        guard case .table(let below) = entry.value else { throw wrongType(key, entry.value, "a table ([\(name(key))])") }
+        return try TableReader(below, path: path + [key], at: entry.place, known: known, elsewhere: elsewhere, file: file)
     }
 
     func bool(_ key: String, into target: inout Bool) throws(ConfigurationError) {
-        guard let value = table[key] else { return }
-        guard let bool = value.bool else { throw wrongType(key, value, "true or false") }
+        guard let value = table.entries[key]?.value else { return }
+        guard case .boolean(let bool) = value else { throw wrongType(key, value, "true or false") }
         target = bool
     }
 
     func integer(_ key: String, in range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
-        guard let value = table[key] else { return nil }
-        guard let integer = value.int else { throw wrongType(key, value, "a whole number") }
+        guard let value = table.entries[key]?.value else { return nil }
+        guard case .integer(let integer) = value else { throw wrongType(key, value, "a whole number") }
         guard range.contains(integer) else {
             let bounds =
                 range.upperBound == .max ? "\(range.lowerBound) or more" : "from \(range.lowerBound) to \(range.upperBound)"
@@ -64,10 +57,14 @@ struct TableReader {
 
     /// A number, whole or not. `positive` leaves out zero.
     func number(_ key: String, upTo limit: Double, positive: Bool, into target: inout Double) throws(ConfigurationError) {
-        guard let value = table[key] else { return }
-        guard let number = value.double ?? value.int.map(Double.init) else { throw wrongType(key, value, "a number") }
+        guard let value = table.entries[key]?.value else { return }
+        let (number, shown): (Double, String)
+        switch value {
+        case .integer(let whole): (number, shown) = (Double(whole), String(whole))
+        case .number(let fraction): (number, shown) = (fraction, String(fraction))
+        default: throw wrongType(key, value, "a number")
+        }
         guard number.isFinite, positive ? number > 0 : number >= 0, number <= limit else {
-            let shown = value.int.map(String.init) ?? String(number)
             let top = String(format: "%.0f", limit)
             throw invalid(key, shown, positive ? "write a number over 0, at most \(top)" : "write a number from 0 to \(top)")
         }
@@ -76,8 +73,8 @@ struct TableReader {
 
     /// A text without control characters (it may end in a header line); nil when absent or empty.
     func string(_ key: String) throws(ConfigurationError) -> String? {
-        guard let value = table[key] else { return nil }
-        guard let string = value.string else { throw wrongType(key, value, "a text in quotes") }
+        guard let value = table.entries[key]?.value else { return nil }
+        guard case .text(let string) = value else { throw wrongType(key, value, "a text in quotes") }
         guard !string.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
             throw invalid(key, "a text of several lines or with control characters", "write it on one line")
         }
@@ -87,8 +84,8 @@ struct TableReader {
     /// One of the names of an enumeration.
     func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, _: Choice.Type) throws(ConfigurationError) -> Choice?
     where Choice.RawValue == String {
-        guard let value = table[key] else { return nil }
-        guard let text = value.string else { throw wrongType(key, value, "a text in quotes") }
+        guard let value = table.entries[key]?.value else { return nil }
+        guard case .text(let text) = value else { throw wrongType(key, value, "a text in quotes") }
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let near = NearestName.find(text, among: names).flatMap { $0.isLikely ? "did you mean \"\($0.name)\"? " : nil } ?? ""
@@ -113,24 +110,22 @@ struct TableReader {
     }
 
     func missing(_ key: String, _ advice: String) -> ConfigurationError {
-        let position = source.positions[path]
-        return ConfigurationError(
-            .missingKey(name(key), advice: advice), path: source.file, line: position?.line, column: position?.column)
+        ConfigurationError(.missingKey(name(key), advice: advice), path: file, line: place?.line, column: place?.column)
     }
 
     func exposed(_ key: String) -> ConfigurationError {
         error(.exposedCredential(key: name(key)), at: key)
     }
 
-    private func wrongType(_ key: String, _ value: any TOMLValueConvertible, _ expected: String) -> ConfigurationError {
+    private func wrongType(_ key: String, _ value: TOMLTable.Value, _ expected: String) -> ConfigurationError {
         let found =
-            switch value.type {
+            switch value {
             case .table: "a table"
-            case .array: "a list"
-            case .string: "a text"
-            case .int: "a whole number"
-            case .double: "a number with a fraction"
-            case .bool: "true or false"
+            case .list: "a list"
+            case .text: "a text"
+            case .integer: "a whole number"
+            case .number: "a number with a fraction"
+            case .boolean: "true or false"
             case .date: "a date"
             case .time: "a time"
             case .dateTime: "a date with time"
@@ -139,8 +134,8 @@ struct TableReader {
     }
 
     private func error(_ problem: ConfigurationError.Problem, at key: String) -> ConfigurationError {
-        let position = source.positions[path + [key]]
-        return ConfigurationError(problem, path: source.file, line: position?.line, column: position?.column)
+        let place = table.entries[key]?.place
+        return ConfigurationError(problem, path: file, line: place?.line, column: place?.column)
     }
 
     /// The full name, parts quoted where TOML needs it; control characters never reach a terminal.

@@ -24,7 +24,7 @@ struct House {
             // product
             "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
             "StormyWeather": [],
-            "StormyConfiguration": [],
+            "StormyConfiguration": ["CTomlplusplus"],
             "photo-cleaner": ["PhotoMetadata"],
             "file-chooser": ["DesktopServices"],
             "PhotoMetadata": ["CLibgexiv2"],
@@ -49,6 +49,7 @@ struct House {
             "CLibnotify": [],
             "CLibgexiv2": [],
             "CLinux": [],
+            "CTomlplusplus": [],
             // test support
             "FaultyServer": [],
             "BackgroundTasksTesting": [
@@ -67,7 +68,7 @@ struct House {
             "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],
             "Crypto": ["BackgroundLedger"],
-            "TOMLKit": ["StormyConfiguration"],
+            "CTomlplusplus": ["StormyConfiguration"],
             "ArgumentParser": ["StormyCommand", "BackgroundCommands"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],

@@ -189,17 +189,25 @@ private func message(_ text: String) -> String? {
                 "keep one") == true)
     }
 
-    /// At these the library's parser would end the process.
+    /// Met by an assertion of the library, which would end the process; an assertion knows no place but the line that we find.
     @Test(arguments: [
-        ("[/a]", "1:2"), ("[[/a]]", "1:3"), ("x = \"[/\"\n  [ =\"x\"]", "2:5"), ("[é]", "1:2"),
-        ("a = [ # [\n]\n[<a]", "3:2"), ("a = 'it\\'\n[<a]", "2:2"), ("[\n[weather]", "1:2"), ("[\u{487}t", "1:2"),
-        ("\u{FEFF}[/a]", "1:2"),
-        ("[a\n[/b]", "2:2"),
-        ("a = \"\"\"\n[/in a text]\n\"\"\"\n[/a]", "4:2"),
+        ("[/a]", 1), ("[[/a]]", 1), ("x = \"[/\"\n  [ =\"x\"]", 2), ("[é]", 1), ("a = [ # [\n]\n[<a]", 3),
+        ("a = 'it\\'\n[<a]", 2),
+        ("[\n[weather]", 1), ("[\u{487}t", 1), ("\u{FEFF}[/a]", 1), ("[storm]\n\nnds =2024-06-10T%2:00\n[weather]\n", 3),
+        ("a = \"\"\"\n[/in a text]\n\"\"\"\n[/a]", 4), (String(repeating: "# a comment\n", count: 40_000) + "[/a]", 40_001),
     ])
-    func aHeaderThatCannotBeOneIsRefused(_ text: String, _ place: String) {
-        #expect(message(text)?.hasPrefix("config.toml:\(place): not valid TOML: a table's name begins with") == true)
+    func aLineThatCannotBeUnderstoodIsNamed(_ text: String, _ line: Int) {
+        #expect(message(text) == "config.toml:\(line): not valid TOML: this line cannot be understood")
     }
+
+    /// Deeper than anybody writes: refused before the stack is at its end.
+    @Test(arguments: ["[", "{ a = "]) func nestingHasAnEnd(_ opening: String) {
+        let words = message("a = " + String(repeating: opening, count: 100_000))
+        #expect(words?.hasPrefix("config.toml:1:") == true && words?.contains("not valid TOML") == true)
+    }
+
+    @Test(arguments: ["a = \"", "a = '''", "[weather", "a = \"\\u12\"", "a = 1\na = 2", "\u{1}"])
+    func whatIsNoTOMLIsRefused(_ text: String) { #expect(message(text)?.contains("not valid TOML") == true) }
 
     /// Brackets that are no headers.
     @Test(arguments: ["# [/a]\n", "[weather] # [/\n", "[ weather ]\n", "[\"weather\"]\n"])

@@ -1,17 +1,30 @@
 @testable import StormyConfiguration
 import Testing
 
-@Suite struct KeyPositionsTests {
-    private func at(_ line: Int, _ column: Int) -> KeyPositions.Position { .init(line: line, column: column) }
+@Suite struct TOMLTableTests {
+    private func at(_ line: Int, _ column: Int) -> TOMLTable.Place { .init(line: line, column: column) }
 
-    @Test func findsKeysBesideStringsAndComments() {
-        let positions = KeyPositions(
+    /// Where keys stand, by their path.
+    private func places(_ text: String) throws -> [[String]: TOMLTable.Place] {
+        var found: [[String]: TOMLTable.Place] = [:]
+        func walk(_ table: TOMLTable, _ path: [String]) {
+            for (key, entry) in table.entries {
+                found[path + [key]] = entry.place
+                if case .table(let below) = entry.value { walk(below, path + [key]) }
+            }
+        }
+        walk(try TOMLTable.read(text), [])
+        return found
+    }
+
+    @Test func findsKeysBesideStringsAndComments() throws {
+        let positions = try places(
             #"""
             # a = 1
             top = "x # = [not] \" a = 2"
 
             [weather]   # [storm]
-              provider = 'it''s = not' # gusts_kmh = 1
+              provider = 'its = not' # gusts_kmh = 1
             text = """
             fake = 1 "" \"""
             [fake]
@@ -42,8 +55,8 @@ import Testing
         #expect(positions[["upload", "destinations", "my home", "dotted", "key", "x y"]] == at(17, 14))
     }
 
-    @Test func countsLinesWithCarriageReturns() {
-        let positions = KeyPositions("\u{FEFF}a = 1\r\n\r\n[b]\r\nc = 'ü' \r\nd = 2")
+    @Test func countsLinesWithCarriageReturns() throws {
+        let positions = try places("\u{FEFF}a = 1\r\n\r\n[b]\r\nc = 'ü' \r\nd = 2")
         #expect(positions[["a"]] == at(1, 1))
         #expect(positions[["b", "c"]] == at(4, 1))
         #expect(positions[["b", "d"]] == at(5, 1))
@@ -52,7 +65,7 @@ import Testing
     @Test func endsOnAnyText() {
         let pieces = ["a", "=", "[", "]", "{", "}", "\"", "'", "\\", "\n", ".", ",", "#", " ", "\"\"\"", "'''", "]]", "1"]
         for _ in 0..<5000 {
-            _ = KeyPositions((0..<Int.random(in: 0...30)).compactMap { _ in pieces.randomElement() }.joined())
+            _ = try? TOMLTable.read((0..<Int.random(in: 0...30)).compactMap { _ in pieces.randomElement() }.joined())
         }
     }
 }

@@ -1,0 +1,115 @@
+import CTomlplusplus
+
+/// A table of a TOML text; each key knows where it stands, because an error without a line is half an error.
+struct TOMLTable {
+    /// Both from 1; columns count Unicode scalars.
+    struct Place: Equatable, Comparable {
+        var line: Int
+        /// `nil`: only the line is known.
+        var column: Int?
+
+        static func < (one: Place, other: Place) -> Bool { (one.line, one.column ?? 0) < (other.line, other.column ?? 0) }
+
+        /// `nil`: the library does not know it.
+        fileprivate init?(_ place: ctoml_place) {
+            guard place.line > 0 else { return nil }
+            self.init(line: Int(place.line), column: place.column > 0 ? Int(place.column) : nil)
+        }
+
+        init(line: Int, column: Int?) { (self.line, self.column) = (line, column) }
+    }
+
+    enum Value {
+        case table(TOMLTable)
+        case text(String)
+        case integer(Int)
+        case number(Double)
+        case boolean(Bool)
+        /// Nothing here is one of these; a person may write them all the same.
+        case list, date, time, dateTime
+    }
+
+    struct Entry {
+        var value: Value
+        /// Of the key; where a table's is written more than once, the first.
+        var place: Place?
+    }
+
+    /// Why a text is no TOML.
+    struct Refusal: Error {
+        /// One line, the library's words.
+        var words: String
+        var place: Place?
+    }
+
+    private(set) var entries: [String: Entry] = [:]
+
+    fileprivate mutating func set(_ key: String, _ entry: Entry) { entries[key] = entry }
+
+    /// Reads a whole text. Cost: in its size; nesting is limited to some hundreds.
+    static func read(_ text: String) throws(Refusal) -> TOMLTable {
+        let builder = Builder()
+        var text = text
+        text.withUTF8 { bytes in
+            var visitor = ctoml_visitor(
+                context: Unmanaged.passUnretained(builder).toOpaque(),
+                enter: { Builder.at($0).enter(String($1), Place($2)) },
+                leave: { Builder.at($0).leave() },
+                value: { Builder.at($0).take(String($1), Place($2), $3.pointee) },
+                refused: { Builder.at($0).refuse(String($1), Place($2)) })
+            guard let start = UnsafeRawPointer(bytes.baseAddress) else { return }
+            ctoml_visit(ctoml_text(start: start.assumingMemoryBound(to: CChar.self), count: bytes.count), &visitor)
+        }
+        if let refusal = builder.refusal { throw refusal }
+        return builder.root
+    }
+}
+
+/// What the visitor makes of it.
+private final class Builder {
+    /// Those that are open, from the outermost.
+    private var open: [(key: String, place: TOMLTable.Place?, table: TOMLTable)] = []
+    private(set) var root = TOMLTable()
+    private(set) var refusal: TOMLTable.Refusal?
+
+    static func at(_ context: UnsafeMutableRawPointer) -> Builder {
+        Unmanaged<Builder>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    func enter(_ key: String, _ place: TOMLTable.Place?) { open.append((key, place, TOMLTable())) }
+
+    func leave() {
+        let (key, place, table) = open.removeLast()
+        set(key, TOMLTable.Entry(value: .table(table), place: place))
+    }
+
+    func take(_ key: String, _ place: TOMLTable.Place?, _ value: ctoml_value) {
+        let value: TOMLTable.Value =
+            switch value.kind {
+            case ctoml_kind_text: .text(String(value.text))
+            case ctoml_kind_integer: .integer(Int(value.integer))
+            case ctoml_kind_number: .number(value.number)
+            case ctoml_kind_boolean: .boolean(value.boolean)
+            case ctoml_kind_date: .date
+            case ctoml_kind_time: .time
+            case ctoml_kind_date_time: .dateTime
+            default: .list
+            }
+        set(key, TOMLTable.Entry(value: value, place: place))
+    }
+
+    func refuse(_ words: String, _ place: TOMLTable.Place?) {
+        refusal = TOMLTable.Refusal(words: words.split(whereSeparator: \.isWhitespace).joined(separator: " "), place: place)
+    }
+
+    private func set(_ key: String, _ entry: TOMLTable.Entry) {
+        if open.isEmpty { root.set(key, entry) } else { open[open.count - 1].table.set(key, entry) }
+    }
+}
+
+extension String {
+    fileprivate init(_ text: ctoml_text) {
+        let start = UnsafeRawPointer(text.start)
+        self.init(decoding: UnsafeRawBufferPointer(start: start, count: text.count), as: UTF8.self)
+    }
+}
