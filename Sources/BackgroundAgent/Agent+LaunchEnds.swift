@@ -5,6 +5,8 @@ import Foundation
 // Launches end with an outcome; what becomes of the request they served follows from it.
 extension Agent {
     func finishEndedLaunches(_ pass: inout Pass) throws {
+        // What a process leaves that died while it was queuing: nothing else wakes an agent that lives for months.
+        if !endedLaunches.isEmpty { orphansDue = monotonic() }
         for (id, end) in endedLaunches {
             guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
             try finish(launch, end, &pass)

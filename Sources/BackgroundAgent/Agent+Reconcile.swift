@@ -107,7 +107,8 @@ extension Agent {
 
     /// An agent may live for months, or leave before the hour is over.
     func planOrphans(_ pass: inout Pass) {
-        guard let due = orphansDue else { return }
+        // A newer version's rows may name more than this one knows.
+        guard let due = orphansDue, !isDraining else { return }
         let left = isFinished ? 0 : due - monotonic()
         guard left <= 0 else { return pass.wake(at: pass.now.addingTimeInterval(left)) }
         orphansDue = nil

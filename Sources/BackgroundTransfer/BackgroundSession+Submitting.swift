@@ -163,7 +163,7 @@ extension BackgroundSession {
             return try transaction.insert(wanted)
         } afterwards: { started in
             if started.bodyFile == taken.name {
-                taken.keep(in: AppRuntime.shared.directories)
+                taken.keep()
             } else {
                 task.discardSnapshot()
             }
@@ -220,8 +220,7 @@ extension BackgroundSession {
 
     /// Once a row is committed: it names the body, or is another's that was joined.
     private func settle(_ body: Snapshot?, _ record: TransferRecord) {
-        let directories = AppRuntime.shared.directories
-        if record.bodyFile == body?.name { body?.keep(in: directories) } else { body?.discard(in: directories) }
+        if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
     }
 
     // MARK: Awaited

@@ -21,7 +21,7 @@ extension OrdinaryRun: BodySink {
                 return (response, nil)
             }
             var offset: Int64?
-            switch state.machine?.received(head, now: Date()) {
+            switch state.machine?.received(head, now: state.runtime.now) {
             case .append(let place):
                 state.file?.truncate(to: place)
                 offset = place
@@ -278,10 +278,12 @@ extension OrdinaryRun: BodySink {
             }
             if let request = task.originalRequest {
                 let transaction = URLSessionTaskTransactionMetrics(
-                    request: request, response: ended.status.response, fetchStartDate: ended.began, responseEndDate: Date(),
+                    request: request, response: ended.status.response, fetchStartDate: ended.began,
+                    responseEndDate: ended.runtime.now,
                     received: ended.status.bytesReceived, sent: ended.status.bytesSent)
                 let metrics = URLSessionTaskMetrics(
-                    taskInterval: DateInterval(start: ended.began, end: max(Date(), ended.began)), attemptCount: ended.attempts,
+                    taskInterval: DateInterval(start: ended.began, end: max(ended.runtime.now, ended.began)),
+                    attemptCount: ended.attempts,
                     transaction: transaction, redirectCount: ended.redirects)
                 delegate?.urlSession(session, task: task, didFinishCollecting: metrics)
             }

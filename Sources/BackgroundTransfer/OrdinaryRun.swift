@@ -46,8 +46,12 @@ final class OrdinaryRun: Sendable {
         /// The delegate refused the answer by its head.
         var isRejected = false
         var keepPart: [CheckedContinuation<Data?, Never>] = []
-        var began = Date()
+        /// Kept: what outlives its test goes on by the clock that it began by.
+        let runtime = AppRuntime.shared
+        let began: Date
         var hasSaidWaiting = false
+
+        init() { began = runtime.now }
     }
 
     let task: URLSessionTask
@@ -344,6 +348,6 @@ extension OrdinaryRun.State {
     @discardableResult
     mutating func settle(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }
-        return machine?.ended(end, durableBytes: file.count, now: Date(), attemptsWithoutProgress: 0, jitter: 0.5)
+        return machine?.ended(end, durableBytes: file.count, now: runtime.now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 }

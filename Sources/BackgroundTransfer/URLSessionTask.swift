@@ -302,6 +302,6 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
             defer { snapshot = nil }
             return snapshot
         }
-        taken?.discard(in: AppRuntime.shared.directories)
+        taken?.discard()
     }
 }

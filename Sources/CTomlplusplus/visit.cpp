@@ -1,5 +1,6 @@
 #include "CTomlplusplus.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct assertion_failed {};
         if (!(condition)) throw assertion_failed(); \
     } while (false)
 #define TOML_EXCEPTIONS 1
+#define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>
 
 namespace {
@@ -65,6 +67,12 @@ void visit(const toml::table &table, const ctoml_visitor &visitor) {
     }
 }
 
+// Values nested too deep are refused by the library, dotted keys (`[a.a.a`) are not: recursion, also that of destructors, would end
+// the process. Which dots are in keys only a parser knows: all count.
+constexpr std::ptrdiff_t dots_limit = 4000;
+
+bool may_be_too_deep(std::string_view text) { return std::count(text.begin(), text.end(), '.') > dots_limit; }
+
 bool fails_an_assertion(std::string_view text) {
     try {
         const auto table = toml::parse(text);
@@ -94,6 +102,9 @@ uint32_t line_of_failure(std::string_view text) {
 
 extern "C" void ctoml_visit(ctoml_text text, const ctoml_visitor *visitor) {
     const std::string_view view(text.start, text.count);
+    if (may_be_too_deep(view)) {
+        return visitor->refused(visitor->context, text_of("more than 4000 dots are in it; this is not a configuration"), {0, 0});
+    }
     toml::table table;
     try {
         table = toml::parse(view);

@@ -41,6 +41,14 @@ public struct ScriptFile: Sendable, Equatable {
           at-head                 it begins before the request's body
           after COUNT             it begins after so many bytes of it
 
+        A line of its own, for clients that say https://, whatever the routes are:
+
+          greet silence           no handshake, for as long as they wait
+          greet hang-up           the end instead of one
+          greet garbage           what is no TLS
+          greet alert NUMBER      a fatal TLS alert: 40 no common cipher, 70 no common
+                                  version, 80 trouble inside, 112 no such name
+
         In a text \n, \r, \t and \\ are a new line, a return, a tab and a backslash.
         Nothing is added: an answer without a length has none. Paths begin at the
         script's folder.
@@ -63,15 +71,21 @@ public struct ScriptFile: Sendable, Equatable {
     }
 
     public private(set) var routes: [Route] = []
+    /// How connections are greeted.
+    public private(set) var greeting = Greeting.http
 
     /// - Parameter folder: where relative paths begin.
     public init(parsing text: String, folder: URL) throws(Failure) {
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        // As editors elsewhere write: with a byte order mark, and lines that end in CR LF.
+        let lines = text.drop { $0 == "\u{FEFF}" }.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, line) in lines.enumerated() {
             let bare = line.drop { $0 == " " || $0 == "\t" }.trimmingCharacters(in: .whitespaces)
             if bare.isEmpty || bare.hasPrefix("#") { continue }
             do {
                 if line.first == " " || line.first == "\t" {
                     try add(bare, folder)
+                } else if bare.hasPrefix("greet ") {
+                    greeting = try Self.greeting(bare.dropFirst(6).trimmingCharacters(in: .whitespaces))
                 } else if bare == "then" {
                     guard let last = routes.indices.last else { throw Wrong("no route begins before it") }
                     routes[last].answers.append([])
@@ -82,7 +96,7 @@ public struct ScriptFile: Sendable, Equatable {
                 throw Failure(line: index + 1, reason: (error as? Wrong)?.reason ?? "\(error)")
             }
         }
-        guard !routes.isEmpty else { throw Failure(line: 1, reason: "no route is in it") }
+        guard !routes.isEmpty || greeting != .http else { throw Failure(line: 1, reason: "no route is in it") }
     }
 
     private struct Wrong: Error {
@@ -93,10 +107,23 @@ public struct ScriptFile: Sendable, Equatable {
 
     private mutating func begin(_ line: String) throws {
         let words = line.split(separator: " ")
-        guard words.count == 2, words[1].hasPrefix("/"), words[0].allSatisfy({ $0.isLetter }) else {
+        guard words.count == 2, words[1].hasPrefix("/"), words[0].allSatisfy({ $0.isASCII && $0.isLetter }) else {
             throw Wrong("a route is a method and a path, such as GET /file; its steps are indented")
         }
         routes.append(Route(method: words[0].uppercased(), path: String(words[1]), answers: [[]]))
+    }
+
+    private static func greeting(_ text: String) throws -> Greeting {
+        let words = text.split(separator: " ")
+        switch words.first {
+        case "silence" where words.count == 1: return .silence
+        case "hang-up" where words.count == 1: return .hangUp
+        case "garbage" where words.count == 1: return .garbage
+        case "alert" where words.count == 2:
+            guard let number = UInt8(words[1]) else { throw Wrong("a TLS alert is a number up to 255") }
+            return .alert(number)
+        default: throw Wrong("a greeting is silence, hang-up, garbage or alert NUMBER")
+        }
     }
 
     private mutating func add(_ line: String, _ folder: URL) throws {
@@ -200,5 +227,8 @@ public struct ScriptFile: Sendable, Equatable {
 
 extension FaultyServer {
     /// Sets the routes of a script.
-    public func serve(_ script: ScriptFile) { for route in script.routes { self.route(route.method, route.path, route.answers) } }
+    public func serve(_ script: ScriptFile) {
+        greet(with: script.greeting)
+        for route in script.routes { self.route(route.method, route.path, route.answers) }
+    }
 }

@@ -1,5 +1,6 @@
 import BackgroundLedger
 import BackgroundTasksTesting
+import Foundation
 
 /// An app that is simulated at the ledger: what its processes do is written there, in virtual time.
 protocol LedgerProgram: VirtualProgram {
@@ -13,6 +14,17 @@ extension LedgerProgram {
     @discardableResult
     func write<Value>(_ body: (LedgerTransaction) throws -> Value) -> Value {
         do { return try host.ledger.write(body) } catch { fatalError("\(error)") }
+    }
+
+    /// A copy of a photo and, written by `body`, the row that names it.
+    func writeCopy<Value>(of photo: Data, _ body: (LedgerTransaction, Snapshot) throws -> Value) -> Value {
+        do {
+            let taken = try Snapshot.store(photo, in: host.directories)
+            defer { taken.keep() }
+            return write { try body($0, taken) }
+        } catch {
+            fatalError("\(error)")
+        }
     }
 
     /// As long as the process lives.

@@ -102,19 +102,19 @@ package struct MatrixCell: Sendable {
                 try machine.pass(1.2)
                 change { $0.state = .paused }
                 try machine.run()
-            case .uploadIsQueued: try upload()
+            case .uploadIsQueued: upload()
             case .uploadIsRunning:
-                try upload()
+                upload()
                 try machine.pass(0.35)
             case .uploadAwaitsItsAnswer:
-                try upload()
+                upload()
                 try machine.pass(0.35)
                 // The next request is long on its way.
                 machine.network.latency = 5
                 try machine.pass(1)
             case .uploadIsWaiting:
                 dav.refuse(status: 503, headers: ["Retry-After": "60"])
-                try upload()
+                upload()
                 try machine.pass(1)
             case .noticeIsPending: app.tell(dueAt: now + 600)
             case .noticeIsBeingShown:
@@ -186,14 +186,16 @@ package struct MatrixCell: Sendable {
             }
         }
 
-        private func upload() throws {
-            let taken = try Snapshot.store(photo, in: machine.directories)
-            var record = TransferRecord(
-                session: "photos", key: taken.name, kind: .upload, method: "PUT", url: origin + "/dav", headers: [], now: now)
-            record.isAdopted = true
-            (record.bodyFile, record.bytesTotal, record.sourceSHA256) = (taken.name, taken.byteCount, taken.sha256)
-            record.upload = UploadOrder(method: .webdav, fileName: "storm.jpg", byteCount: taken.byteCount, token: taken.name)
-            add(record)
+        private func upload() {
+            app.writeCopy(of: photo) { transaction, taken in
+                var record = TransferRecord(
+                    session: "photos", key: taken.name, kind: .upload, method: "PUT", url: origin + "/dav", headers: [], now: now)
+                record.isAdopted = true
+                (record.bodyFile, record.bytesTotal, record.sourceSHA256) = (taken.name, taken.byteCount, taken.sha256)
+                record.upload = UploadOrder(
+                    method: .webdav, fileName: "storm.jpg", byteCount: taken.byteCount, token: taken.name)
+                _ = try transaction.insert(record)
+            }
         }
 
         private func question(_ verb: ControlRecord.Verb, _ argument: String) throws {

@@ -190,9 +190,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     }
 
     func upload(_ photo: Data, _ method: UploadOrder.Method, name: String) {
-        guard let taken = try? Snapshot.store(photo, in: machine.directories) else { return }
         let place = [UploadOrder.Method.webdav: "/dav", .tus: "/files", .resumable: "/resumable"][method]!
-        let id = write { transaction -> Int64 in
+        let id = writeCopy(of: photo) { transaction, taken -> Int64 in
             var record = TransferRecord(
                 session: "photos", key: taken.name, kind: .upload, method: "PUT", url: SimulatedServer.origin + place,
                 headers: [],

@@ -35,9 +35,9 @@ final class ThrowawayHome: Sendable {
 
     private static func environment(of folder: URL, isSilent: Bool) -> [String: String] {
         // A fault, a launch or a clock that was meant for another process would be one of every process here. Where the agent's
-        // program is holds here, too.
+        // program is holds here, too. The server is on loopback, where no proxy finds it.
         var environment = ProcessInfo.processInfo.environment.filter { name, _ in
-            !name.hasPrefix("BACKGROUND_") || name == "BACKGROUND_AGENT"
+            (!name.hasPrefix("BACKGROUND_") || name == "BACKGROUND_AGENT") && !name.lowercased().hasSuffix("_proxy")
         }
         environment["HOME"] = folder.path
         for name in ["CONFIG", "STATE", "DATA"] { environment["XDG_\(name)_HOME"] = folder.path + "/" + name.lowercased() }

@@ -46,7 +46,7 @@ struct TOMLTable {
 
     fileprivate mutating func set(_ key: String, _ entry: Entry) { entries[key] = entry }
 
-    /// Reads a whole text. Cost: in its size; nesting is limited to some hundreds.
+    /// Reads a whole text. Cost: in its size; nesting is limited: values to 32, dotted keys to some thousands.
     static func read(_ text: String) throws(Refusal) -> TOMLTable {
         let builder = Builder()
         var text = text

@@ -230,16 +230,29 @@ import TransferMachines
         try bench.pass(86_400)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() == ["upload-left", copy.name].sorted())
         // Without a row in the end: then it is one of those.
-        if isKept { copy.keep(in: directories) } else { copy.discard(in: directories) }
+        if isKept { copy.keep() } else { copy.discard() }
         try bench.pass(3_601)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
+    }
+
+    /// An agent that lives for months: each launch that ends is an occasion.
+    @Test func whatAProcessLeavesGoesWithTheNextLaunch() throws {
+        try bench.submit(after: 10)
+        try bench.startAgent()
+        try bench.pass(11)
+        let left = bench.ledger.directories.spool.appendingPathComponent("upload-left")
+        try Data("bytes".utf8).write(to: left)
+        try bench.pass(1)
+        #expect(FileManager.default.fileExists(atPath: left.path))
+        try bench.end(bench.onlyLive(), .completed)
+        #expect(!FileManager.default.fileExists(atPath: left.path))
     }
 
     @Test func anAgentThatLeavesLooksAgain() throws {
         let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
         let copy = try Snapshot.store(Data("photo".utf8), in: directories)
         try bench.startAgent()
-        copy.keep(in: directories)
+        copy.keep()
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [copy.name])
         try bench.pass(Agent.linger + 1)
         #expect(bench.agent.isFinished)

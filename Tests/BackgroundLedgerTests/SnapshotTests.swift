@@ -34,6 +34,38 @@ import Testing
         #expect(try FileDigest.sha256(of: copy) == (snapshot.sha256, 1_000_003))
     }
 
+    /// As long as one of its copies waits for a row, this process has a claim on the spool; never for one that could not be made.
+    @Test func claimsTheSpoolUntilTheLastIsSettled() throws {
+        #expect(throws: Snapshot.Failure.self) { try take() }
+        #expect(isFree)
+        try Data("a".utf8).write(to: source)
+        struct Refused: Error {}
+        #expect(throws: Refused.self) { try Snapshot.take(of: source, in: test.directories) { _ in throw Refused() } }
+        #expect(isFree && spooled == [])
+        let (one, other) = (try take(), try take())
+        #expect(FileLock.isHeld(test.directories.spoolLock))
+        one.keep()
+        #expect(FileLock.isHeld(test.directories.spoolLock))
+        other.discard()
+        #expect(isFree)
+        #expect(spooled == [one.name])
+        // Again is no harm, and what is kept is no longer ours to discard.
+        other.discard()
+        one.discard()
+        #expect(spooled == [one.name])
+        // Let go of by whatever way out: nothing is left.
+        _ = try take()
+        #expect(isFree && spooled == [one.name])
+    }
+
+    /// A child that another test starts in this moment holds a copy of the lock between its fork and its exec.
+    private var isFree: Bool {
+        (0..<10_000).contains { _ in
+            sched_yield()
+            return !FileLock.isHeld(test.directories.spoolLock)
+        }
+    }
+
     @Test func twoOfOneFileAreTwo() throws {
         try Data("a".utf8).write(to: source)
         #expect(try take().name != take().name)

@@ -25,6 +25,14 @@ import TransferMachines
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 10001\r\n\r\n")
             client.waitUntilGone()
         }
+        // Of many pieces none is too large; all of them are.
+        let pieces = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\n\r\n")
+            for _ in 0..<1_000 { client.send(String(repeating: "x", count: 1_000)) }
+        }
+        let inPieces = await Bench().run(WireRequest(method: "GET", url: pieces.url, maximumBodyBytes: 100_000))
+        #expect(inPieces.failure == .bodyTooLarge && inPieces.bytesReceived <= 100_000)
         let announced = await Bench().run(WireRequest(method: "GET", url: server.url, maximumBodyBytes: 10_000))
         #expect(announced.failure == .bodyTooLarge && announced.bytesReceived == 0)
     }

@@ -29,6 +29,14 @@ extension EndToEnd {
             let names = try FileManager.default.contentsOfDirectory(atPath: kept.path).sorted()
             #expect(names.count == 2 && names.last == "upload-nothing-happens.jsonl", "\(names)")
             #expect(try home.run("stormy", ["rehearse", "no-such"]).status == 66)
+            // An empty name is the beginning of all: of a script's empty variable it is none.
+            for nonsense in [["rehearse", ""], ["rehearse", "--serve", "x", "--list"], ["rehearse", "upload", "--serve", "x"]] {
+                #expect(try home.run("stormy", nonsense).status == 64, "\(nonsense)")
+            }
+            // Once more into the same folder: nothing of the first is written over.
+            home.environment["http_proxy"] = "http://127.0.0.1:9"
+            #expect(try home.run("stormy", ["rehearse", "upload-nothing-happens", "--keep", kept.path]).status == 0)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: kept.path).filter { $0.hasSuffix(".jsonl") }.count == 2)
             #expect(try home.rows("rehearse", "--list", "download-").count >= 10)
         }
 

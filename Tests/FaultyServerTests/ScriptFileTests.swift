@@ -59,6 +59,21 @@ import Testing
             ])
     }
 
+    @Test func asOtherEditorsWriteIt() throws {
+        let plain = "GET /a\n  status 200\n  body x\n"
+        #expect(try parse("\u{FEFF}" + plain.replacingOccurrences(of: "\n", with: "\r\n")) == (try parse(plain)))
+    }
+
+    @Test(arguments: [
+        ("silence", Greeting.silence), ("hang-up", .hangUp), ("garbage", .garbage), ("alert 70", .alert(70)),
+    ])
+    func greetings(_ words: String, _ greeting: Greeting) throws {
+        #expect(try parse("greet \(words)").greeting == greeting)
+        let script = try parse("GET /a\n  cut\ngreet \(words)\n")
+        #expect(script.greeting == greeting && script.routes.count == 1)
+        #expect(ScriptFile.grammar.contains("greet \(words.prefix { $0 != " " })"))
+    }
+
     /// Whoever reads the help finds every step there.
     @Test func theGrammarNamesEveryStep() {
         for step in [
@@ -81,6 +96,10 @@ import Testing
         ("GET /a\n  interim 200", 2, "interim wants a status from 100 to 199"),
         ("GET /a\n  interim", 2, "interim wants a status from 100 to 199"),
         ("GET /a\n  interim 103 Link", 2, "a header is NAME: VALUE"),
+        ("greet loudly", 1, "a greeting is silence, hang-up, garbage or alert NUMBER"),
+        ("greet alert", 1, "a greeting is silence, hang-up, garbage or alert NUMBER"),
+        ("greet alert 256", 1, "a TLS alert is a number up to 255"),
+        ("GÉT /a", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
     ])
     func whatIsWrongAndWhere(_ text: String, _ line: Int, _ reason: String) {
         #expect(throws: ScriptFile.Failure(line: line, reason: reason)) { try parse(text) }

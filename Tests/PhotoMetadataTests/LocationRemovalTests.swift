@@ -70,6 +70,17 @@ import Testing
         #expect(bytes.range(of: Data("Location".utf8)) == nil && bytes.range(of: Data("Hail".utf8)) != nil)
     }
 
+    /// The oldest of the three blocks, alone and beside what people keep in it.
+    @Test(arguments: ["City", "Sub-location", "Province-State", "Country-PrimaryLocationName", "ContentLocationName"])
+    func placesInIPTC(_ tag: String) throws {
+        let path = folder.appendingPathComponent("a.jpg").path
+        try run("convert", ["-size", "32x20", "plasma:", path])
+        try run("exiftool", ["-q", "-m", "-overwrite_original", "-IPTC:\(tag)=Munich", "-IPTC:Caption-Abstract=Hail", path])
+        #expect(try LocationRemoval.clean(path).contains { $0.hasPrefix("Iptc.") })
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect(bytes.range(of: Data("Munich".utf8)) == nil && bytes.range(of: Data("Hail".utf8)) != nil)
+    }
+
     /// Cleaned twice from the same original, it is the same file: a photo queued twice is known again.
     @Test func theSameEveryTime() throws {
         let path = try picture("a.jpg")

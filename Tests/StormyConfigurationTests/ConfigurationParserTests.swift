@@ -206,6 +206,18 @@ private func message(_ text: String) -> String? {
         #expect(words?.hasPrefix("config.toml:1:") == true && words?.contains("not valid TOML") == true)
     }
 
+    /// The library sets no limit to those.
+    @Test(arguments: [("", ""), ("[", "]"), ("a = {", "}")]) func keysHaveAnEnd(_ opening: String, _ closing: String) {
+        let key = String(repeating: "a.", count: 400_000) + "a"
+        let text = opening + key + (opening == "[" ? "" : " = 1") + closing
+        #expect(message(text) == "config.toml: not valid TOML: more than 4000 dots are in it; this is not a configuration")
+        // Hidden behind what looks like a comment, inside a text.
+        #expect(message("x = [\"\"\"\n#\"\"\", {\(key) = 1}]")?.contains("more than 4000 dots") == true)
+        let deep = String(repeating: "a.", count: 3_990) + "a = "
+        #expect(message(deep + "1")?.hasPrefix("config.toml:1:1: unknown key") == true)
+        #expect(message(deep + String(repeating: "{a=", count: 31) + "1" + String(repeating: "}", count: 31)) != nil)
+    }
+
     @Test(arguments: ["a = \"", "a = '''", "[weather", "a = \"\\u12\"", "a = 1\na = 2", "\u{1}"])
     func whatIsNoTOMLIsRefused(_ text: String) { #expect(message(text)?.contains("not valid TOML") == true) }
 

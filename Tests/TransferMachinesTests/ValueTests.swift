@@ -93,6 +93,9 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(policy.backoff(attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.backoff(attemptsWithoutProgress: 100_000, jitter: 1) == 900)
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 120)
+        // A server that refuses and says "at once" again and again is not obeyed.
+        #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 3, jitter: 0.5) == 4)
+        #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 100_000, jitter: 0.5) == 450)
         let start = Date(timeIntervalSince1970: 1000)
         #expect(RetryPolicy.shouldGiveUp(lastProgressAt: start, now: start.addingTimeInterval(60), resourceTimeout: 60))
         #expect(!RetryPolicy.shouldGiveUp(lastProgressAt: start, now: start.addingTimeInterval(59), resourceTimeout: 60))

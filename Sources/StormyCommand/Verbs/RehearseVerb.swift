@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
+import CLinux
 import Dispatch
 import FaultyServer
 import Foundation
@@ -45,6 +46,10 @@ struct RehearseVerb: AsyncParsableCommand {
 
     func validate() throws {
         if keep?.isEmpty == true { throw ValidationError("--keep wants the name of a folder") }
+        if scenarios.contains("") { throw ValidationError("a scenario's name is empty; without any all are played") }
+        if serve != nil, list || keep != nil || !scenarios.isEmpty {
+            throw ValidationError("--serve is a server and nothing else; it goes with --json alone")
+        }
     }
 
     func run() async throws {
@@ -161,7 +166,7 @@ struct RehearseVerb: AsyncParsableCommand {
     }
 
     private static func play(_ scenario: Scenario, keptIn folder: URL?) async throws -> Scenario.Result {
-        let log = folder?.appendingPathComponent("\(scenario.name).jsonl")
+        let log = folder.map { Self.newFile(scenario.name, in: $0) }
         let server: FaultyServer
         do {
             server = try await FaultyServer.start(logFile: log?.path)
@@ -177,6 +182,20 @@ struct RehearseVerb: AsyncParsableCommand {
             await server.stop()
             throw error
         }
+    }
+
+    /// A log that no earlier run, and none beside this one, writes to.
+    private static func newFile(_ name: String, in folder: URL) -> URL {
+        for number in 1..<10_000 {
+            let file = folder.appendingPathComponent(number == 1 ? "\(name).jsonl" : "\(name)-\(number).jsonl")
+            let descriptor = clinux_open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            if descriptor >= 0 {
+                close(descriptor)
+                return file
+            }
+            if errno != EEXIST { return file }
+        }
+        return folder.appendingPathComponent("\(name)-\(UUID().uuidString).jsonl")
     }
 
     /// For what blocks: not on a thread that others' tasks need.

@@ -1,0 +1,76 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasksTesting
+import BackgroundTransfer
+import Foundation
+import Testing
+
+/// Between the copy of a file and the row that names it, no agent may take it for something that was left behind.
+@Suite(.timeLimit(.minutes(5))) struct QueuedCopyTests {
+    /// A background session's upload of a small file, not resumed, and where its copies are.
+    private func upload(in folder: URL) throws -> URLSessionUploadTask {
+        let file = folder.appendingPathComponent("photo")
+        try Data("photo".utf8).write(to: file)
+        let request = URLRequest(url: try #require(URL(string: "https://api.test/photo")))
+        return URLSession(configuration: .background(withIdentifier: "photos")).uploadTask(with: request, fromFile: file)
+    }
+
+    private func run(_ body: @escaping @Sendable (TestDriver, AppDirectories) async throws -> Void) async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route(nil, "/photo", .status(200))
+            try await body(driver, AppRuntime.shared.directories)
+        }
+    }
+
+    /// A child that another test starts in this moment holds a copy of the lock between its fork and its exec.
+    private func isFree(_ directories: AppDirectories) -> Bool {
+        (0..<10_000).contains { _ in
+            sched_yield()
+            return !FileLock.isHeld(directories.spoolLock)
+        }
+    }
+
+    private func copies(_ directories: AppDirectories) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directories.spool.path)
+    }
+
+    @Test func anAgentThatStartsMeanwhileLeavesIt() async throws {
+        try await run { driver, directories in
+            let task = try upload(in: directories.state)
+            let copy = try task.takeSnapshot().file
+            // Older than anything would wait for, by the only clock that its age could be told by.
+            try await driver.stepClock(by: .seconds(400 * 86_400))
+            await driver.killAgent()
+            try await driver.startAgent()
+            #expect(FileManager.default.fileExists(atPath: copy.path))
+            task.resume()
+            #expect(isFree(directories))
+            try await driver.advance(by: .seconds(60))
+            let requests = driver.network.server("https://api.test").requests()
+            #expect(requests.map(\.bodyByteCount) == [5], "\(String(describing: task.error))")
+        }
+    }
+
+    @Test func oneThatIsNotSentAfterAllIsNobodys() async throws {
+        try await run { _, directories in
+            let task = try upload(in: directories.state)
+            try task.takeSnapshot()
+            #expect(FileLock.isHeld(directories.spoolLock))
+            task.discardSnapshot()
+            #expect(isFree(directories))
+            #expect(try copies(directories) == [])
+        }
+    }
+
+    @Test func theOneThatJoinsAnotherIsRemoved() async throws {
+        try await run { driver, directories in
+            let tasks = try (0..<2).map { _ in try upload(in: directories.state) }
+            for task in tasks { task.submissionKey = "the same" }
+            for task in tasks { try task.takeSnapshot() }
+            #expect(try copies(directories).count == 2)
+            for task in tasks { task.resume() }
+            #expect(try copies(directories).count == 1)
+            #expect(isFree(directories))
+        }
+    }
+}
