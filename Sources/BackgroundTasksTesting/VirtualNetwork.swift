@@ -139,6 +139,7 @@ public final class VirtualNetwork: Sendable {
 
 /// For the agent.
 extension VirtualNetwork: Transport {
+    /// Begins an exchange. The agent's and the sessions' way in; a test says what answers, by ``server(_:)``.
     public func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
             let tell = state.withLock { state in
@@ -151,6 +152,7 @@ extension VirtualNetwork: Transport {
         made.begin()
     }
 
+    /// Ends an exchange from the client's side. Not a test's; see ``cutConnections()``.
     public func cancel(_ attempt: AttemptID) {
         state.withLock { $0.attempts[attempt] }?.fail(.cancelled)
     }

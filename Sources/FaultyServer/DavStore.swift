@@ -10,6 +10,7 @@ public final class DavStore: MountedStore {
 
     let tree: DavTree
     private let isTemporary: Bool
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
 
     /// A store under a prefix (no slash at its end).

@@ -4,13 +4,19 @@ import Synchronization
 /// A server that takes `multipart/form-data`, with faults on demand. Mounted by `FaultyServer.mount(_:)`; what arrives whole is
 /// kept in memory.
 public final class FormStore: MountedStore {
+    /// One that was sent: the form's field, the name that the client gave it, its bytes.
     public struct File: Sendable, Equatable {
+        /// Of the form.
         public let field: String
+        /// As the client called it.
         public let name: String
+        /// All of it.
         public let contents: Data
     }
 
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     private let kept = Mutex<[File]>([])
 

@@ -14,7 +14,9 @@ public final class ImmichStore: MountedStore {
         var copies = 0
     }
 
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 

@@ -10,7 +10,9 @@ public final class NextcloudStore: MountedStore {
         var taken = 0
     }
 
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 

@@ -4,7 +4,9 @@ import NIOCore
 /// A server of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on demand.
 /// Mounted by `FaultyServer.mount(_:)`.
 public final class ResumableStore: MountedStore {
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     /// The only version it speaks; it names it to whoever speaks another.
     let version: Int

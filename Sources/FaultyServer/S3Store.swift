@@ -26,7 +26,9 @@ public final class S3Store: MountedStore {
         var completesWithAnError = false
     }
 
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     private let state = Mutex(State())
 

@@ -58,15 +58,19 @@ public struct ScriptFile: Sendable, Equatable {
     public struct Failure: Error, Equatable, CustomStringConvertible {
         /// From 1.
         public let line: Int
+        /// Half a sentence, for whoever wrote it.
         public let reason: String
 
         public var description: String { "line \(line): \(reason)" }
     }
 
+    /// One route and its answers.
     public struct Route: Sendable, Equatable {
+        /// In capitals.
         public let method: String
         /// Exact, or a prefix ending in `*`.
         public let path: String
+        /// In their order; the last one stays.
         public var answers: [ResponseScript]
     }
 

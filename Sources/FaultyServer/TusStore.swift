@@ -3,7 +3,9 @@ import NIOCore
 
 /// A tus 1.0.0 server (creation, termination), with faults on demand. Mounted by `FaultyServer.mount(_:)`.
 public final class TusStore: MountedStore {
+    /// Its paths begin so.
     public let prefix: String
+    /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
     let table: PlaceTable
 

@@ -25,8 +25,8 @@ public final class VirtualServer: Sendable {
         routes.set(method, path, scripts)
     }
 
-    /// Asks `handler` for the answer to each request.
-    public func route(_ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript) {
+    /// Answers by a function of the request's head, as ``FaultyServer`` does.
+    public func handle(_ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript) {
         routes.set(method, path, .handler(handler))
     }
 

@@ -27,8 +27,8 @@ final class SimulatedServer: Sendable {
         server.mount(dav)
         server.mount(tus)
         server.mount(resumable)
-        server.route("GET", "/file/*") { [unowned self] in file($0) }
-        server.route("GET", "/weather") { [unowned self] _ in weather() }
+        server.handle("GET", "/file/*") { [unowned self] in file($0) }
+        server.handle("GET", "/weather") { [unowned self] _ in weather() }
     }
 
     /// No fault from here on.

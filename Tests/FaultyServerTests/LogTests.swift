@@ -145,6 +145,19 @@ struct LogTests {
         }
     }
 
+    /// Word for word what the tutorial shows.
+    @Test("the tutorial's example")
+    func tutorial() async throws {
+        let server = try await FaultyServer.start()
+        server.route("GET", "/file", [.status(200), .headers(["Content-Length": "11"]), .body("hello"), .cut], .status(503))
+        let url = URL(string: server.url + "/file")!
+        await #expect(throws: URLError.self) { try await URLSession.shared.data(from: url) }
+        let first = try await server.waitForRequest { $0.outcome == .cutByScript }
+        #expect(first.bodyBytesSent == 5)
+        #expect(server.unroutedRequests.isEmpty)
+        await server.stop()
+    }
+
     @Test("waiting ends by time, by stop, by cancellation")
     func waiting() async throws {
         let server = try await FaultyServer.start()
