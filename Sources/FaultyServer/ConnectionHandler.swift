@@ -65,7 +65,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is ServerClosing else { return context.fireUserInboundEventTriggered(event) }
         end(as: .serverClosed)
-        context.close(promise: nil)
+        context.triggerUserOutboundEvent(ConnectionCut(), promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 /// A scripted HTTP/1.1 server on the loopback interface, for tests, demonstrations and rehearsals: it answers slowly,
@@ -16,11 +17,12 @@ public final class FaultyServer: Sendable {
     private let gates: GateKeeper
     private let connections: ConnectionRegistry
     private let greetings: GreetingBook
+    private let authority: CertificateAuthority
     private let isStopped = Mutex(false)
 
     private init(
         group: MultiThreadedEventLoopGroup, listener: any Channel, port: Int, log: RequestLog, routes: RouteTable,
-        gates: GateKeeper, connections: ConnectionRegistry, greetings: GreetingBook
+        gates: GateKeeper, connections: ConnectionRegistry, greetings: GreetingBook, authority: CertificateAuthority
     ) {
         self.group = group
         self.listener = listener
@@ -30,6 +32,7 @@ public final class FaultyServer: Sendable {
         self.gates = gates
         self.connections = connections
         self.greetings = greetings
+        self.authority = authority
     }
 
     /// Starts a server on 127.0.0.1.
@@ -44,6 +47,7 @@ public final class FaultyServer: Sendable {
         do {
             let log = try RequestLog(eventLoop: group.next(), file: logFile)
             let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
+            let authority = CertificateAuthority()
             let listener = try await ServerBootstrap(group: group)
                 .serverChannelOption(.backlog, value: 256)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -57,8 +61,13 @@ public final class FaultyServer: Sendable {
                             log.connectionClosed()
                         }
                         let pipeline = channel.pipeline.syncOperations
-                        let greeting = greetings.current
-                        if greeting != .http { return try pipeline.addHandler(GreetingHandler(greeting)) }
+                        try pipeline.addHandler(CutHandler())
+                        switch greetings.current {
+                        case .http: break
+                        case .https(let certificate):
+                            try pipeline.addHandler(NIOSSLServerHandler(context: authority.context(for: certificate)))
+                        case let greeting: return try pipeline.addHandler(GreetingHandler(greeting))
+                        }
                         try pipeline.addHandler(
                             ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
                         try pipeline.addHandler(
@@ -68,7 +77,7 @@ public final class FaultyServer: Sendable {
                 .bind(host: "127.0.0.1", port: port).get()
             return FaultyServer(
                 group: group, listener: listener, port: listener.localAddress?.port ?? port, log: log,
-                routes: routes, gates: gates, connections: connections, greetings: greetings)
+                routes: routes, gates: gates, connections: connections, greetings: greetings, authority: authority)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -77,6 +86,13 @@ public final class FaultyServer: Sendable {
 
     /// `http://127.0.0.1:PORT`, without a slash at the end.
     public var url: String { "http://127.0.0.1:\(port)" }
+
+    /// The same for connections that are greeted with TLS.
+    public var secureURL: String { "https://127.0.0.1:\(port)" }
+
+    /// The certificate, in PEM, of the authority that signs this server's: for clients that shall trust it. Made when the server was,
+    /// and valid for 30 days; its key is nowhere but in memory.
+    public var certificateAuthority: String { get throws { try authority.pem } }
 
     /// Closes the port and all connections at once; whoever waits for events is told. May be called twice.
     public func stop() async {

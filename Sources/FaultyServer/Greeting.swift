@@ -3,11 +3,13 @@ import Synchronization
 
 /// What a client hears that has opened a connection and said its first bytes.
 ///
-/// The server speaks no TLS; but asked for `https://127.0.0.1:PORT` it can fail at it, in every way that a handshake ends before
-/// there is a certificate to look at. Wrong certificates are tried with a real TLS server.
+/// Asked for `https://` it can speak TLS with a certificate that is right or wrong, and fail in every way that a handshake ends
+/// before there is one to look at.
 public enum Greeting: Sendable, Equatable {
     /// HTTP is spoken.
     case http
+    /// TLS 1.2 or 1.3, and HTTP in it. A connection that is then cut ends without TLS's own goodbye, as a network's end would be.
+    case https(ServerCertificate)
     /// A fatal TLS alert and the end: 40 no common cipher, 70 no common version, 80 trouble inside, 112 no such name (RFC 8446, 6.2).
     case alert(UInt8)
     /// Bytes that are no TLS and no HTTP, and the end.
@@ -18,7 +20,21 @@ public enum Greeting: Sendable, Equatable {
     case silence
 }
 
-/// Greets each new connection; the first one in its pipeline. Taken out where HTTP is spoken.
+/// Ends a connection below everything that would still say goodbye.
+struct ConnectionCut: Sendable {}
+
+/// The first one in every pipeline: what is cut is cut at once, whatever stands behind.
+final class CutHandler: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is ConnectionCut else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        context.close(promise: promise)
+    }
+}
+
+/// Greets each new connection that is not to be spoken with.
 final class GreetingHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -32,7 +48,7 @@ final class GreetingHandler: ChannelInboundHandler {
         guard !hasAnswered else { return }
         hasAnswered = true
         switch greeting {
-        case .http: preconditionFailure("HTTP needs no greeting")
+        case .http, .https: preconditionFailure("HTTP needs no greeting")
         case .alert(let description): answer([21, 3, 3, 0, 2, 2, description], context)
         case .garbage: answer(Array("220 this is another service\r\n".utf8), context)
         case .hangUp: context.close(promise: nil)

@@ -43,6 +43,9 @@ public struct ScriptFile: Sendable, Equatable {
 
         A line of its own, for clients that say https://, whatever the routes are:
 
+          greet https [FAULT]     TLS with a certificate for localhost and 127.0.0.1: a
+                                  right one, or expired, not-yet-valid, another-host,
+                                  another-authority, self-signed
           greet silence           no handshake, for as long as they wait
           greet hang-up           the end instead of one
           greet garbage           what is no TLS
@@ -123,10 +126,15 @@ public struct ScriptFile: Sendable, Equatable {
         case "silence" where words.count == 1: return .silence
         case "hang-up" where words.count == 1: return .hangUp
         case "garbage" where words.count == 1: return .garbage
+        case "https" where words.count < 3:
+            guard let certificate = words.count == 1 ? .valid : ServerCertificate(rawValue: String(words[1])) else {
+                throw Wrong("\"\(words[1])\" is no fault of a certificate")
+            }
+            return .https(certificate)
         case "alert" where words.count == 2:
             guard let number = UInt8(words[1]) else { throw Wrong("a TLS alert is a number up to 255") }
             return .alert(number)
-        default: throw Wrong("a greeting is silence, hang-up, garbage or alert NUMBER")
+        default: throw Wrong("a greeting is https, silence, hang-up, garbage or alert NUMBER")
         }
     }
 

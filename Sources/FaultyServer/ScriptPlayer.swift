@@ -100,7 +100,7 @@ final class ScriptPlayer {
             break
         case .cut:
             report(.closing)
-            channel.close(promise: nil)
+            cut()
         case .reset:
             report(.closing)
             reset()
@@ -165,12 +165,13 @@ final class ScriptPlayer {
         }
     }
 
+    /// Without TLS's goodbye, where there is TLS.
+    private func cut() { channel.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
+
     private func reset() {
         // Lingering for 0 seconds makes close() send RST in place of FIN.
-        guard let socket = channel as? any SocketOptionProvider else { return channel.close(promise: nil) }
-        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [channel] _ in
-            channel.close(promise: nil)
-        }
+        guard let socket = channel as? any SocketOptionProvider else { return cut() }
+        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [self] _ in cut() }
     }
 
     private func conclude() {

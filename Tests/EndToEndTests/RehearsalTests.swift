@@ -137,6 +137,32 @@ extension EndToEnd {
             #expect(rows.map { $0?["path"] as? String } == ["/a", "/slow"])
         }
 
+        /// TLS from the shell: who trusts the authority that it prints is answered.
+        @Test func aSecureServerFromTheShell() throws {
+            let home = try Home()
+            let script = home.folder.appendingPathComponent("script")
+            let text =
+                "greet https\nGET /whole\n  status 200\n  body hello\nGET /cut\n  status 200\n  header Content-Length: 5\n  body hel\n  cut\n"
+            try Data(text.utf8).write(to: script)
+            let output = home.folder.appendingPathComponent("output")
+            let server = try Self.start(
+                Home.product("stormy"), ["rehearse", "--serve", script.path, "--json"], in: home, output: output)
+            defer { server.end() }
+            let first = try #require(FileWatch.wait(output.path) { $0.contains("\n") })
+            let document = try JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any]
+            let url = try #require(document?["url"] as? String)
+            let authority = home.folder.appendingPathComponent("ca.pem")
+            try Data(try #require(document?["certificateAuthority"] as? String).utf8).write(to: authority)
+            func curl(_ arguments: String...) throws -> (Int32, String) {
+                let result = try Child.run("curl", ["-s"] + arguments, environment: home.environment)
+                return (result.status, result.output)
+            }
+            #expect(url.hasPrefix("https://127.0.0.1:"))
+            #expect(try curl(url + "/whole") == (60, ""))
+            #expect(try curl("--cacert", authority.path, url + "/whole") == (0, "hello"))
+            #expect(try curl("--cacert", authority.path, url + "/cut") == (18, "hel"))
+        }
+
         @Test func aServerFromTheShell() throws {
             let home = try Home()
             let script = home.folder.appendingPathComponent("script")

@@ -66,6 +66,7 @@ import Testing
 
     @Test(arguments: [
         ("silence", Greeting.silence), ("hang-up", .hangUp), ("garbage", .garbage), ("alert 70", .alert(70)),
+        ("https", .https(.valid)), ("https valid", .https(.valid)), ("https another-host", .https(.anotherHost)),
     ])
     func greetings(_ words: String, _ greeting: Greeting) throws {
         #expect(try parse("greet \(words)").greeting == greeting)
@@ -80,6 +81,9 @@ import Testing
             "status", "header", "interim", "body", "body-file", "body-noise", "drip", "chunk", "last-chunk", "file", "raw",
             "delay", "stop-reading", "stall", "cut", "reset", "at-head", "after",
         ] { #expect(ScriptFile.grammar.contains("\n  \(step) "), "\(step)") }
+        for fault in ServerCertificate.allCases where fault != .valid {
+            #expect(ScriptFile.grammar.contains(fault.rawValue))
+        }
         // As wide as a terminal, or the help would wrap the table.
         #expect(ScriptFile.grammar.split(separator: "\n").allSatisfy { $0.count < 80 })
     }
@@ -96,8 +100,10 @@ import Testing
         ("GET /a\n  interim 200", 2, "interim wants a status from 100 to 199"),
         ("GET /a\n  interim", 2, "interim wants a status from 100 to 199"),
         ("GET /a\n  interim 103 Link", 2, "a header is NAME: VALUE"),
-        ("greet loudly", 1, "a greeting is silence, hang-up, garbage or alert NUMBER"),
-        ("greet alert", 1, "a greeting is silence, hang-up, garbage or alert NUMBER"),
+        ("greet loudly", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
+        ("greet alert", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
+        ("greet https old", 1, "\"old\" is no fault of a certificate"),
+        ("greet https expired twice", 1, "a greeting is https, silence, hang-up, garbage or alert NUMBER"),
         ("greet alert 256", 1, "a TLS alert is a number up to 255"),
         ("GÉT /a", 1, "a route is a method and a path, such as GET /file; its steps are indented"),
     ])

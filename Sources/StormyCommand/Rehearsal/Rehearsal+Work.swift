@@ -63,6 +63,19 @@ extension Rehearsal {
         }
     }
 
+    /// From a server that says who it is, wrongly.
+    func beginDownload(showing certificate: ServerCertificate) throws {
+        server.greet(with: .https(certificate))
+        serveWholeFile(on: server)
+        try verb(["download", server.secureURL + "/file", "-o", place.path])
+    }
+
+    /// Why a server was not trusted.
+    func seenOfDistrust() throws -> String {
+        let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
+        return transfer?.errorMessage?.contains("certificate") == true ? "names the certificate" : "NAMES NO REASON"
+    }
+
     private func hasPart() throws -> Bool {
         try FileManager.default.contentsOfDirectory(atPath: home.folder.path).contains { $0.hasPrefix(".file") }
     }
@@ -99,6 +112,8 @@ extension Rehearsal {
         let asked = fileRequests.map { $0.headers["Range"] == nil ? "the whole" : "the rest" }
         if asked.first == "the rest" {
             words.append("the new server asked for " + asked.joined(separator: ", "))
+        } else if asked.isEmpty {
+            words.append("never asked")
         } else {
             words.append(asked.count == 1 ? "asked once" : "then asked for " + asked.dropFirst().joined(separator: ", "))
         }

@@ -70,6 +70,12 @@ extension Scenario {
             }
         ) { $0.go() },
         Scenario(
+            .download, "a certificate that nobody vouches for",
+            promise: "The server is asked nothing; it fails with the reason, and nothing gets the name.",
+            expects: "failed; no file; never asked; names the certificate",
+            begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
+        ) { _ in },
+        Scenario(
             .download, "paused and resumed", promise: "It goes on behind what is durable.",
             expects: "completed; version one, whole; then asked for the rest"
         ) {

@@ -24,7 +24,7 @@ struct ServedScript {
     func run() async throws {
         let server = try await FaultyServer.start()
         server.serve(script)
-        if json { try Self.say(["url": server.url]) } else { Output.line("Listening on \(server.url)") }
+        try sayWhere(server)
         var told: Set<Int> = []
         while true {
             let known = told
@@ -37,6 +37,18 @@ struct ServedScript {
                 if json { try Self.say(request) } else { Output.line(Self.words(for: request)) }
             }
         }
+    }
+
+    private func sayWhere(_ server: FaultyServer) throws {
+        var place = ["url": server.url]
+        if case .https(let certificate) = script.greeting {
+            place["url"] = server.secureURL
+            // Whoever is to find the other faults has to trust its authority first.
+            if certificate != .selfSigned { place["certificateAuthority"] = try server.certificateAuthority }
+        }
+        guard !json else { return try Self.say(place) }
+        Output.line("Listening on \(place["url"] ?? server.url)")
+        if let authority = place["certificateAuthority"] { Output.line(authority) }
     }
 
     private static func say(_ value: some Encodable) throws {

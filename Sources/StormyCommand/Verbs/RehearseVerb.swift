@@ -24,7 +24,8 @@ struct RehearseVerb: AsyncParsableCommand {
             With --serve it is a server that fails as a script tells, until Ctrl-C. It
             says where it listens, and then of each request how it ended, when it ended.
             With --json each is one document on a line of its own (JSON Lines), the first
-            one {"url": …}.
+            one {"url": …}. After "greet https" it also prints the certificate of the
+            authority that clients have to trust, as PEM ("certificateAuthority").
 
             \(ScriptFile.grammar)
             """)
