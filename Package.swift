@@ -42,6 +42,7 @@ let package = Package(
     targets: [
         // C: doors to the system, no logic.
         .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .target(name: "CLinux"),
@@ -60,7 +61,7 @@ let package = Package(
 
         // System: effects.
         .target(name: "BackgroundAgent", dependencies: ["BackgroundLedger"], swiftSettings: strict),
-        .target(name: "CurlTransport", dependencies: ["TransferMachines", "CLibcurl"], swiftSettings: strict),
+        .target(name: "CurlTransport", dependencies: ["TransferMachines", "CLibcurl", "COpenSSL"], swiftSettings: strict),
         .target(
             name: "DesktopServices",
             dependencies: ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],

@@ -8,6 +8,7 @@ typedef size_t (*clibcurl_data_callback)(char *buffer, size_t size, size_t count
 typedef int (*clibcurl_progress_callback)(void *context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 typedef int (*clibcurl_seek_callback)(void *context, curl_off_t offset, int origin);
 typedef int (*clibcurl_prerequest_callback)(void *context, char *, char *, int, int);
+typedef CURLcode (*clibcurl_tls_callback)(CURL *easy, void *tls, void *context);
 
 static inline CURLcode clibcurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -36,6 +37,9 @@ static inline CURLcode clibcurl_set_seek_callback(CURL *easy, clibcurl_seek_call
 static inline CURLcode clibcurl_set_prerequest_callback(CURL *easy, clibcurl_prerequest_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }
+static inline CURLcode clibcurl_set_tls_callback(CURL *easy, clibcurl_tls_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
 static inline CURLcode clibcurl_get_long(CURL *easy, CURLINFO info, long *value) {
     return curl_easy_getinfo(easy, info, value);
 }
@@ -44,6 +48,12 @@ static inline CURLcode clibcurl_get_offset(CURL *easy, CURLINFO info, curl_off_t
 }
 static inline CURLcode clibcurl_get_string(CURL *easy, CURLINFO info, char **value) {
     return curl_easy_getinfo(easy, info, value);
+}
+// OpenSSL's connection below a running transfer; NULL where there is none.
+static inline void *clibcurl_get_openssl(CURL *easy) {
+    struct curl_tlssessioninfo *info = NULL;
+    CURLcode code = curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info);
+    return code == CURLE_OK && info && info->backend == CURLSSLBACKEND_OPENSSL ? info->internals : NULL;
 }
 static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);

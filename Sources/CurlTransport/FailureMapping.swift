@@ -15,6 +15,8 @@ extension RunningAttempt {
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
         switch code {
+        case CURLE_OK where isCutWithoutGoodbye:
+            return .connectionLost
         case CURLE_OK:
             return head == nil ? .badAnswer("no headers") : nil
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
@@ -24,6 +26,8 @@ extension RunningAttempt {
         case CURLE_OPERATION_TIMEDOUT:
             // The only time libcurl measures for us is the connecting.
             return .timedOutConnecting
+        case CURLE_RECV_ERROR where isAnsweredByItsHead:
+            return nil
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
             return .connectionLost
         case CURLE_UNSUPPORTED_PROTOCOL:
@@ -50,9 +54,21 @@ extension RunningAttempt {
         }
     }
 
+    /// libcurl itself minds from 8.14 on, whatever was asked. But servers that say no goodbye are common, and what they say of a photo is
+    /// in the head: taken for lost, it would be sent again.
+    private var isAnsweredByItsHead: Bool {
+        guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }
+        return head.hasNoLength
+    }
+
     /// libcurl's detailed sentence, only where it speaks of certificates or syntax: others may quote an address.
     private func words(for code: CURLcode) -> String {
         let detail = String(cString: errorText)
         return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : String(detail.prefix(200))
     }
+}
+
+extension ResponseHead {
+    /// The end of the connection is the end of such a body, in HTTP/1.
+    var hasNoLength: Bool { self["Content-Length"] == nil && self["Transfer-Encoding"] == nil && status != 204 && status != 304 }
 }

@@ -152,6 +152,10 @@ struct RequestOptions {
             RunningAttempt.from(context).counted(received: Int64(downloaded), sent: Int64(uploaded))
             return 0
         }
+        _ = clibcurl_set_tls_callback(easy) { _, context, _ in
+            Goodbyes.listen(to: context)
+            return CURLE_OK
+        }
         _ = clibcurl_set_prerequest_callback(easy) { context, _, _, _, _ in
             RunningAttempt.from(context).connected()
             return Int32(CURL_PREREQFUNC_OK)

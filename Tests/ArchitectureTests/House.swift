@@ -36,7 +36,7 @@ struct House {
             "BackgroundCommands": ["BackgroundTasks"],
             // system
             "BackgroundAgent": ["BackgroundLedger"],
-            "CurlTransport": ["TransferMachines", "CLibcurl"],
+            "CurlTransport": ["TransferMachines", "CLibcurl", "COpenSSL"],
             "DesktopServices": ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
             // border
             "BackgroundLedger": ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux"],
@@ -46,6 +46,7 @@ struct House {
             "BackgroundNotices": [],
             // C
             "CLibcurl": [],
+            "COpenSSL": [],
             "CLibnotify": [],
             "CLibgexiv2": [],
             "CLinux": [],
@@ -64,6 +65,7 @@ struct House {
         ],
         doors: [
             "CLibcurl": ["CurlTransport"],
+            "COpenSSL": ["CurlTransport"],
             "CLibnotify": ["DesktopServices"],
             "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],

@@ -6,82 +6,97 @@ import TransferMachines
 
 @testable import CurlTransport
 
-/// OpenSSL's own test server over a folder of complete HTTP answers, with a certificate made for it.
+/// A server that speaks TLS, and a file of the authority that it may be trusted by.
 private final class TLSServer {
-    static let tool = "/usr/bin/openssl"
-    let folder: URL
-    let url: String
-    var certificate: String { folder.appending(path: "cert.pem").path }
-    private let process: Process
+    let server: FaultyServer
+    let authority: String
 
-    init(answers: [String: String]) throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        for (name, answer) in answers {
-            try answer.write(to: folder.appending(path: name), atomically: false, encoding: .utf8)
-        }
-        let maker = Self.process(
-            in: folder,
-            [
-                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2",
-                "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-            ])
-        try maker.run()
-        maker.waitUntilExit()
-        process = Self.process(
-            in: folder, ["s_server", "-HTTP", "-accept", "127.0.0.1:0", "-cert", "cert.pem", "-key", "key.pem"])
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        // It names the port it got once it listens.
-        var text = ""
-        while text.range(of: "ACCEPT 127.0.0.1:[0-9]+\n", options: .regularExpression) == nil {
-            let piece = output.fileHandleForReading.availableData
-            guard !piece.isEmpty else { break }
-            text += String(decoding: piece, as: UTF8.self)
-        }
-        let port = text.split(whereSeparator: { $0 == ":" || $0 == "\n" }).compactMap { UInt16($0) }.last ?? 0
-        url = "https://localhost:\(port)"
+    init(_ certificate: ServerCertificate = .valid) async throws {
+        server = try await FaultyServer.start()
+        server.greet(with: .https(certificate))
+        authority = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString + ".pem").path
+        try server.certificateAuthority.write(toFile: authority, atomically: false, encoding: .utf8)
     }
 
-    deinit {
-        // Not SIGTERM: a child started from a dispatch thread inherits its mask, which blocks that signal.
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
-        try? FileManager.default.removeItem(at: folder)
-    }
+    deinit { try? FileManager.default.removeItem(atPath: authority) }
 
-    private static func process(in folder: URL, _ arguments: [String]) -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: tool)
-        process.arguments = arguments
-        process.currentDirectoryURL = folder
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = Pipe()
-        return process
+    func get(_ path: String, trusting authority: String?) async -> WireEnd {
+        await Bench(certificateAuthorities: authority).run(WireRequest(method: "GET", url: server.secureURL + path))
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .enabled(if: FileManager.default.isExecutableFile(atPath: TLSServer.tool)))
+@Suite(.timeLimit(.minutes(1)))
 struct CurlTransportTLSTests {
-    @Test func certificatesAreVerified() async throws {
-        let server = try TLSServer(answers: ["f": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"])
-        let request = WireRequest(method: "GET", url: server.url + "/f")
-        let end = await Bench().run(request)
+    @Test func whatIsTrustedIsFetched() async throws {
+        let secure = try await TLSServer()
+        secure.server.route("GET", "/f", [.status(200), .headers(["Content-Length": "5"]), .body("hello")])
+        let end = await secure.get("/f", trusting: secure.authority)
+        #expect(end.failure == nil && end.bytesReceived == 5)
+        await secure.server.stop()
+    }
+
+    @Test(arguments: ServerCertificate.allCases)
+    func noCertificateButTheRightOneIsTrusted(_ certificate: ServerCertificate) async throws {
+        let secure = try await TLSServer(certificate)
+        secure.server.route("GET", "/f", [.status(200), .body("hello")])
+        // The valid one is nobody's for whoever trusts the system's authorities.
+        let end = await secure.get("/f", trusting: certificate == .valid ? nil : secure.authority)
         guard case .tlsUntrusted(let why) = end.failure else {
             Issue.record("\(String(describing: end.failure))")
             return
         }
-        #expect(why.contains("certificate"))
-        let trusted = await Bench(certificateAuthorities: server.certificate).run(request)
-        #expect(trusted.failure == nil && trusted.bytesReceived == 5)
-        // Trusted, but made out to another name.
-        let numeric = WireRequest(method: "GET", url: server.url.replacing("localhost", with: "127.0.0.1") + "/f")
-        let misnamed = await Bench(certificateAuthorities: server.certificate).run(numeric)
-        guard case .tlsUntrusted = misnamed.failure else {
-            Issue.record("\(String(describing: misnamed.failure))")
-            return
+        let reason =
+            switch certificate {
+            case .valid, .anotherAuthority: "unable to get local issuer certificate"
+            case .expired: "certificate has expired"
+            case .notYetValid: "certificate is not yet valid"
+            case .anotherHost: "no alternative certificate subject name matches"
+            case .selfSigned: "self-signed certificate"
+            }
+        #expect(why.contains(reason), "\(why)")
+        // Nobody who is not trusted hears what is asked.
+        #expect(end.bytesReceived == 0 && secure.server.requests().isEmpty)
+        await secure.server.stop()
+    }
+
+    /// Without a length only TLS's own goodbye tells an end from a cut by somebody on the way.
+    @Test func aBodyWhoseEndNobodySaidIsNotWhole() async throws {
+        let secure = try await TLSServer()
+        secure.server.route("GET", "/cut", [.status(200), .body("hello"), .cut])
+        secure.server.route("GET", "/whole", [.status(200), .body("hello")])
+        secure.server.route("GET", "/known", [.status(200), .headers(["Content-Length": "5"]), .body("hello"), .cut])
+        secure.server.route("GET", "/first", [.status(200), .headers(["Content-Length": "5"]), .body("hello")])
+        let bench = Bench(certificateAuthorities: secure.authority)
+        for (path, failure) in [
+            ("/cut", WireFailure.connectionLost), ("/whole", nil), ("/known", nil), ("/cut", .connectionLost),
+        ] {
+            // The second request of a connection, as well as its first.
+            for isReused in [false, true] {
+                let before = secure.server.connectionCount
+                for path in isReused ? ["/first", path] : [path] {
+                    let end = await bench.run(WireRequest(method: "GET", url: secure.server.secureURL + path))
+                    #expect(end.failure == (path == "/first" ? nil : failure) && end.bytesReceived == 5, "\(path) \(isReused)")
+                }
+                #expect(secure.server.connectionCount == before + 1)
+            }
         }
+        await secure.server.stop()
+    }
+
+    /// Many servers never say goodbye; what became of a photo is in the head, and asking again could store it twice.
+    @Test(arguments: ["POST", "PUT"])
+    func whatTheHeadSaysOfAnUploadHolds(_ method: String) async throws {
+        let secure = try await TLSServer()
+        secure.server.route(method, "/f", [.status(201), .body("stored"), .cut])
+        secure.server.route(method, "/long", [.status(201), .headers(["Content-Length": "9"]), .body("stored"), .cut])
+        func send(_ path: String) async -> WireEnd {
+            let request = WireRequest(method: method, url: secure.server.secureURL + path)
+            return await Bench(certificateAuthorities: secure.authority).run(request, source: Bytes(Array("photo".utf8)))
+        }
+        let end = await send("/f")
+        #expect(end.failure == nil && end.head?.status == 201)
+        #expect(await send("/long").failure == .connectionLost)
+        await secure.server.stop()
     }
 
     @Test func anEncryptedRequestIsNotContinuedInTheClear() async throws {
@@ -89,11 +104,11 @@ struct CurlTransportTLSTests {
             _ = client.readHead()
             client.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
-        let redirect = "HTTP/1.1 302 F\r\nLocation: \(plain.url)/\r\nContent-Length: 0\r\n\r\n"
-        let server = try TLSServer(answers: ["f": redirect])
-        let request = WireRequest(method: "GET", url: server.url + "/f")
-        let end = await Bench(certificateAuthorities: server.certificate).run(request)
+        let secure = try await TLSServer()
+        secure.server.route("GET", "/f", [.status(302), .headers(["Location": plain.url + "/", "Content-Length": "0"])])
+        let end = await secure.get("/f", trusting: secure.authority)
         #expect(end.failure == .redirectToOtherScheme && plain.connections == 0)
+        await secure.server.stop()
     }
 
     /// A handshake that does not come about is a fault of the way or of the server, never a certificate that nobody trusts: it is
