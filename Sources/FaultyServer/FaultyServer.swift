@@ -40,8 +40,12 @@ public final class FaultyServer: Sendable {
     ///   - port: 0 lets the system choose. A port just left by a stopped server can be taken again.
     ///   - logFile: where requests are appended as JSON lines, on arrival and at the end (the last line of an id
     ///     holds).
+    ///   - prepare: gives it its routes before it takes the first connection: at a port that is known already somebody may be waiting
+    ///     for it.
     /// - Throws: the system's error when the port is taken, or when the log cannot be written.
-    public static func start(port: Int = 0, logFile: String? = nil) async throws -> FaultyServer {
+    public static func start(
+        port: Int = 0, logFile: String? = nil, preparing prepare: (FaultyServer) -> Void = { _ in }
+    ) async throws -> FaultyServer {
         // One thread: everything on the wire happens in one order.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         do {
@@ -50,6 +54,8 @@ public final class FaultyServer: Sendable {
             let authority = CertificateAuthority()
             let listener = try await ServerBootstrap(group: group)
                 .serverChannelOption(.backlog, value: 256)
+                // Who connects waits until it is prepared.
+                .serverChannelOption(.autoRead, value: false)
                 .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .childChannelInitializer { channel in
@@ -75,9 +81,12 @@ public final class FaultyServer: Sendable {
                     }
                 }
                 .bind(host: "127.0.0.1", port: port).get()
-            return FaultyServer(
+            let server = FaultyServer(
                 group: group, listener: listener, port: listener.localAddress?.port ?? port, log: log,
                 routes: routes, gates: gates, connections: connections, greetings: greetings, authority: authority)
+            prepare(server)
+            try await listener.setOption(.autoRead, value: true).get()
+            return server
         } catch {
             try? await group.shutdownGracefully()
             throw error

@@ -1,5 +1,6 @@
 import FaultyServer
 import Foundation
+import Synchronization
 import Testing
 
 @Suite("Scripts on the wire")
@@ -36,6 +37,22 @@ struct ScriptTests {
             try await server.waitForRequest { $0.bodyBytesSent == 6 }
             #expect(start.duration(to: .now) >= .milliseconds(190))
         }
+    }
+
+    @Test("who comes while it is prepared finds its routes")
+    func preparedBeforeTheFirstConnection() async throws {
+        let early = Mutex<WireClient?>(nil)
+        let server = try await FaultyServer.start { [get] server in
+            guard let client = try? WireClient(port: server.port) else { return }
+            #expect(client.sendNow(get) && client.hearsNothing(milliseconds: 100))
+            server.route("GET", "/x", .status(204))
+            early.withLock { $0 = client }
+        }
+        let client = try #require(early.withLock { $0 })
+        _ = await client.receive { !$0.isEmpty }
+        #expect(client.take().starts(with: Data("HTTP/1.1 204".utf8)))
+        #expect(server.unroutedRequests.isEmpty)
+        await server.stop()
     }
 
     @Test("a stall lasts until the server stops")

@@ -38,6 +38,15 @@ final class WireClient: Sendable {
     /// The client goes away. The descriptor lives as long as the object, so no other socket can get its number.
     func hangUp() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
+    /// A few bytes, at once.
+    func sendNow(_ text: String) -> Bool { Glibc.send(descriptor, text, text.utf8.count, Int32(MSG_NOSIGNAL)) == text.utf8.count }
+
+    /// Neither an answer nor an end, for so long.
+    func hearsNothing(milliseconds: Int32) -> Bool {
+        var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&event, 1, milliseconds) == 0
+    }
+
     func send(_ text: String) async { await send(Data(text.utf8)) }
 
     /// Sends all, or as much as the server takes before it goes away.

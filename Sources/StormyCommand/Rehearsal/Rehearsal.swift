@@ -146,15 +146,19 @@ final class Rehearsal: Sendable {
     }
 
     /// The server is away for a while, and comes back at the same port with what `setUp` gives it.
-    func replaceServer(_ setUp: (FaultyServer) -> Void) throws {
+    func replaceServer(_ setUp: @escaping @Sendable (FaultyServer) -> Void) throws {
         let old = server
         Self.blocking { await old.stop() }
         former.withLock { $0 += old.requests() }
         let port = old.port
-        let new = Self.blocking { try? await FaultyServer.start(port: port) }
+        // With its routes from the first connection on: who lost the old one comes again at any moment.
+        let new = Self.blocking { [photos] in
+            try? await FaultyServer.start(port: port) { new in
+                new.mount(photos)
+                setUp(new)
+            }
+        }
         guard let new else { throw Stuck(description: "port \(port) was taken meanwhile") }
-        new.mount(photos)
-        setUp(new)
         current.withLock { $0 = new }
     }
 
