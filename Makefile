@@ -8,9 +8,12 @@ BENCHMARK_PACKAGES = jq libnotify-bin curl
 KILLS ?= 300
 TRANSFER_KILLS ?= 150
 SEEDS ?= 1000
+# Of `make simulate`.
+CONFIGURATION ?= release
 FUZZ_SECONDS ?= 60
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration
-# Modules without effects, and what is built of them alone.
+# Modules without effects.
+PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
 PURE_TESTS = ^(BackgroundSchedulingTests|TransferMachinesTests|BackgroundNoticesTests|StormyWeatherTests)
 # Swift's own driver does not know it here: told to the compilers of C and C++, without a runtime.
 UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitize-trap=all,-Xcc $(flag) -Xcxx $(flag))
@@ -37,17 +40,18 @@ screenshot: run-packages test-packages ## Take the README's picture of the notif
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
 
 simulate: run-packages ## Seeded days of a virtual desktop, every invariant checked: make simulate SEEDS=10000
-	$(SWIFT) build -c release --product simulate
-	.build/release/simulate $(SEEDS)
-	.build/release/simulate --year-of-noons
+	$(SWIFT) build -c $(CONFIGURATION) --product simulate
+	.build/$(CONFIGURATION)/simulate $(SEEDS)
+	.build/$(CONFIGURATION)/simulate --year-of-noons
 
 matrix: run-packages ## Every cause in every state, beside what is promised
 	$(SWIFT) build -c release --product simulate
 	.build/release/simulate --matrix
 
-sanitize-thread: run-packages ## The pure modules, and what runs on threads of its own, under the thread sanitizer
+sanitize-thread: export ONLY_TESTS_OF = $(PURE)
+sanitize-thread: run-packages ## The pure modules under the thread sanitizer
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build-thread
-	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp" $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build-thread --filter '$(PURE_TESTS)'
+	TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/thread.supp" $(SWIFT) test --skip-build --sanitize=thread --scratch-path .build-thread
 
 sanitize-address: run-packages test-packages ## Every test but the end-to-end ones under the address sanitizer
 	$(SWIFT) build --build-tests --sanitize=address --scratch-path .build-address

@@ -198,3 +198,19 @@ if Context.environment["FUZZING"] == "1" {
             name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: fuzzing),
     ]
 }
+
+// The tests of some modules and what they need, and nothing else: a sanitizer need not wait for the rest to be built.
+if let modules = Context.environment["ONLY_TESTS_OF"] {
+    var (needed, open): (Set<String>, [String]) = ([], modules.split(separator: " ").map { "\($0)Tests" })
+    while let name = open.popLast() {
+        guard needed.insert(name).inserted else { continue }
+        for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
+            switch dependency {
+            case .targetItem(let name, _), .byNameItem(let name, _): open.append(name)
+            default: break
+            }
+        }
+    }
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}
