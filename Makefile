@@ -14,10 +14,13 @@ FUZZ_SECONDS ?= 60
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration
 # Modules without effects.
 PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
-PURE_TESTS = ^(BackgroundSchedulingTests|TransferMachinesTests|BackgroundNoticesTests|StormyWeatherTests)
+# Those that need no desktop.
+UNIT = $(PURE) BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
+# $(1): modules; what --filter has to say for their tests.
+empty =
+tests_of = ^($(subst $(empty) $(empty),|,$(strip $(1))))Tests
 # Swift's own driver does not know it here: told to the compilers of C and C++, without a runtime.
 UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitize-trap=all,-Xcc $(flag) -Xcxx $(flag))
-UNIT_TESTS = ^(BackgroundSchedulingTests|TransferMachinesTests|BackgroundNoticesTests|StormyWeatherTests|BackgroundLedgerTests|BackgroundAgentTests|BackgroundTransferTests|CurlTransportTests|FaultyServerTests|StormyConfigurationTests|PhotoMetadataTests)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo build test test-interop interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads
@@ -55,11 +58,11 @@ sanitize-thread: run-packages ## The pure modules under the thread sanitizer
 
 sanitize-address: run-packages test-packages ## Every test but the end-to-end ones under the address sanitizer
 	$(SWIFT) build --build-tests --sanitize=address --scratch-path .build-address
-	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --skip-build --sanitize=address --scratch-path .build-address --filter '$(UNIT_TESTS)'
+	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --skip-build --sanitize=address --scratch-path .build-address --filter '$(call tests_of,$(UNIT))'
 
 sanitize-undefined: run-packages test-packages ## The same in C and C++ under the undefined-behaviour sanitizer, which ends the process there (Swift traps by itself)
 	$(SWIFT) build --build-tests $(UNDEFINED) --scratch-path .build-undefined
-	$(SWIFT) test --skip-build $(UNDEFINED) --scratch-path .build-undefined --filter '$(UNIT_TESTS)'
+	$(SWIFT) test --skip-build $(UNDEFINED) --scratch-path .build-undefined --filter '$(call tests_of,$(UNIT))'
 
 fuzz: run-packages ## Four fuzzers, FUZZ_SECONDS each: what servers, apps, other writers of a ledger and people may say
 	for product in $(FUZZERS); do \
@@ -67,7 +70,7 @@ fuzz: run-packages ## Four fuzzers, FUZZ_SECONDS each: what servers, apps, other
 	python3 Tests/Fuzzing/fuzz.py .build-fuzz/debug $(FUZZ_SECONDS) $(FUZZERS)
 
 coverage: run-packages test-packages ## Which lines of the pure modules the tests reach
-	$(SWIFT) test --enable-code-coverage --scratch-path .build-coverage --filter '$(PURE_TESTS)'
+	$(SWIFT) test --enable-code-coverage --scratch-path .build-coverage --filter '$(call tests_of,$(PURE))'
 	python3 Tests/coverage.py .build-coverage
 
 mutate: run-packages test-packages ## Eighteen injected bugs, three for each invariant: which test catches each (hours)

@@ -29,7 +29,17 @@ final class CertificateAuthority: Sendable {
     private let contexts = Mutex<[ServerCertificate: NIOSSLContext]>([:])
 
     /// The authority's own certificate, in PEM.
-    var pem: String { get throws { try own(key).serializeAsPEM().pemString } }
+    var pem: String {
+        get throws {
+            try signed(
+                key.publicKey, for: Self.name, by: (Self.name, key), days: -1...30,
+                extensions: Certificate.Extensions {
+                    Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+                    Critical(KeyUsage(keyCertSign: true))
+                }
+            ).serializeAsPEM().pemString
+        }
+    }
 
     /// What a connection that shows the certificate needs.
     func context(for certificate: ServerCertificate) throws -> NIOSSLContext {
@@ -75,15 +85,6 @@ final class CertificateAuthority: Sendable {
     }
 
     private static let name = "FaultyServer's authority"
-
-    private func own(_ key: P256.Signing.PrivateKey) throws -> Certificate {
-        try signed(
-            key.publicKey, for: Self.name, by: (Self.name, key), days: -1...30,
-            extensions: Certificate.Extensions {
-                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
-                Critical(KeyUsage(keyCertSign: true))
-            })
-    }
 
     /// - Parameter days: from when to when it is valid, from now on.
     private func signed(

@@ -109,17 +109,27 @@ extension EndToEnd {
             return try Child(program, arguments, environment: home.environment, output: descriptor)
         }
 
+        /// A faulty server that plays a script, until it is ended.
+        /// - Returns: with where its output goes, and what it said first, which is where it listens.
+        private static func serve(_ text: String, _ options: String..., in home: Home) throws -> (
+            Child, output: URL, said: String
+        ) {
+            let script = home.folder.appendingPathComponent("script")
+            try Data(text.utf8).write(to: script)
+            let output = home.folder.appendingPathComponent("output")
+            let server = try start(
+                Home.product("stormy"), ["rehearse", "--serve", script.path] + options, in: home, output: output)
+            let said = FileWatch.wait(output.path) { $0.contains("\n") }
+            if said == nil { server.end() }
+            return (server, output, try #require(said))
+        }
+
         /// One request that never ends keeps back no other; every line is a document.
         @Test func eachRequestIsToldWhenItEnds() throws {
             let home = try Home()
-            let script = home.folder.appendingPathComponent("script")
             let text = "GET /slow\n  status 200\n  header Content-Length: 5\n  body he\n  stall\nGET /a\n  status 204\n"
-            try Data(text.utf8).write(to: script)
-            let output = home.folder.appendingPathComponent("output")
-            let server = try Self.start(
-                Home.product("stormy"), ["rehearse", "--serve", script.path, "--json"], in: home, output: output)
+            let (server, output, first) = try Self.serve(text, "--json", in: home)
             defer { server.end() }
-            let first = try #require(FileWatch.wait(output.path) { $0.contains("\n") })
             let document = try JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any]
             let url = try #require(document?["url"] as? String)
             let body = home.folder.appendingPathComponent("body")
@@ -140,15 +150,10 @@ extension EndToEnd {
         /// TLS from the shell: who trusts the authority that it prints is answered.
         @Test func aSecureServerFromTheShell() throws {
             let home = try Home()
-            let script = home.folder.appendingPathComponent("script")
             let text =
                 "greet https\nGET /whole\n  status 200\n  body hello\nGET /cut\n  status 200\n  header Content-Length: 5\n  body hel\n  cut\n"
-            try Data(text.utf8).write(to: script)
-            let output = home.folder.appendingPathComponent("output")
-            let server = try Self.start(
-                Home.product("stormy"), ["rehearse", "--serve", script.path, "--json"], in: home, output: output)
+            let (server, _, first) = try Self.serve(text, "--json", in: home)
             defer { server.end() }
-            let first = try #require(FileWatch.wait(output.path) { $0.contains("\n") })
             let document = try JSONSerialization.jsonObject(with: Data(first.utf8)) as? [String: Any]
             let url = try #require(document?["url"] as? String)
             let authority = home.folder.appendingPathComponent("ca.pem")
@@ -165,13 +170,9 @@ extension EndToEnd {
 
         @Test func aServerFromTheShell() throws {
             let home = try Home()
-            let script = home.folder.appendingPathComponent("script")
-            try Data("GET /a\n  status 200\n  header Content-Length: 5\n  body hello\nthen\n  cut\n".utf8).write(to: script)
-            let output = home.folder.appendingPathComponent("output")
-            let server = try Self.start(
-                Home.product("stormy"), ["rehearse", "--serve", script.path], in: home, output: output)
+            let text = "GET /a\n  status 200\n  header Content-Length: 5\n  body hello\nthen\n  cut\n"
+            let (server, output, said) = try Self.serve(text, in: home)
             defer { server.end() }
-            let said = try #require(FileWatch.wait(output.path) { $0.contains("Listening on ") && $0.contains("\n") })
             let line = try #require(said.split(separator: "\n").first { $0.hasPrefix("Listening on ") })
             let url = String(line.dropFirst("Listening on ".count)) + "/a"
             #expect(try Child.run("curl", ["-s", url], environment: home.environment).output == "hello")

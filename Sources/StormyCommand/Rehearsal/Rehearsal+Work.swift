@@ -72,8 +72,12 @@ extension Rehearsal {
 
     /// Why a server was not trusted.
     func seenOfDistrust() throws -> String {
-        let transfer = try ledger { try $0.transfers().first { $0.kind == .download } }
-        return transfer?.errorMessage?.contains("certificate") == true ? "names the certificate" : "NAMES NO REASON"
+        seenOfError("certificate", of: try ledger { try $0.transfers().first { $0.kind == .download } })
+    }
+
+    /// Whether a transfer's error says what it is about.
+    private func seenOfError(_ reason: String, of transfer: TransferRecord?) -> String {
+        transfer?.errorMessage?.contains(reason) == true ? "names the \(reason)" : "NAMES NO REASON"
     }
 
     private func hasPart() throws -> Bool {
@@ -193,8 +197,7 @@ extension Rehearsal {
         let isHere = try [photo, copy].allSatisfy { place in
             try place.map { try Data(contentsOf: $0) == Self.photoBytes } ?? false
         }
-        let names = transfer?.errorMessage?.contains("credentials") == true ? "names the credentials" : "NAMES NO REASON"
-        return "\(names); photo and copy are \(isHere ? "" : "NOT ")here"
+        return "\(seenOfError("credentials", of: transfer)); photo and copy are \(isHere ? "" : "NOT ")here"
     }
 
     /// The person deletes the original.

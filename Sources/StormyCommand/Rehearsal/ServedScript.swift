@@ -40,15 +40,15 @@ struct ServedScript {
     }
 
     private func sayWhere(_ server: FaultyServer) throws {
-        var place = ["url": server.url]
+        var (url, authority) = (server.url, String?.none)
         if case .https(let certificate) = script.greeting {
-            place["url"] = server.secureURL
+            url = server.secureURL
             // Whoever is to find the other faults has to trust its authority first.
-            if certificate != .selfSigned { place["certificateAuthority"] = try server.certificateAuthority }
+            if certificate != .selfSigned { authority = try server.certificateAuthority }
         }
-        guard !json else { return try Self.say(place) }
-        Output.line("Listening on \(place["url"] ?? server.url)")
-        if let authority = place["certificateAuthority"] { Output.line(authority) }
+        guard !json else { return try Self.say(["url": url, "certificateAuthority": authority].compactMapValues { $0 }) }
+        Output.line("Listening on \(url)")
+        if let authority { Output.line(authority) }
     }
 
     private static func say(_ value: some Encodable) throws {
