@@ -10,7 +10,6 @@ let strict: [SwiftSetting] = [
 ]
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -21,6 +20,7 @@ let package = Package(
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
         .library(name: "BackgroundCommands", targets: ["BackgroundCommands"]),
         .library(name: "BackgroundTasksTesting", targets: ["BackgroundTasksTesting"]),
+        .library(name: "ServerScripts", targets: ["ServerScripts"]),
         .library(name: "FaultyServer", targets: ["FaultyServer"]),
         .executable(name: "stormy", targets: ["stormy"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
@@ -34,14 +34,12 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
     ],
     targets: [
         // C: doors to the system, no logic.
         .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
@@ -56,7 +54,7 @@ let package = Package(
         // Border: the durable contract.
         .target(
             name: "BackgroundLedger",
-            dependencies: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", grdb, crypto],
+            dependencies: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", "CLibcrypto", grdb],
             swiftSettings: strict),
 
         // System: effects.
@@ -83,22 +81,21 @@ let package = Package(
             dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather", grdb],
             swiftSettings: strict),
 
-        // Test support that the demo uses too.
+        // Test support: what servers say, and a server that says it on a socket.
+        .target(name: "ServerScripts", swiftSettings: strict),
         .target(
             name: "FaultyServer",
             dependencies: [
+                "ServerScripts", "COpenSSL",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "X509", package: "swift-certificates"),
-                crypto,
             ],
             swiftSettings: strict),
 
         .target(
             name: "BackgroundTasksTesting",
-            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "FaultyServer"],
+            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "ServerScripts"],
             swiftSettings: strict),
 
         .target(name: "Simulation", dependencies: ["BackgroundTasksTesting", "BackgroundTasks"], swiftSettings: strict),
@@ -150,7 +147,7 @@ let package = Package(
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
         .testTarget(
-            name: "TransferMachinesTests", dependencies: ["TransferMachines", "FaultyServer"], swiftSettings: strict),
+            name: "TransferMachinesTests", dependencies: ["TransferMachines", "ServerScripts"], swiftSettings: strict),
         .testTarget(
             name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines", "FaultyServer"],
             swiftSettings: strict),
@@ -177,11 +174,12 @@ let package = Package(
         .testTarget(
             name: "BackgroundTasksTestingTests",
             dependencies: [
-                "BackgroundTasksTesting", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "FaultyServer",
+                "BackgroundTasksTesting", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "ServerScripts",
+                "FaultyServer",
                 "Simulation", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport",
                 "TransferMachines",
             ], swiftSettings: strict),
-        .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer"], swiftSettings: strict),
+        .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer", "ServerScripts"], swiftSettings: strict),
     ],
     // Of CTomlplusplus alone.
     cxxLanguageStandard: .cxx17

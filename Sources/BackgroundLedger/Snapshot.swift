@@ -1,5 +1,4 @@
 import CLinux
-import Crypto
 import Foundation
 import TransferMachines
 
@@ -161,97 +160,5 @@ public struct Snapshot: Sendable {
                 written += step
             }
         }
-    }
-}
-
-/// SHA-256, the digest by which sent and received bytes are compared.
-public enum FileDigest {
-    /// Hex digest and size of a file, read in pieces: memory stays flat.
-    public static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
-        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .unreadable(url.path, reason: String(cString: strerror(errno))) }
-        defer { close(descriptor) }
-        return try sha256(ofOpenFile: descriptor, path: url.path)
-    }
-
-    static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64)
-    {
-        var hash = RunningDigest()
-        var buffer = [UInt8](repeating: 0, count: 1 << 18)
-        var offset: off_t = 0
-        while true {
-            let count = pread(descriptor, &buffer, buffer.count, offset)
-            guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
-            if count == 0 { return (hash.hex, Int64(offset)) }
-            buffer.withUnsafeBytes { hash.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            offset += off_t(count)
-        }
-    }
-
-    public static func sha256(of data: Data) -> String {
-        var hash = RunningDigest()
-        data.withUnsafeBytes { hash.update($0) }
-        return hash.hex
-    }
-}
-
-extension FileDigest {
-    /// Another digest of a file, read in pieces. Empty if it cannot be read.
-    public static func bytes(of url: URL, _ algorithm: RequiredDigest.Algorithm) -> [UInt8] {
-        switch algorithm {
-        case .sha256: read(url, SHA256())
-        case .sha512: read(url, SHA512())
-        case .md5: read(url, Insecure.MD5())
-        }
-    }
-
-    private static func read<Hash: HashFunction>(_ url: URL, _ hash: Hash) -> [UInt8] {
-        var hash = hash
-        guard let file = FileHandle(forReadingAtPath: url.path) else { return [] }
-        defer { try? file.close() }
-        do {
-            while let piece = try file.read(upToCount: 1 << 18), !piece.isEmpty { hash.update(data: piece) }
-        } catch {
-            return []
-        }
-        return Array(hash.finalize())
-    }
-}
-
-extension FileDigest {
-    /// For protocols that name a file by it. Hex; empty if it cannot be read.
-    public static func sha1(of url: URL) -> String { read(url, Insecure.SHA1()).map { Self.hex($0) }.joined() }
-
-    private static func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-}
-
-/// Hash functions for the pure modules.
-public struct CryptoHashing: MessageHashing {
-    public init() {}
-
-    public func sha256(_ data: Data) -> Data { Data(SHA256.hash(data: data)) }
-
-    public func hmacSHA256(_ data: Data, key: Data) -> Data {
-        Data(HMAC<SHA256>.authenticationCode(for: data, using: SymmetricKey(data: key)))
-    }
-}
-
-/// A SHA-256 over bytes as they pass.
-public struct RunningDigest: Sendable {
-    private var hash = SHA256()
-
-    public init() {}
-
-    public mutating func update(_ bytes: UnsafeRawBufferPointer) { hash.update(bufferPointer: bytes) }
-
-    /// Of the bytes so far.
-    public var bytes: [UInt8] { Array(hash.finalize()) }
-
-    /// Of the bytes so far.
-    public var hex: String {
-        bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return text.count == 1 ? "0" + text : text
-        }.joined()
     }
 }

@@ -1,4 +1,4 @@
-import FaultyServer
+import ServerScripts
 import Foundation
 import TransferMachines
 

@@ -1,5 +1,5 @@
 import BackgroundTransfer
-import FaultyServer
+import ServerScripts
 import Foundation
 import Synchronization
 import TransferMachines

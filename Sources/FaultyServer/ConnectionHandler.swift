@@ -1,5 +1,7 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
+import ServerScripts
 
 /// Asks a connection to end by the server's will.
 struct ServerClosing: Sendable {}
@@ -92,7 +94,7 @@ final class ConnectionHandler: ChannelInboundHandler {
             state = .working(current)
             let total = current.received
             log.update(current.request.id) { $0.bodyByteCount = total }
-            current.exchange.receive(bytes)
+            current.exchange.receive(Data(bytes.readableBytesView))
             if case .afterBodyBytes(let count) = current.exchange.opening?.beginning, total >= count {
                 play(current.exchange.opening, channel)
             }

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
+@_exported import ServerScripts
 import Synchronization
 
 /// A scripted HTTP/1.1 server on the loopback interface, for tests, demonstrations and rehearsals: it answers slowly,
@@ -71,7 +71,7 @@ public final class FaultyServer: Sendable {
                         switch greetings.current {
                         case .http: break
                         case .https(let certificate):
-                            try pipeline.addHandler(NIOSSLServerHandler(context: authority.context(for: certificate)))
+                            try pipeline.addHandler(TLSHandler(authority.context(for: certificate)))
                         case let greeting: return try pipeline.addHandler(GreetingHandler(greeting))
                         }
                         try pipeline.addHandler(
@@ -147,6 +147,12 @@ public final class FaultyServer: Sendable {
         _ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript
     ) {
         routes.set(method, path, .handler(handler))
+    }
+
+    /// Sets the routes of a script, and greets as it says.
+    public func serve(_ script: ScriptFile) {
+        greet(with: script.greeting)
+        for route in script.routes { self.route(route.method, route.path, route.answers) }
     }
 
     /// Serves a store of uploads under its prefix.

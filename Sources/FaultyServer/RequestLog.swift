@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import ServerScripts
 import Synchronization
 
 /// The server's memory: written on the event loop, read and awaited from anywhere.

@@ -1,5 +1,7 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
+import ServerScripts
 
 /// Plays one script on one connection. Lives on the event loop. One write is under way at a time and the next waits
 /// until the kernel took it: a slow reader costs one piece of memory, and `bodyBytesSent` is true.
@@ -70,12 +72,12 @@ final class ScriptPlayer {
         case .status(let code, let reason):
             framing.begin(status: code, method: request.method)
             report(.wroteStatus(code))
-            write("HTTP/1.1 \(code) \(reason ?? AnswerFraming.reason(code))\r\n")
+            write("HTTP/1.1 \(code) \(reason ?? Self.reason(code))\r\n")
         case .headers(let list):
             framing.announce(list)
             write(list.wire)
         case .interim(let code, let list):
-            write("HTTP/1.1 \(code) \(AnswerFraming.reason(code))\r\n\(list.wire)\r\n")
+            write("HTTP/1.1 \(code) \(Self.reason(code))\r\n\(list.wire)\r\n")
         case .body(let payload, let delivery):
             emission = request.method == "HEAD" ? nil : Emission(payload: payload, delivery: delivery)
             write(framing.endHead())
@@ -172,6 +174,11 @@ final class ScriptPlayer {
         // Lingering for 0 seconds makes close() send RST in place of FIN.
         guard let socket = channel as? any SocketOptionProvider else { return cut() }
         socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).assumeIsolated().whenComplete { [self] _ in cut() }
+    }
+
+    /// The usual words for a status. NIO does not know 103.
+    private static func reason(_ code: Int) -> String {
+        code == 103 ? "Early Hints" : HTTPResponseStatus(statusCode: code).reasonPhrase
     }
 
     private func conclude() {

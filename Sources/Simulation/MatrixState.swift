@@ -1,7 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 import BackgroundTasksTesting
-import FaultyServer
+import ServerScripts
 import Foundation
 import TransferMachines
 

@@ -1,6 +1,6 @@
 import BackgroundLedger
 import BackgroundTasksTesting
-import FaultyServer
+import ServerScripts
 import Foundation
 import Synchronization
 

@@ -2,7 +2,7 @@ import BackgroundAgent
 import BackgroundLedger
 import BackgroundScheduling
 import BackgroundTasksTesting
-import FaultyServer
+import ServerScripts
 import Foundation
 import TransferMachines
 

@@ -1,8 +1,8 @@
 import Foundation
 
 /// Bytes as text, and back.
-enum Hex {
-    static func text(_ data: some Sequence<UInt8>) -> String {
+package enum Hex {
+    package static func text(_ data: some Sequence<UInt8>) -> String {
         let digits = Array("0123456789abcdef")
         return data.reduce(into: "") { text, byte in
             text.append(digits[Int(byte >> 4)])

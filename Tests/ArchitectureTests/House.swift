@@ -39,22 +39,24 @@ struct House {
             "CurlTransport": ["TransferMachines", "CLibcurl", "COpenSSL"],
             "DesktopServices": ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
             // border
-            "BackgroundLedger": ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux"],
+            "BackgroundLedger": ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", "CLibcrypto"],
             // core
             "BackgroundScheduling": [],
             "TransferMachines": [],
             "BackgroundNotices": [],
             // C
             "CLibcurl": [],
+            "CLibcrypto": [],
             "COpenSSL": [],
             "CLibnotify": [],
             "CLibgexiv2": [],
             "CLinux": [],
             "CTomlplusplus": [],
             // test support
-            "FaultyServer": [],
+            "ServerScripts": [],
+            "FaultyServer": ["ServerScripts", "COpenSSL"],
             "BackgroundTasksTesting": [
-                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "FaultyServer",
+                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "ServerScripts",
             ],
             "Simulation": ["BackgroundTasksTesting", "BackgroundTasks"],
             "simulate": ["Simulation"],
@@ -65,18 +67,16 @@ struct House {
         ],
         doors: [
             "CLibcurl": ["CurlTransport"],
-            "COpenSSL": ["CurlTransport"],
+            "CLibcrypto": ["BackgroundLedger"],
+            "COpenSSL": ["CurlTransport", "FaultyServer"],
             "CLibnotify": ["DesktopServices"],
             "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],
-            "Crypto": ["BackgroundLedger", "FaultyServer"],
             "CTomlplusplus": ["StormyConfiguration"],
             "ArgumentParser": ["StormyCommand", "BackgroundCommands"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],
-            "NIOSSL": ["FaultyServer"],
-            "X509": ["FaultyServer"],
         ],
         pure: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])

@@ -148,30 +148,3 @@ private final class Flag: @unchecked Sendable {  // because the lock guards the 
 
     func set() { lock.withLock { value = true } }
 }
-
-@Suite struct RunningDigestTests {
-    /// FIPS 180-4's examples.
-    @Test(arguments: [
-        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
-        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
-        (
-            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
-        ),
-        (String(repeating: "a", count: 1_000_000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
-    ])
-    func knownVectors(_ text: String, _ expected: String) {
-        #expect(FileDigest.sha256(of: Data(text.utf8)) == expected)
-    }
-
-    @Test func theCutsDoNotMatterAndAskingDoesNotEnd() {
-        let bytes = Array("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq".utf8)
-        for cut in 0...bytes.count {
-            var digest = RunningDigest()
-            bytes[..<cut].withUnsafeBytes { digest.update($0) }
-            #expect(digest.hex == FileDigest.sha256(of: Data(bytes[..<cut])))
-            bytes[cut...].withUnsafeBytes { digest.update($0) }
-            #expect(digest.hex == FileDigest.sha256(of: Data(bytes)))
-        }
-    }
-}

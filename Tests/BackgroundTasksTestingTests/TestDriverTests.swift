@@ -1,7 +1,7 @@
 import BackgroundTasks
 import BackgroundTasksTesting
 import BackgroundTransfer
-import FaultyServer
+import ServerScripts
 import Foundation
 import Simulation
 import Synchronization

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import FaultyServer
+@testable import ServerScripts
 
 @Suite struct ScriptFileTests {
     private let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

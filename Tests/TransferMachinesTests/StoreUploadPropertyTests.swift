@@ -1,8 +1,7 @@
 import Foundation
-import NIOCore
 import Testing
 
-@testable import FaultyServer
+@testable import ServerScripts
 @testable import TransferMachines
 
 /// Each protocol's machine against a server that speaks it, over a network that loses requests and answers and cuts bodies, and
@@ -131,7 +130,7 @@ import Testing
             case 2 where !body.isEmpty:
                 // Cut on the way: what came is the store's, if it keeps such.
                 let exchange = store.exchange(for: recorded(request))
-                exchange.receive(ByteBuffer(bytes: body.prefix(Int.random(in: 0..<body.count, using: &dice))))
+                exchange.receive(Data(body.prefix(Int.random(in: 0..<body.count, using: &dice))))
                 exchange.abandon()
                 return lost
             default:
@@ -142,7 +141,7 @@ import Testing
 
         private func answer(_ request: WireRequest, _ body: Data) -> WireEnd {
             let exchange = store.exchange(for: recorded(request, length: body.count))
-            exchange.receive(ByteBuffer(bytes: body))
+            exchange.receive(Data(body))
             var head = ResponseHead(status: 0, headers: [], url: request.url)
             var words = Data()
             for step in exchange.finish().steps {

@@ -23,7 +23,7 @@ public final class FormStore: MountedStore {
     /// A store under a prefix (no slash at its end).
     public init(prefix: String = "/form") { self.prefix = prefix }
 
-    func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: take) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: take) }
 
     /// What arrived, in order.
     public var files: [File] { kept.withLock { $0 } }

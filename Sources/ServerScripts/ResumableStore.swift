@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 
 /// A server of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload) in one interop version, with faults on demand.
 /// Mounted by `FaultyServer.mount(_:)`.
@@ -19,7 +18,7 @@ public final class ResumableStore: MountedStore {
         table = PlaceTable(prefix: prefix)
     }
 
-    func exchange(for request: RecordedRequest) -> any Exchange { ResumableExchange(self, request) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { ResumableExchange(self, request) }
 
     /// The files whose end was said.
     public var files: [Data] { table.complete }
@@ -49,8 +48,8 @@ private final class ResumableExchange: Exchange {
         takesBody = takesBody && request.method == "PATCH" && obstacle == nil
     }
 
-    func receive(_ bytes: ByteBuffer) {
-        if takesBody { store.table.append(Data(bytes.readableBytesView), to: request.path) }
+    func receive(_ bytes: Data) {
+        if takesBody { store.table.append(bytes, to: request.path) }
     }
 
     func finish() -> ResponseScript {

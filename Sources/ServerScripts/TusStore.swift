@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 
 /// A tus 1.0.0 server (creation, termination), with faults on demand. Mounted by `FaultyServer.mount(_:)`.
 public final class TusStore: MountedStore {
@@ -15,7 +14,7 @@ public final class TusStore: MountedStore {
         table = PlaceTable(prefix: prefix)
     }
 
-    func exchange(for request: RecordedRequest) -> any Exchange { TusExchange(self, request) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { TusExchange(self, request) }
 
     /// The whole files.
     public var files: [Data] { table.whole }
@@ -45,8 +44,8 @@ private final class TusExchange: Exchange {
         takesBody = takesBody && request.method == "PATCH" && obstacle == nil
     }
 
-    func receive(_ bytes: ByteBuffer) {
-        if takesBody { store.table.append(Data(bytes.readableBytesView), to: request.path) }
+    func receive(_ bytes: Data) {
+        if takesBody { store.table.append(bytes, to: request.path) }
     }
 
     func finish() -> ResponseScript {

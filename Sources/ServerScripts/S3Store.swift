@@ -53,7 +53,7 @@ public final class S3Store: MountedStore {
     /// Says yes to the next completion, and no in its words.
     public func failNextCompletion() { state.withLock { $0.completesWithAnError = true } }
 
-    func exchange(for request: RecordedRequest) -> any Exchange {
+    package func exchange(for request: RecordedRequest) -> any Exchange {
         CollectedExchange(faults, request, as: Self.name(of: request), act: act)
     }
 

@@ -41,12 +41,12 @@ public struct HeaderList: Hashable, Sendable, Codable, ExpressibleByDictionaryLi
     public mutating func append(_ name: String, _ value: String) { lines.append(HeaderLine(name, value)) }
 
     /// The comma-separated words of all lines under this name, lowercased: for `Connection`, `Transfer-Encoding`.
-    func tokens(_ name: String) -> [String] {
+    package func tokens(_ name: String) -> [String] {
         values(name).flatMap { $0.lowercased().split(whereSeparator: { $0 == "," || $0 == " " }).map(String.init) }
     }
 
     /// The lines as bytes, without the empty line that ends a head.
-    var wire: String { lines.map { "\($0.name): \($0.value)\r\n" }.joined() }
+    package var wire: String { lines.map { "\($0.name): \($0.value)\r\n" }.joined() }
 }
 
 extension HeaderList {

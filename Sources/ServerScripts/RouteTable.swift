@@ -1,8 +1,8 @@
 import Synchronization
 
 /// Which request gets which answer.
-final class RouteTable: Sendable {
-    enum Answer {
+package final class RouteTable: Sendable {
+    package enum Answer {
         /// One script per request, the last one for all further requests.
         case scripts([ResponseScript], next: Int)
         case handler(@Sendable (RecordedRequest) -> ResponseScript)
@@ -15,7 +15,7 @@ final class RouteTable: Sendable {
         var answer: Answer
 
         /// How closely the route fits; `nil`: not at all. Exact before prefix, long before short, method before any.
-        func rank(_ request: RecordedRequest) -> Int? {
+        package func rank(_ request: RecordedRequest) -> Int? {
             if let method, method != request.method { return nil }
             let methodBonus = method == nil ? 0 : 1
             if pattern == request.path { return 1_000_000 + methodBonus }
@@ -26,8 +26,10 @@ final class RouteTable: Sendable {
 
     private let routes = Mutex<[Route]>([])
 
+    package init() {}
+
     /// Sets the answer for a method and pattern, in place of an earlier one for the same pair.
-    func set(_ method: String?, _ pattern: String, _ answer: Answer) {
+    package func set(_ method: String?, _ pattern: String, _ answer: Answer) {
         routes.withLock { routes in
             routes.removeAll { $0.method == method && $0.pattern == pattern }
             routes.append(Route(method: method, pattern: pattern, answer: answer))
@@ -35,23 +37,23 @@ final class RouteTable: Sendable {
     }
 
     /// One script per request, the last one for all further ones.
-    func set(_ method: String?, _ pattern: String, _ scripts: [ResponseScript]) {
+    package func set(_ method: String?, _ pattern: String, _ scripts: [ResponseScript]) {
         precondition(!scripts.isEmpty, "a route needs a script")
         set(method, pattern, .scripts(scripts, next: 0))
     }
 
     /// A store under its prefix.
-    func mount(_ store: some UploadStore) {
+    package func mount(_ store: some UploadStore) {
         guard let store = store as? any MountedStore else { preconditionFailure("a store of another making") }
         set(nil, store.prefix, .store(store))
         set(nil, store.prefix + "/*", .store(store))
     }
 
     /// Some route is meant for this request.
-    func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
+    package func knows(_ request: RecordedRequest) -> Bool { routes.withLock { $0.contains { $0.rank(request) != nil } } }
 
     /// What is to be done with a request. Consumes one script of a list.
-    func exchange(for request: RecordedRequest) -> any Exchange {
+    package func exchange(for request: RecordedRequest) -> any Exchange {
         let answer: Answer? = routes.withLock { routes in
             let ranked = routes.indices.compactMap { index in routes[index].rank(request).map { (index, $0) } }
             guard let best = ranked.max(by: { $0.1 < $1.1 })?.0 else { return nil }

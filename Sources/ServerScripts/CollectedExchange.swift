@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 
 /// A request to a store that acts once it has the whole body. The faults that every store can have are played here.
 final class CollectedExchange: Exchange {
@@ -21,7 +20,7 @@ final class CollectedExchange: Exchange {
         self.act = act
     }
 
-    func receive(_ bytes: ByteBuffer) { if opening == nil { body += Data(bytes.readableBytesView) } }
+    func receive(_ bytes: Data) { if opening == nil { body += bytes } }
 
     func finish() -> ResponseScript {
         if let opening { return opening }

@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 
 /// One request to a store.
 final class DavExchange: Exchange {
@@ -37,10 +36,10 @@ final class DavExchange: Exchange {
 
     // MARK: Exchange
 
-    func receive(_ bytes: ByteBuffer) {
+    func receive(_ bytes: Data) {
         guard let upload, !couldNotWrite else { return }
         do {
-            try upload.handle.write(contentsOf: Data(bytes.readableBytesView))
+            try upload.handle.write(contentsOf: bytes)
         } catch {
             couldNotWrite = true
         }

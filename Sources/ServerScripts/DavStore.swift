@@ -28,7 +28,7 @@ public final class DavStore: MountedStore {
         if isTemporary { try? FileManager.default.removeItem(at: directory) }
     }
 
-    func exchange(for request: RecordedRequest) -> any Exchange { DavExchange(self, request) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { DavExchange(self, request) }
 
     // MARK: What is there
 

@@ -28,7 +28,7 @@ public final class NextcloudStore: MountedStore {
     /// Folders of chunks that nobody put together or took away.
     public var openUploads: Int { state.withLock { $0.folders.filter { $0.hasPrefix("uploads/me/") }.count } }
 
-    func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: act) }
+    package func exchange(for request: RecordedRequest) -> any Exchange { CollectedExchange(faults, request, act: act) }
 
     private func act(_ request: RecordedRequest, _ body: Data) -> ResponseScript {
         guard let place = place(of: request.path) else { return .status(404) }

@@ -8,7 +8,7 @@ public protocol UploadStore: AnyObject, Sendable {
 }
 
 /// What the server asks of a store.
-protocol MountedStore: UploadStore {
+package protocol MountedStore: UploadStore {
     func exchange(for request: RecordedRequest) -> any Exchange
 }
 

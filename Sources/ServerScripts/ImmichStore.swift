@@ -29,7 +29,7 @@ public final class ImmichStore: MountedStore {
     /// Photos that came although they were there.
     public var needlessCopies: Int { state.withLock { $0.copies } }
 
-    func exchange(for request: RecordedRequest) -> any Exchange {
+    package func exchange(for request: RecordedRequest) -> any Exchange {
         CollectedExchange(faults, request, as: request.path.hasSuffix("-check") ? "CHECK" : request.method, act: act)
     }
 

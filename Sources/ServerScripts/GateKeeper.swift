@@ -1,8 +1,7 @@
-import NIOCore
 import Synchronization
 
 /// Named gates: scripts wait at them, tests open them.
-final class GateKeeper: Sendable {
+package final class GateKeeper: Sendable {
     private struct State {
         var open: Set<String> = []
         var waiting: [Int: (gate: String, resume: @Sendable () -> Void)] = [:]
@@ -11,7 +10,9 @@ final class GateKeeper: Sendable {
 
     private let state = Mutex(State())
 
-    func open(_ gate: String) {
+    package init() {}
+
+    package func open(_ gate: String) {
         let released = state.withLock { state in
             state.open.insert(gate)
             let numbers = state.waiting.filter { $0.value.gate == gate }.keys.sorted()
@@ -20,12 +21,12 @@ final class GateKeeper: Sendable {
         for resume in released { resume() }
     }
 
-    func close(_ gate: String) {
+    package func close(_ gate: String) {
         state.withLock { _ = $0.open.remove(gate) }
     }
 
     /// Calls `resume` once when the gate is open, at once if it is. The ticket takes the wait back.
-    func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
+    package func wait(at gate: String, resume: @escaping @Sendable () -> Void) -> Int? {
         let ticket: Int? = state.withLock { state in
             if state.open.contains(gate) { return nil }
             state.nextNumber += 1
@@ -36,7 +37,7 @@ final class GateKeeper: Sendable {
         return ticket
     }
 
-    func forget(_ ticket: Int) {
+    package func forget(_ ticket: Int) {
         state.withLock { _ = $0.waiting.removeValue(forKey: ticket) }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import NIOCore
 import Synchronization
 
 /// A ``FaultyServer`` without sockets and without real time: the same routes, scripts, stores and faults, played by whoever
@@ -125,7 +124,7 @@ package final class VirtualExchange {
         received += bytes.count
         let total = received
         update(request.id) { $0.bodyByteCount = total }
-        exchange.receive(ByteBuffer(bytes: bytes))
+        exchange.receive(bytes)
         if steps == nil, let opening = exchange.opening, case .afterBodyBytes(let count) = opening.beginning, total >= count {
             steps = opening.steps[...]
         }

@@ -66,7 +66,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
     }
 
     /// The answer to a request with these headers.
-    func answer(method: String, headers: HeaderList) -> [ResponseScript.Step] {
+    package func answer(method: String, headers: HeaderList) -> [ResponseScript.Step] {
         if let wanted = headers["If-Match"], !matches(wanted, weakly: false) {
             return bodiless(412, ["Content-Length": "0"])
         }

@@ -236,11 +236,3 @@ public struct ScriptFile: Sendable, Equatable {
         return .file(path: file.path, count: size)
     }
 }
-
-extension FaultyServer {
-    /// Sets the routes of a script.
-    public func serve(_ script: ScriptFile) {
-        greet(with: script.greeting)
-        for route in script.routes { self.route(route.method, route.path, route.answers) }
-    }
-}

@@ -31,15 +31,15 @@ public struct RecordedRequest: Sendable, Equatable, Codable, Identifiable {
     /// When its head was complete.
     public let receivedAt: Date
     /// Body bytes that arrived.
-    public internal(set) var bodyByteCount = 0
+    public package(set) var bodyByteCount = 0
     /// Whether the request's body arrived whole.
-    public internal(set) var isComplete = false
+    public package(set) var isComplete = false
     /// The last status line written, 1xx excluded.
-    public internal(set) var status: Int?
+    public package(set) var status: Int?
     /// Body bytes of the answer handed to the kernel: an upper bound of what the client got.
-    public internal(set) var bodyBytesSent = 0
+    public package(set) var bodyBytesSent = 0
     /// How it ended.
-    public internal(set) var outcome = Outcome.open
+    public package(set) var outcome = Outcome.open
 
     /// A request's path and query as written.
     public var target: String { query.map { "\(path)?\($0)" } ?? path }
@@ -48,11 +48,13 @@ public struct RecordedRequest: Sendable, Equatable, Codable, Identifiable {
 /// All that happened on a server so far.
 public struct ServerActivity: Sendable {
     /// Requests in the order of arrival.
-    public internal(set) var requests: [RecordedRequest] = []
+    public package(set) var requests: [RecordedRequest] = []
     /// Connections accepted since the start.
-    public internal(set) var connectionsAccepted = 0
+    public package(set) var connectionsAccepted = 0
     /// Connections open now.
-    public internal(set) var connectionsOpen = 0
+    public package(set) var connectionsOpen = 0
+
+    package init() {}
 }
 
 /// Why waiting for an event ended without it.
@@ -73,12 +75,14 @@ public enum WaitFailure: Error, Sendable, Equatable, CustomStringConvertible {
 
 extension ServerActivity {
     /// Requests to a path (exact, or a prefix ending in `*`).
-    func requests(matching path: String) -> [RecordedRequest] {
+    package func requests(matching path: String) -> [RecordedRequest] {
         requests.filter { path.hasSuffix("*") ? $0.path.hasPrefix(path.dropLast()) : $0.path == path }
     }
 
     /// A request's head arrived; its number is its id.
-    mutating func receive(connection: Int, method: String, uri: String, headers: HeaderList, at date: Date) -> RecordedRequest {
+    package mutating func receive(connection: Int, method: String, uri: String, headers: HeaderList, at date: Date)
+        -> RecordedRequest
+    {
         let halves = uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let request = RecordedRequest(
             id: requests.count + 1, connection: connection, method: method, path: halves.first.map(String.init) ?? "",
@@ -88,13 +92,13 @@ extension ServerActivity {
     }
 
     /// Changes an entry. Its first end stays; counts may still grow, as when a refused body is drained.
-    mutating func change(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
+    package mutating func change(_ id: Int, _ body: (inout RecordedRequest) -> Void) {
         let before = requests[id - 1].outcome
         body(&requests[id - 1])
         if before != .open { requests[id - 1].outcome = before }
     }
 
-    var summary: String {
+    package var summary: String {
         let lines = requests.suffix(20).map {
             "#\($0.id) \($0.method) \($0.target) in=\($0.bodyByteCount) out=\($0.bodyBytesSent)"
                 + " status=\($0.status.map(String.init) ?? "-") \($0.outcome.rawValue)"

@@ -72,7 +72,7 @@ public struct ResponseScript: Sendable, Equatable, Codable, ExpressibleByArrayLi
         }
 
         /// The size of the piece with this number. 64 KiB: the memory one connection costs.
-        func size(ofPiece number: Int) -> Int {
+        package func size(ofPiece number: Int) -> Int {
             guard let last = sizes.last else { return 65_536 }
             return max(1, number < sizes.count ? sizes[number] : last)
         }

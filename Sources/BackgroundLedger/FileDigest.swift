@@ -1,0 +1,161 @@
+import CLibcrypto
+import CLinux
+import Foundation
+import TransferMachines
+
+/// Digests by which sent and received bytes are compared. libcrypto computes them.
+public enum FileDigest {
+    /// SHA-256, hex, and size of a file, read in pieces: memory stays flat.
+    public static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .unreadable(url.path, reason: String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        return try sha256(ofOpenFile: descriptor, path: url.path)
+    }
+
+    static func sha256(ofOpenFile descriptor: Int32, path: String) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64)
+    {
+        var digest = RunningDigest()
+        let byteCount = try read(descriptor, path: path, into: &digest)
+        return (digest.hex, byteCount)
+    }
+
+    public static func sha256(of data: Data) -> String {
+        var digest = RunningDigest()
+        data.withUnsafeBytes { digest.update($0) }
+        return digest.hex
+    }
+
+    /// Another digest of a file, read in pieces. Empty if it cannot be read.
+    public static func bytes(of url: URL, _ algorithm: RequiredDigest.Algorithm) -> [UInt8] {
+        switch algorithm {
+        case .sha256: digest(of: url, .sha256)
+        case .sha512: digest(of: url, .sha512)
+        case .md5: digest(of: url, .md5)
+        }
+    }
+
+    /// For protocols that name a file by it. Hex; empty if it cannot be read.
+    public static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
+
+    private static func digest(of url: URL, _ algorithm: RunningDigest.Algorithm) -> [UInt8] {
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var digest = RunningDigest(algorithm)
+        guard (try? read(descriptor, path: url.path, into: &digest)) != nil else { return [] }
+        return digest.bytes
+    }
+
+    private static func read(_ descriptor: Int32, path: String, into digest: inout RunningDigest) throws(Snapshot.Failure)
+        -> Int64
+    {
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        var offset: off_t = 0
+        while true {
+            let count = pread(descriptor, &buffer, buffer.count, offset)
+            guard count >= 0 else { throw .unreadable(path, reason: String(cString: strerror(errno))) }
+            if count == 0 { return Int64(offset) }
+            buffer.withUnsafeBytes { digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            offset += off_t(count)
+        }
+    }
+}
+
+/// Hash functions for the pure modules.
+public struct CryptoHashing: MessageHashing {
+    public init() {}
+
+    public func sha256(_ data: Data) -> Data {
+        var digest = RunningDigest()
+        data.withUnsafeBytes { digest.update($0) }
+        return Data(digest.bytes)
+    }
+
+    public func hmacSHA256(_ data: Data, key: Data) -> Data {
+        var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var length: UInt32 = 0
+        let isMade = key.withUnsafeBytes { key in
+            data.withUnsafeBytes { data in
+                HMAC(
+                    EVP_sha256(), key.baseAddress, Int32(key.count), data.bindMemory(to: UInt8.self).baseAddress, data.count,
+                    &code, &length) != nil
+            }
+        }
+        precondition(isMade, "libcrypto computes no HMAC with SHA-256")
+        return Data(code[..<Int(length)])
+    }
+}
+
+/// A digest over bytes as they pass. A value: a copy goes its own way.
+public struct RunningDigest: Sendable {
+    enum Algorithm {
+        case sha1, sha256, sha512, md5
+
+        fileprivate var function: OpaquePointer? {
+            switch self {
+            case .sha1: EVP_sha1()
+            case .sha256: EVP_sha256()
+            case .sha512: EVP_sha512()
+            case .md5: EVP_md5()
+            }
+        }
+    }
+
+    private var context: Context
+
+    /// SHA-256.
+    public init() { self.init(.sha256) }
+
+    init(_ algorithm: Algorithm) { context = Context(algorithm) }
+
+    public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        if !isKnownUniquelyReferenced(&context) { context = Context(copyOf: context) }
+        context.update(bytes)
+    }
+
+    /// Of the bytes so far. Empty where the system's libcrypto does not know the algorithm (MD5 and SHA-1 under FIPS).
+    public var bytes: [UInt8] { Context(copyOf: context).finish() }
+
+    /// Of the bytes so far.
+    public var hex: String { Hex.text(Data(bytes)) }
+
+    /// libcrypto's state of one digest.
+    // Unchecked because its owner changes it only while it is the only one; shared, it is only copied.
+    private final class Context: @unchecked Sendable {
+        private let state: OpaquePointer
+        private let isKnown: Bool
+
+        init(_ algorithm: Algorithm) {
+            state = Self.empty()
+            isKnown = EVP_DigestInit_ex(state, algorithm.function, nil) == 1
+            precondition(isKnown || algorithm != .sha256, "libcrypto computes no SHA-256")
+        }
+
+        init(copyOf other: Context) {
+            state = Self.empty()
+            isKnown = other.isKnown && EVP_MD_CTX_copy_ex(state, other.state) == 1
+            precondition(isKnown == other.isKnown, "no memory for a digest")
+        }
+
+        deinit { EVP_MD_CTX_free(state) }
+
+        func update(_ bytes: UnsafeRawBufferPointer) {
+            if isKnown { EVP_DigestUpdate(state, bytes.baseAddress, bytes.count) }
+        }
+
+        /// Nothing can be added afterwards.
+        func finish() -> [UInt8] {
+            guard isKnown else { return [] }
+            var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+            var length: UInt32 = 0
+            guard EVP_DigestFinal_ex(state, &bytes, &length) == 1 else { return [] }
+            return Array(bytes[..<Int(length)])
+        }
+
+        private static func empty() -> OpaquePointer {
+            guard let state = EVP_MD_CTX_new() else { fatalError("no memory for a digest") }
+            return state
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import COpenSSL
+import NIOCore
+
+/// Speaks TLS on one connection: OpenSSL works on memory, this carries its bytes to and from the socket.
+final class TLSHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        case shakingHands
+        case established
+        /// Nothing more is read; what is written fails.
+        case ended
+    }
+
+    private let connection: OpaquePointer
+    /// Bytes that came from the socket, and those that are to go there. They belong to the connection.
+    private let (incoming, outgoing): (OpaquePointer, OpaquePointer)
+    private var state = State.shakingHands
+
+    init(_ context: TLSContext) throws(OpenSSLError) {
+        guard let made = SSL_new(context.pointer) else { throw OpenSSLError("no TLS connection") }
+        guard let read = BIO_new(BIO_s_mem()), let write = BIO_new(BIO_s_mem()) else {
+            SSL_free(made)
+            throw OpenSSLError("no memory for TLS")
+        }
+        (connection, incoming, outgoing) = (made, read, write)
+        SSL_set_bio(made, read, write)
+        SSL_set_accept_state(made)
+    }
+
+    deinit { SSL_free(connection) }
+
+    // MARK: From the socket
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        unwrapInboundIn(data).withUnsafeReadableBytes { _ = BIO_write(incoming, $0.baseAddress, Int32($0.count)) }
+        if case .shakingHands = state { shakeHands(context) }
+        if case .established = state { read(context) }
+    }
+
+    private func shakeHands(_ context: ChannelHandlerContext) {
+        ERR_clear_error()
+        let result = SSL_do_handshake(connection)
+        // Also the alert that says why there is none.
+        send(context, promise: nil)
+        context.flush()
+        if result == 1 {
+            state = .established
+        } else if SSL_get_error(connection, result) != SSL_ERROR_WANT_READ {
+            fail("no handshake", context)
+        }
+    }
+
+    private func read(_ context: ChannelHandlerContext) {
+        while case .established = state {
+            ERR_clear_error()
+            var count: Int32 = 0
+            var buffer = context.channel.allocator.buffer(capacity: 16_384)
+            buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: 16_384) { space in
+                count = SSL_read(connection, space.baseAddress, Int32(space.count))
+                return Int(max(0, count))
+            }
+            if count > 0 {
+                context.fireChannelRead(wrapInboundOut(buffer))
+                continue
+            }
+            switch SSL_get_error(connection, count) {
+            case SSL_ERROR_WANT_READ:
+                // An answer to a key update, say.
+                send(context, promise: nil)
+                return context.flush()
+            case SSL_ERROR_ZERO_RETURN:
+                // The client said goodbye.
+                return context.pipeline.close(mode: .all, promise: nil)
+            default: fail("not to be read", context)
+            }
+        }
+    }
+
+    private func fail(_ what: String, _ context: ChannelHandlerContext) {
+        state = .ended
+        context.fireErrorCaught(OpenSSLError(what))
+    }
+
+    // MARK: To the socket
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard case .established = state else { return promise?.fail(ChannelError.ioOnClosedChannel) ?? () }
+        ERR_clear_error()
+        let buffer = unwrapOutboundIn(data)
+        let written = buffer.withUnsafeReadableBytes { bytes in
+            // OpenSSL writes nothing of nothing. Memory takes everything at once.
+            bytes.isEmpty ? 1 : SSL_write(connection, bytes.baseAddress, Int32(bytes.count))
+        }
+        guard written > 0 else { return promise?.fail(OpenSSLError("not to be written")) ?? () }
+        send(context, promise: promise)
+    }
+
+    /// What OpenSSL has for the other side.
+    private func send(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        let count = BIO_ctrl_pending(outgoing)
+        var buffer = context.channel.allocator.buffer(capacity: count)
+        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { space in
+            Int(max(0, BIO_read(outgoing, space.baseAddress, Int32(count))))
+        }
+        guard buffer.readableBytes > 0 else { return promise?.succeed() ?? () }
+        context.write(wrapOutboundOut(buffer), promise: promise)
+    }
+
+    /// Says close_notify first. A cut does not come by here: see ``CutHandler``.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if case .established = state, mode != .input {
+            state = mode == .output ? .established : .ended
+            ERR_clear_error()
+            _ = SSL_shutdown(connection)
+            send(context, promise: nil)
+            context.flush()
+        }
+        context.close(mode: mode, promise: promise)
+    }
+}
