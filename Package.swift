@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "ServerScripts", targets: ["ServerScripts"]),
         .library(name: "FaultyServer", targets: ["FaultyServer"]),
         .executable(name: "stormy", targets: ["stormy"]),
+        .executable(name: "stormy-rehearse", targets: ["stormy-rehearse"]),
         .executable(name: "background-agent", targets: ["background-agent"]),
         .executable(name: "photo-cleaner", targets: ["photo-cleaner"]),
         .executable(name: "file-chooser", targets: ["file-chooser"]),
@@ -105,11 +106,16 @@ let package = Package(
         .target(
             name: "StormyCommand",
             dependencies: [
-                "Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", "FaultyServer", argumentParser,
+                "Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", argumentParser,
             ],
             resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
+        .target(
+            name: "Rehearsal",
+            dependencies: ["BackgroundCommands", "BackgroundLedger", "FaultyServer", argumentParser],
+            swiftSettings: strict),
+        .executableTarget(name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .target(

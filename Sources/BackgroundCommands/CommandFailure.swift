@@ -40,6 +40,21 @@ package struct CommandFailure: Error {
         }
     }
 
+    /// Something could not be made or written in a folder.
+    package init(cannotWriteIn folder: URL, _ error: any Error) {
+        if let known = error as? CommandFailure {
+            self = known
+        } else if let known = error as? LedgerError {
+            self.init(known)
+        } else {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            let reason =
+                cause?.domain == NSPOSIXErrorDomain
+                ? String(cString: strerror(Int32(cause?.code ?? 0))) : (error as NSError).localizedDescription
+            self.init(.cannotCreate, "\(folder.path): \(reason)")
+        }
+    }
+
     private static func status(of error: LedgerError) -> ExitStatus {
         switch error {
         case .cannotCreate: .cannotCreate

@@ -50,22 +50,9 @@ public struct AgentStarter: Sendable {
         }
     }
 
-    public struct Missing: Error { public let places: [String] }
-
-    /// Beside the app's executable, in `../libexec`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
-    public static func findAgent(environment: [String: String]) -> Swift.Result<String, Missing> {
-        let folder = AppManifest.executableURL.deletingLastPathComponent()
-        var places = [environment["BACKGROUND_AGENT"]].compactMap { $0 }
-        places.append(folder.appendingPathComponent("background-agent").path)
-        places.append(folder.deletingLastPathComponent().appendingPathComponent("libexec/background-agent").path)
-        places += (environment["PATH"] ?? "").split(separator: ":").map { $0 + "/background-agent" }
-        func isProgram(_ path: String) -> Bool {
-            var information = stat()
-            return path.hasPrefix("/") && access(path, X_OK) == 0 && stat(path, &information) == 0
-                && information.st_mode & S_IFMT == S_IFREG
-        }
-        if let found = places.first(where: isProgram) { return .success(found) }
-        return .failure(Missing(places: places))
+    /// Beside the app's executable, in `../libexec` and `../bin`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
+    package static func findAgent(environment: [String: String]) -> Swift.Result<String, CompanionProgram.Missing> {
+        CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
     }
 
     private func spawn(_ path: String) -> Result {

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 
@@ -23,15 +24,15 @@ enum FileChooser {
     /// In the order in which they are tried.
     private static var choosers: [Chooser] {
         var found: [Chooser] = []
-        if let path = HelperProgram.find("file-chooser") {
+        if case .success(let path) = CompanionProgram.find("file-chooser") {
             found.append(Chooser(path: path, arguments: [title], separator: "\0", noneStatus: 2))
         }
-        if let path = HelperProgram.inPath("zenity") {
+        if let path = CompanionProgram.findInPath("zenity") {
             // A path has no line end in practice, and zenity offers nothing that no path can have.
             let arguments = ["--file-selection", "--multiple", "--separator=\n", "--title=\(title)"]
             found.append(Chooser(path: path, arguments: arguments))
         }
-        if let path = HelperProgram.inPath("kdialog") {
+        if let path = CompanionProgram.findInPath("kdialog") {
             let arguments = ["--getopenfilename", ":photo", "image/*", "--multiple", "--separate-output", "--title", title]
             found.append(Chooser(path: path, arguments: arguments))
         }

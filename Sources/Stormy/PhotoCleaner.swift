@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 import Synchronization
 
@@ -41,7 +42,7 @@ final class PhotoCleaner: Sendable {
         return answer.isUnreadable == true ? .unreadable(trouble) : .notCleaned(trouble)
     }
 
-    private static let program = HelperProgram.find("photo-cleaner")
+    private static let program = try? CompanionProgram.find("photo-cleaner").get()
 
     /// The running program.
     private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone

@@ -22,21 +22,6 @@ extension CommandFailure {
         }
     }
 
-    /// Something could not be made or written in a folder.
-    init(cannotWriteIn folder: URL, _ error: any Error) {
-        if let known = error as? CommandFailure {
-            self = known
-        } else if let known = error as? LedgerError {
-            self.init(known)
-        } else {
-            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-            let reason =
-                cause?.domain == NSPOSIXErrorDomain
-                ? String(cString: strerror(Int32(cause?.code ?? 0))) : (error as NSError).localizedDescription
-            self.init(.cannotCreate, "\(folder.path): \(reason)")
-        }
-    }
-
     private static func status(of error: StormyStoreError) -> ExitStatus {
         switch error {
         case .cannotOpen: .inputOutput

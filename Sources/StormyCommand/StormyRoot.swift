@@ -1,6 +1,5 @@
 import ArgumentParser
 import BackgroundCommands
-import Foundation
 
 /// All verbs.
 struct StormyRoot: AsyncParsableCommand {
@@ -22,32 +21,9 @@ struct StormyRoot: AsyncParsableCommand {
 
     /// Parses, runs, and leaves with the contract's exit code.
     static func runAndExit(_ arguments: [String]) async -> Never {
-        do {
-            var command = try parseAsRoot(arguments)
-            do {
-                if command is any BackgroundCommand { try StormyTool.configure() }
-                if var command = command as? any AsyncParsableCommand {
-                    try await command.run()
-                } else {
-                    try command.run()
-                }
-            } catch {
-                AgentVerb.startIfWorkIsLeft(after: command)
-                leave(with: error)
-            }
-            AgentVerb.startIfWorkIsLeft(after: command)
-            Foundation.exit(Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0)
-        } catch {
-            exit(withError: error)
-        }
-    }
-
-    private static func leave(with error: any Error) -> Never {
-        if let code = error as? ExitCode { Foundation.exit(code.rawValue) }
-        // Help, versions and usage errors: the library knows how to say them, and their types are its own secret.
-        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { exit(withError: error) }
-        let failure = CommandFailure(ofStormy: error)
-        Output.note("stormy: \(failure.message)")
-        Foundation.exit(failure.status.rawValue)
+        await CommandRunner.runAndExit(
+            StormyRoot.self, arguments,
+            before: { if $0 is any BackgroundCommand { try StormyTool.configure() } },
+            after: AgentVerb.startIfWorkIsLeft(after:), explain: CommandFailure.init(ofStormy:))
     }
 }

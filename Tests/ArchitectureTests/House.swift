@@ -13,7 +13,9 @@ struct House {
         arrows: [
             // tool
             "stormy": ["StormyCommand"],
-            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", "FaultyServer"],
+            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger"],
+            "stormy-rehearse": ["Rehearsal"],
+            "Rehearsal": ["BackgroundCommands", "BackgroundLedger", "FaultyServer"],
             "background-agent": ["BackgroundAgentTool"],
             "BackgroundAgentTool": ["BackgroundAgent", "CurlTransport", "DesktopServices"],
             "tide-example": ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
@@ -73,7 +75,7 @@ struct House {
             "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],
             "CTomlplusplus": ["StormyConfiguration"],
-            "ArgumentParser": ["StormyCommand", "BackgroundCommands"],
+            "ArgumentParser": ["StormyCommand", "BackgroundCommands", "Rehearsal"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],

@@ -4,7 +4,6 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
-import Glibc
 import Stormy
 
 struct AgentVerb: AsyncParsableCommand {
@@ -19,12 +18,7 @@ struct AgentVerb: AsyncParsableCommand {
         case .failure(let missing):
             throw CommandFailure(.unavailable, "background-agent was not found in: \(missing.places.joined(separator: ", "))")
         case .success(let path):
-            // Becomes the agent: signals and exit code are its own.
-            let words = [path, "--app", AppManifest.current.appIdentifier]
-            var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
-            arguments.append(nil)
-            execv(path, &arguments)
-            throw CommandFailure(.unavailable, "\(path) cannot be started: \(String(cString: strerror(errno)))")
+            throw become(path, ["--app", AppManifest.current.appIdentifier])
         }
     }
 

@@ -6,7 +6,7 @@ import FaultyServer
 import Foundation
 import Glibc
 
-struct RehearseVerb: AsyncParsableCommand {
+struct RehearseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rehearse", abstract: "Runs every way in which work can be cancelled, and prints promised against seen.",
         discussion: """

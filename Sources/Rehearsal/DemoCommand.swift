@@ -3,7 +3,7 @@ import BackgroundCommands
 import Dispatch
 import Foundation
 
-struct DemoVerb: AsyncParsableCommand {
+struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Shows the whole main job in under 30 s, in a throw-away home.",
         discussion: "Example:\n  stormy demo")
@@ -36,7 +36,7 @@ struct DemoVerb: AsyncParsableCommand {
         do {
             try await story.tell()
         } catch {
-            story.claims.add("the story came to its end", false, seen: CommandFailure(ofStormy: error).message)
+            story.claims.add("the story came to its end", false, seen: CommandFailure(error).message)
         }
         if story.isOnDesktop {
             Output.line("   Look at it; it is withdrawn in \(Self.lookingTime) s.")

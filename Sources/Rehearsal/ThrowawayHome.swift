@@ -17,6 +17,7 @@ final class ThrowawayHome: Sendable {
     ///   - isSilent: away from the person's desktop, too: no notification is shown, no error of a verb either.
     /// - Throws: ``CommandFailure``; then nothing of it is left.
     init(_ name: String, in parent: URL? = nil, isSilent: Bool = false, configuration: String) throws {
+        stormy = try Self.findStormy()
         folder = try Leftovers.shared.makeFolder(name, keptIn: parent)
         self.isSilent = isSilent
         isKept = parent != nil
@@ -50,6 +51,15 @@ final class ThrowawayHome: Sendable {
         return environment
     }
 
+    private static func findStormy() throws -> String {
+        switch CompanionProgram.find("stormy") {
+        case .success(let path): return path
+        case .failure(let missing):
+            throw CommandFailure(
+                .unavailable, "the program stormy is not installed: looked for in \(missing.places.joined(separator: ", "))")
+        }
+    }
+
     private struct Verbs {
         /// Interrupted: none may begin any more.
         var isOver = false
@@ -62,6 +72,8 @@ final class ThrowawayHome: Sendable {
     private let verbs = Mutex(Verbs())
     private let isSilent: Bool
     private let isKept: Bool
+    /// The program whose verbs are run.
+    private let stormy: String
 
     /// Weather and photos at one server; its only destination is called `destination`. Times in seconds.
     static func configuration(server url: String, budget: Int, grace: Int, destination: String) -> String {
@@ -80,7 +92,7 @@ final class ThrowawayHome: Sendable {
 
     // MARK: Verbs
 
-    /// Runs a verb as a person would, with the same executable; its errors are shown as they are.
+    /// Runs a verb as a person would; its errors are shown as they are.
     @discardableResult
     func stormy(_ arguments: String...) throws -> (output: Data, status: Int32) { try stormy(arguments) }
 
@@ -91,7 +103,7 @@ final class ThrowawayHome: Sendable {
     private func run(_ arguments: [String], isLast: Bool) throws -> (output: Data, status: Int32) {
         let process = Process()
         let output = Pipe()
-        process.executableURL = AppManifest.executableURL
+        process.executableURL = URL(fileURLWithPath: stormy)
         process.arguments = arguments
         process.environment = environment.merging(surroundings.withLock { $0 }()) { $1 }
         process.standardOutput = output

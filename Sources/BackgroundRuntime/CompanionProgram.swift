@@ -1,0 +1,44 @@
+import Foundation
+
+/// The other programs of an installation: found from where this one is.
+package enum CompanionProgram {
+    /// Where it was looked for, in this order.
+    package struct Missing: Error {
+        package let places: [String]
+    }
+
+    /// Beside this program, in `../libexec`, in `../bin`, then in `PATH`.
+    ///
+    /// - Parameter override: a variable that names the program outright, and first.
+    package static func find(
+        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment, override: String? = nil
+    ) -> Result<String, Missing> {
+        let folder = AppManifest.executableURL.deletingLastPathComponent()
+        let installation = folder.deletingLastPathComponent()
+        var places = [override.flatMap { environment[$0] }].compactMap { $0 }
+        places += [
+            folder.appendingPathComponent(name), installation.appendingPathComponent("libexec/\(name)"),
+            installation.appendingPathComponent("bin/\(name)"),
+        ].map(\.path)
+        places += inPath(name, environment)
+        if let found = places.first(where: isProgram) { return .success(found) }
+        return .failure(Missing(places: places))
+    }
+
+    /// Somebody else's.
+    package static func findInPath(
+        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
+        inPath(name, environment).first(where: isProgram)
+    }
+
+    private static func inPath(_ name: String, _ environment: [String: String]) -> [String] {
+        (environment["PATH"] ?? "/usr/bin").split(separator: ":").map { $0 + "/" + name }
+    }
+
+    private static func isProgram(_ path: String) -> Bool {
+        var information = stat()
+        return path.hasPrefix("/") && access(path, X_OK) == 0 && stat(path, &information) == 0
+            && information.st_mode & S_IFMT == S_IFREG
+    }
+}

@@ -1,0 +1,3 @@
+import Rehearsal
+
+RehearsalTool.main()
