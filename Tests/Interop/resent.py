@@ -98,5 +98,5 @@ def run(name, _, folder):
 
 
 support.play(
-    sys.argv[1:] or ["tuspyserver", "nio", "seaweedfs s3", "seaweedfs tus"], ("cut",), prepare, run,
+    sys.argv[1:] or support.RESENT_SERVERS, ("cut",), prepare, run,
     held="held: what was there was not sent again", broken="a photo is not there, or was sent again")

@@ -17,6 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = pathlib.Path(os.environ.get("STORMY_BINARIES", ROOT / ".build/debug")).resolve()
 STORMY = BINARIES / "stormy"
 
+# Of downloads.py and of resent.py.
+DOWNLOAD_SERVERS = ["nginx", "apache", "lighttpd", "caddy", "http.server"]
+RESENT_SERVERS = ["tuspyserver", "nio", "seaweedfs s3", "seaweedfs tus"]
+
 
 def free_port():
     """Low enough for servers that use the port 10,000 above it, too."""

@@ -58,16 +58,21 @@ extension EndToEnd {
                 photos[size] = (file, bytes)
             }
             self.photos = photos
-            for index in runs.indices {
-                let queued = try home.stormy(
-                    "upload", "--json", "--to", runs[index].destination, photos[runs[index].way.size]!.file.path)
+        }
+
+        private func queue(_ runs: [Run]) throws -> [Run] {
+            try runs.map { run in
+                let queued = try home.stormy("upload", "--json", "--to", run.destination, photos[run.way.size]!.file.path)
                 try #require(queued.status == 0, "\(queued.errors)")
                 let ids = try home.rows("transfers").compactMap { ($0["id"] as? String).flatMap(Int64.init) }
-                runs[index].id = try #require(ids.max())
+                var queuedRun = run
+                queuedRun.id = try #require(ids.max())
+                return queuedRun
             }
         }
 
         @Test func everyFaultHasItsPromisedEnd() throws {
+            let runs = try queue(runs)
             let agent = try home.startAgent()
             defer { agent.end() }
             var rows: [String] = []
@@ -82,6 +87,7 @@ extension EndToEnd {
         /// The agent dies again and again, each time at the next of these points; every fault ends as promised all the same.
         @Test(arguments: ["agent.transferStarting", "agent.transferEnded", "agent.transferCommitting"])
         func soItDoesOverAgentsThatDie(_ point: String) throws {
+            let runs = try queue(TableSample.rows(of: runs, in: point))
             for crash in [1, 3, 7, 15, 20] {
                 try home.startAgent(["BACKGROUND_CRASH_AT": "\(point):\(crash)"]).waitForEnd()
             }
