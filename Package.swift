@@ -217,4 +217,14 @@ if let modules = Context.environment["ONLY_TESTS_OF"] {
     }
     package.targets.removeAll { !needed.contains($0.name) }
     package.products = []
+    // The thread sanitizer does not see how threads wait for Swift's own mutex.
+    for target in package.targets where target.type != .system {
+        target.dependencies.append("SanitizedSynchronization")
+        target.swiftSettings =
+            (target.swiftSettings ?? []) + [
+                .unsafeFlags(["-module-alias", "Synchronization=SanitizedSynchronization"])
+            ]
+    }
+    package.targets.append(
+        .target(name: "SanitizedSynchronization", path: "Tests/Sanitizers/SanitizedSynchronization", swiftSettings: strict))
 }

@@ -32,10 +32,10 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     private let condition = NSCondition()
     /// It is as if no space were left: so that what follows can be tried.
     package var isFull: Bool {
-        get { pretendsFull.load(ordering: .relaxed) }
-        set { pretendsFull.store(newValue, ordering: .relaxed) }
+        get { pretendsFull.withLock { $0 } }
+        set { pretendsFull.withLock { $0 = newValue } }
     }
-    private let pretendsFull = Atomic(false)
+    private let pretendsFull = Mutex(false)
     private var queue: [DownloadFile] = []
     private var later: [Waiting] = []
     private var isRunning = false

@@ -32,7 +32,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
 
 /// A verb of the group. An app with settings of its own reads them before it runs one.
 public protocol BackgroundCommand: AsyncParsableCommand {
-    /// What the verb does; its errors are explained to the person by ``run()``.
+    /// What the verb does; its errors are explained to the person by `run()`.
     func perform() async throws
 }
 

@@ -40,7 +40,10 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
     /// What this machine must have, or the submit fails with ``BGTaskScheduler/Error/notPermitted``.
     public var requiredResources: Resources = []
 
-    /// - Parameter identifier: a concrete one that the permitted list names or that a wildcard of it (`app.export.*`) covers.
+    /// - Parameters:
+    ///   - identifier: a concrete one that the permitted list names or that a wildcard of it (`app.export.*`) covers.
+    ///   - title: the notification's first line.
+    ///   - subtitle: its second line.
     public init(identifier: String, title: String, subtitle: String) {
         self.title = title
         self.subtitle = subtitle

@@ -31,7 +31,9 @@ extension BGTaskScheduler {
         /// What went wrong below, for ``Code/unavailable``. Beyond Apple.
         public let underlyingError: (any Swift.Error)?
 
-        /// - Parameter userInfo: only `NSLocalizedDescriptionKey` is kept.
+        /// - Parameters:
+        ///   - code: what kind of refusal it is.
+        ///   - userInfo: only `NSLocalizedDescriptionKey` is kept.
         public init(_ code: Code, userInfo: [String: Any] = [:]) {
             self.init(code, userInfo[NSLocalizedDescriptionKey] as? String ?? "")
         }

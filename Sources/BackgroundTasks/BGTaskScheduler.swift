@@ -20,7 +20,10 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
     ///
-    /// - Parameter queue: where the handler runs; `nil`: a background queue of the framework's.
+    /// - Parameters:
+    ///   - identifier: of the permitted list.
+    ///   - queue: where the handler runs; `nil`: a background queue of the framework's.
+    ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
     /// - Returns: `false` when the identifier is not in the permitted list, or is a wildcard itself.
     /// - Precondition: not registered before; and not after ``run()``, unless only a wildcard of the list permits it, as for
     ///   continued processing.

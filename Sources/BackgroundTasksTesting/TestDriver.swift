@@ -174,7 +174,9 @@ public actor TestDriver {
 
     /// Lets virtual time pass until a launch has ended.
     ///
-    /// - Parameter limit: virtual time after which it is given up.
+    /// - Parameters:
+    ///   - launch: its number, as ``LaunchReport/id`` tells it.
+    ///   - limit: virtual time after which it is given up.
     /// - Throws: ``StillRunning`` then.
     @discardableResult
     public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {

@@ -76,7 +76,9 @@ public final class VirtualNotificationServer: Presenter {
 
     /// The person presses a button.
     ///
-    /// - Parameter action: a button's identifier; `nil`: the notification itself.
+    /// - Parameters:
+    ///   - action: a button's identifier; `nil`: the notification itself.
+    ///   - identifier: the notification's.
     /// - Returns: `false`: no such notification, or button, is on the screen.
     @discardableResult
     public func press(_ action: String? = nil, on identifier: String) -> Bool {

@@ -5,7 +5,7 @@ import FoundationNetworking
 ///
 /// **Differs from Apple.** The async calls and those with completion handlers work on a background session: they submit the
 /// transfer and await it. Cancelling the await takes away the waiter, not the connection: for the grace time the transfer can
-/// be adopted by a task with an equal request (``downloadTask(with:)``, ``uploadTask(with:fromFile:)``), which then delivers it
+/// be adopted by a task with an equal request (``downloadTask(with:)-(URLRequest)``, ``uploadTask(with:fromFile:)``), which then delivers it
 /// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
 /// Several processes may have a session of one identifier at once; each event is told by one of them.
 ///
@@ -58,7 +58,10 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// earlier processes first. The session holds its delegate until it is invalidated. A second session of an identifier
     /// in one process is the first one again, with the first one's delegate.
     ///
-    /// - Parameter delegateQueue: `nil`: a serial queue of the session's own.
+    /// - Parameters:
+    ///   - configuration: copied: later changes of it have no effect.
+    ///   - delegate: hears of what happens to tasks.
+    ///   - delegateQueue: `nil`: a serial queue of the session's own.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
     ) {
@@ -258,7 +261,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// The whole answer, whatever its status.
     ///
-    /// - Parameter delegate: asked about redirects and credentials. Ordinary sessions only.
+    /// - Parameters:
+    ///   - request: what is asked.
+    ///   - delegate: asked about redirects and credentials. Ordinary sessions only.
     /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil

@@ -183,7 +183,9 @@ public final class FaultyServer: Sendable {
     public var unroutedRequests: [RecordedRequest] { log.activity.requests.filter { !routes.knows($0) } }
 
     /// The first request for which the condition holds, now or after a later event (arrival, bytes, end).
-    /// - Parameter timeout: generous by default: only a test that fails waits for so long, and on a busy machine none fails for it.
+    /// - Parameters:
+    ///   - timeout: generous by default: only a test that fails waits for so long, and on a busy machine none fails for it.
+    ///   - condition: must not ask the server itself.
     /// - Throws: `WaitFailure`, or `CancellationError`.
     @discardableResult
     public func waitForRequest(

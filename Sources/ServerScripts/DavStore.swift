@@ -13,9 +13,11 @@ public final class DavStore: MountedStore {
     /// What goes wrong with uploads to it.
     public let faults = UploadFaults()
 
-    /// A store under a prefix (no slash at its end).
-    /// - Parameter directory: kept afterwards. `nil`: a temporary one, removed with the store. There is no variant in
-    ///   memory: one code path, and large uploads stay cheap.
+    /// A store under a prefix. There is no variant in memory: one code path, and large uploads stay cheap.
+    ///
+    /// - Parameters:
+    ///   - prefix: without a slash at its end.
+    ///   - directory: kept afterwards. `nil`: a temporary one, removed with the store.
     public init(prefix: String = "/dav", directory: URL? = nil) throws {
         self.prefix = prefix
         isTemporary = directory == nil

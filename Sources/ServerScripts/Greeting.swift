@@ -19,7 +19,7 @@ public enum Greeting: Sendable, Equatable {
 
 /// A certificate for `localhost` and 127.0.0.1 that the server shows, and what is wrong with it.
 public enum ServerCertificate: String, Sendable, CaseIterable {
-    /// Nothing, for a client that trusts the server's ``FaultyServer/certificateAuthority``.
+    /// Nothing, for a client that trusts the server's `FaultyServer.certificateAuthority`.
     case valid
     /// Its time ended a day ago.
     case expired

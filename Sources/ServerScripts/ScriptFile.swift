@@ -81,7 +81,10 @@ public struct ScriptFile: Sendable, Equatable {
     /// How connections are greeted.
     public private(set) var greeting = Greeting.http
 
-    /// - Parameter folder: where relative paths begin.
+    /// - Parameters:
+    ///   - text: as ``grammar`` says.
+    ///   - folder: where relative paths begin.
+    /// - Throws: ``Failure``, with the line.
     public init(parsing text: String, folder: URL) throws(Failure) {
         // As editors elsewhere write: with a byte order mark, and lines that end in CR LF.
         let lines = text.drop { $0 == "\u{FEFF}" }.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }

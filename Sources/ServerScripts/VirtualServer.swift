@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A ``FaultyServer`` without sockets and without real time: the same routes, scripts, stores and faults, played by whoever
+/// A `FaultyServer` without sockets and without real time: the same routes, scripts, stores and faults, played by whoever
 /// keeps a virtual clock. Given out by the test kit's network, one for each origin.
 public final class VirtualServer: Sendable {
     private let routes = RouteTable()
@@ -24,7 +24,7 @@ public final class VirtualServer: Sendable {
         routes.set(method, path, scripts)
     }
 
-    /// Answers by a function of the request's head, as ``FaultyServer`` does.
+    /// Answers by a function of the request's head, as `FaultyServer` does.
     public func handle(_ method: String?, _ path: String, _ handler: @escaping @Sendable (RecordedRequest) -> ResponseScript) {
         routes.set(method, path, .handler(handler))
     }

@@ -62,6 +62,7 @@ struct House {
             ],
             "Simulation": ["BackgroundTasksTesting", "BackgroundTasks"],
             "simulate": ["Simulation"],
+            "SanitizedSynchronization": [],
             "fuzz-wire": ["TransferMachines"],
             "fuzz-resume": ["BackgroundTransfer"],
             "fuzz-ledger": ["BackgroundLedger"],

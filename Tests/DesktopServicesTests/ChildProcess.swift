@@ -14,7 +14,7 @@ struct FixtureFailure: Error, CustomStringConvertible {
 final class ChildProcess: Sendable {
     let pid: pid_t
     private let output: Int32
-    private let isStopped = Atomic(false)
+    private let isStopped = Mutex(false)
 
     init(_ tool: String, _ arguments: [String], environment: [String: String] = [:]) throws {
         let path = try Self.find(tool)
@@ -69,7 +69,11 @@ final class ChildProcess: Sendable {
 
     /// Ends it and waits until it is gone; a second call does nothing.
     func stop() {
-        guard !isStopped.exchange(true, ordering: .relaxed) else { return }
+        let isFirst = isStopped.withLock { stopped in
+            defer { stopped = true }
+            return !stopped
+        }
+        guard isFirst else { return }
         kill(pid, SIGTERM)
         _ = reap()
         close(output)

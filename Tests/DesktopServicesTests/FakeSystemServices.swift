@@ -44,7 +44,7 @@ final class FakeSystemServices: Sendable {
     }
 
     func setOnBattery(_ value: Bool) {
-        answer.isOnBattery.store(value, ordering: .relaxed)
+        answer.isOnBattery.withLock { $0 = value }
         emit(
             "/org/freedesktop/UPower", "org.freedesktop.DBus.Properties", "PropertiesChanged",
             "('org.freedesktop.UPower', {'OnBattery': <\(value)>}, @as [])")
@@ -68,17 +68,17 @@ final class FakeSystemServices: Sendable {
 }
 
 private final class Answer: Sendable {
-    let isOnBattery: Atomic<Bool>
+    let isOnBattery: Mutex<Bool>
 
     init(isOnBattery: Bool) {
-        self.isOnBattery = Atomic(isOnBattery)
+        self.isOnBattery = Mutex(isOnBattery)
     }
 
     /// Answers a `Get`, on GLib's own thread; everything else passes.
     func filter(_ message: OpaquePointer, on connection: OpaquePointer?) -> OpaquePointer? {
         guard g_dbus_message_get_member(message).map({ String(cString: $0) }) == "Get" else { return message }
         let reply = g_dbus_message_new_method_reply(message)
-        let value = g_variant_new_boolean(isOnBattery.load(ordering: .relaxed) ? 1 : 0)
+        let value = g_variant_new_boolean(isOnBattery.withLock { $0 } ? 1 : 0)
         var body: [OpaquePointer?] = [g_variant_new_variant(value)]
         g_dbus_message_set_body(reply, g_variant_new_tuple(&body, 1))
         g_dbus_connection_send_message(connection, reply, G_DBUS_SEND_MESSAGE_FLAGS_NONE, nil, nil)

@@ -11,7 +11,9 @@ extension EndToEnd {
     }
 
     /// Login, logout, power cut: the agent is back, and what was missed runs once.
-    @Suite(.enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
+    /// One at a time: each user manager looks for the folder /run/systemd/system, of which a machine has one, and the first that ends
+    /// removes it.
+    @Suite(.serialized, .enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
         let desktop: Desktop
         let server: FaultyServer
         let home: Home

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Compiles the documentation of what authors import, with the toolchain's own docc; fails on a warning. Wants a debug build.
+#
+# usage: docs.sh BUILD-FOLDER OUTPUT-FOLDER
+set -euo pipefail
+build="$1/debug" checkouts="$1/checkouts" output="$2"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+modules="BackgroundTasks BackgroundTransfer UserNotifications BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
+# A symbol graph is read out of a built module, which wants to see the C modules below it.
+mapfile -t maps < <(find "$root/Sources" "$checkouts"/*/Sources -name module.modulemap; find "$build"/*.build -maxdepth 1 -name module.modulemap)
+flags=()
+for map in "${maps[@]}"; do flags+=(-Xcc "-fmodule-map-file=$map"); done
+rm -rf "$output"
+failed=0
+for module in $modules; do
+  mkdir -p "$output/graphs/$module"
+  swift-symbolgraph-extract -module-name "$module" -I "$build/Modules" "${flags[@]}" -target "$(uname -m)-unknown-linux-gnu" \
+    -output-dir "$output/graphs/$module" -minimum-access-level public -skip-synthesized-members
+  catalog="$root/Sources/$module/$module.docc"
+  [ -d "$catalog" ] || catalog=""
+  docc convert ${catalog:+"$catalog"} --additional-symbol-graph-dir "$output/graphs/$module" --warnings-as-errors \
+    --fallback-display-name "$module" --fallback-bundle-identifier "stormy.$module" --output-path "$output/$module.doccarchive" \
+    >"$output/$module.log" 2>&1 || failed=1
+  # Each is said where it is.
+  grep -hE -A3 'warning|error' "$output/$module.log" || true
+done
+[ "$failed" = 0 ] && echo "documentation of $modules: no warning"
+exit "$failed"
