@@ -51,7 +51,7 @@ extension Agent {
                 && launch.endedAt.map { $0 < pass.now.addingTimeInterval(1) } ?? true
         }
         // An agent that died before it had started the process earns the app no delay.
-        let blamed = failures.filter { $0.detail != Self.neverBegan }
+        let blamed = failures.filter { $0.outcome != .neverBegan }
         let delay = RelaunchBackoff.delay(afterFailures: blamed.count, base: pass.settings.backoffBase)
         if let last = blamed.first?.endedAt, last.addingTimeInterval(delay) > pass.now {
             return pass.wake(at: last.addingTimeInterval(delay))

@@ -17,14 +17,15 @@ extension Agent {
     private func finish(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws {
         var launch = launch
         CrashPoint.reach("agent.launchEnded")
-        let outcome = launch.result ?? Self.outcomeWithoutResult(launch)
+        let outcome = launch.result ?? Self.outcomeWithoutResult(launch, end)
         launch.outcome = outcome
         launch.endedAt = pass.now
         if launch.result == nil, launch.detail == nil {
-            launch.detail =
-                outcome == .failed
-                ? "did not stop; its process was left alone"
-                : launch.pid == nil && end == .unknown ? Self.neverBegan : Self.describe(end)
+            switch outcome {
+            case .failed: launch.detail = "did not stop; its process was left alone"
+            case .neverBegan: launch.detail = "the agent ended before it had started the process"
+            case .completed, .expired, .killed, .crashed, .skipped: launch.detail = Self.describe(end)
+            }
         }
         if outcome == .expired, launch.detail == nil { launch.detail = launch.stopReason.map(Self.describe) }
         if launch.kind == .urlSession, outcome == .completed, launch.detail == nil {
@@ -41,10 +42,9 @@ extension Agent {
         log.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
     }
 
-    /// Not the app's doing.
-    static let neverBegan = "the agent ended before it had started the process"
-
-    private static func outcomeWithoutResult(_ launch: LaunchRecord) -> LaunchOutcome {
+    private static func outcomeWithoutResult(_ launch: LaunchRecord, _ end: ProcessEnd) -> LaunchOutcome {
+        // Where it is known why there was no process, that is the app's.
+        if launch.pid == nil, end == .unknown, launch.detail == nil { return .neverBegan }
         guard launch.stopReason != nil else { return .crashed }
         // A process that a person started is not ours to kill.
         guard launch.kind == .continuedProcessing else { return .killed }
@@ -130,10 +130,10 @@ extension Agent {
     /// How many launches in a row, this one the last, ended without a result by the app's doing. An agent that died before
     /// it started the process earns no delay, and does not make that of a later crash longer.
     private func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
-        guard launch.detail != Self.neverBegan else { return 0 }
+        guard launch.outcome != .neverBegan else { return 0 }
         let inARow = try transaction.endedLaunches(launch.kind, launch.identifier, limit: 60)
-            .prefix { $0.outcome == .crashed || $0.outcome == .killed }
-        return inARow.filter { $0.detail != Self.neverBegan }.count
+            .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
+        return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 
     /// How the transfers delivered in a launch got on, for the history.

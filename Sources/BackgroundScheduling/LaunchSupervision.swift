@@ -12,6 +12,8 @@ public enum LaunchOutcome: String, Sendable, Codable {
     case killed
     /// The process ended without a result.
     case crashed
+    /// The agent ended before it had started the process: not the app's doing.
+    case neverBegan
     /// An occurrence that passed while nobody could serve it, left out as `missed = "skip"` asks.
     case skipped
 
@@ -19,7 +21,15 @@ public enum LaunchOutcome: String, Sendable, Codable {
     public var isResult: Bool {
         switch self {
         case .completed, .failed, .expired: true
-        case .killed, .crashed, .skipped: false
+        case .killed, .crashed, .neverBegan, .skipped: false
+        }
+    }
+
+    /// The app was launched and gave no result: reason to wait before the next launch.
+    public var isBlamedOnApp: Bool {
+        switch self {
+        case .killed, .crashed: true
+        case .completed, .failed, .expired, .neverBegan, .skipped: false
         }
     }
 }

@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 import Testing
@@ -74,7 +74,7 @@ import TransferMachines
         for generation in 1...3 {
             var launch = try #require(try bench.live().first)
             #expect(launch.generation == generation)
-            (launch.outcome, launch.endedAt, launch.detail) = (.crashed, bench.now, Agent.neverBegan)
+            (launch.outcome, launch.endedAt) = (.neverBegan, bench.now)
             try bench.ledger.write { [launch] in try $0.update(launch) }
             try bench.turn()
         }

@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling
 import Foundation
@@ -74,7 +74,7 @@ import TransferMachines
             return try #require(try transaction.insert(record).id)
         }
         try bench.startAgent()
-        #expect(try bench.launch(orphan).outcome == .crashed)
+        #expect(try bench.launch(orphan).outcome == .neverBegan)
         #expect(try bench.launch(bench.onlyLive()).generation == 2)
         #expect(bench.launcher.started.count == 1)
     }
@@ -131,7 +131,7 @@ import TransferMachines
         try bench.startAgent()
         bench.launcher.living = []
         try bench.pass(1)
-        #expect(try bench.launch(id).outcome == .crashed)
+        #expect(try bench.launch(id).outcome == .neverBegan)
         #expect(bench.launcher.started.count == 2)
     }
 

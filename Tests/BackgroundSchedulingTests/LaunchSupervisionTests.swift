@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func onlyTheAppsOwnWordIsAResult() {
-        let all: [LaunchOutcome] = [.completed, .failed, .expired, .killed, .crashed, .skipped]
+        let all: [LaunchOutcome] = [.completed, .failed, .expired, .killed, .crashed, .neverBegan, .skipped]
         #expect(all.filter { $0.isResult } == [.completed, .failed, .expired])
     }
 }
