@@ -16,23 +16,10 @@ extension Agent {
                     try transaction.answer(question.id!, "error: nobody waits for it any more")
                 }
             }
-            for var transfer in try transaction.runningTransfers() {
-                transfer.state = .queued
-                // Nobody knows whether the server carried it out: what must not be done twice is not.
-                if ["POST", "PATCH"].contains(transfer.method), transfer.upload.map({ $0.method == .plain }) ?? true {
-                    transfer.state = .failed
-                    transfer.finishedAt = now()
-                    transfer.errorCode = URLError.Code.networkConnectionLost.rawValue
-                    transfer.errorMessage = "Interrupted; whether the server carried it out is not known."
-                    if transfer.isAdopted { try transaction.addEvent(for: transfer, now: now()) }
-                }
-                try transaction.update(transfer)
-            }
-            // Their app waited for this agent's last word on them.
-            for var transfer in try transaction.cancelledTransfersToLetGo() {
-                transfer.isSuspended = false
-                try transaction.update(transfer)
-                if transfer.isAdopted { try transaction.addEvent(for: transfer, now: now()) }
+            for var transfer in try transaction.transfersOfADeadAgent() {
+                let before = transfer
+                let commands = try transaction.handle(.agentDied(now: now()), &transfer, now: now())
+                if commands.contains(.removeFiles) { removeFiles(of: before) }
             }
             for var notice in try transaction.notifications() where notice.state == .presenting {
                 // Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.

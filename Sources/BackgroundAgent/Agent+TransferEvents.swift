@@ -46,7 +46,7 @@ extension Agent {
 
     private func noteProgress(of file: DownloadFile, _ transfer: inout TransferRecord, _ pass: Pass) {
         let (partial, written) = file.progress
-        if noteFurthest(&transfer, partial) { transfer.lastProgressAt = pass.now }
+        if noteFurthest(&transfer, partial) { _ = transfer.handle(.progressed(now: pass.now)) }
         transfer.partial = partial
         guard transfer.kind == .download else { return }
         transfer.bytesTotal = partial?.totalBytes
@@ -129,8 +129,7 @@ extension Agent {
             pass.placesFiles = true
             return try endWhole(&transfer, &pass)
         }
-        transfer.isFinishing = true
-        try pass.transaction.update(transfer)
+        try pass.transaction.handle(.proven, &transfer, now: pass.now)
         pass.effects.append(.placeFile(transfer.id!))
     }
 
@@ -156,7 +155,7 @@ extension Agent {
 
     private func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
         if transfer.kind == .upload, let head = transfer.head { return try finishPlainUpload(&transfer, head, &pass) }
-        try end(&transfer, as: .completed, &pass)
+        try end(&transfer, as: .completed, nil, &pass)
     }
 
     /// Which of the ways the bytes came: the history says it.
@@ -177,7 +176,7 @@ extension Agent {
         transfer.bytesDone = transfer.bytesTotal ?? 0
         if (200..<300).contains(head.status) {
             transfer.sha256 = transfer.sourceSHA256
-            return try end(&transfer, as: .completed, &pass)
+            return try end(&transfer, as: .completed, nil, &pass)
         }
         let trouble = TransferTrouble(head: head, now: pass.now, policy: Self.retryPolicy)
         try fail(&transfer, trouble, &pass)
@@ -230,16 +229,17 @@ extension Agent {
         // digest then is the snapshot's, whose length the server confirmed.
         let sent = transfer.sha256 ?? transfer.sourceSHA256
         guard sent == transfer.sourceSHA256 else {
-            transfer.errorCode = URLError.Code.dataLengthExceedsMaximum.rawValue
-            transfer.errorMessage = "What was sent differs from the file: the queued copy is damaged."
-            return try end(&transfer, as: .failed, &pass)
+            let reason = TransferLife.Reason(
+                code: URLError.Code.dataLengthExceedsMaximum.rawValue,
+                message: "What was sent differs from the file: the queued copy is damaged.")
+            return try end(&transfer, as: .failed, reason, &pass)
         }
         transfer.sha256 = sent
         transfer.note = "stored as \(remoteURL)"
         transfer.receipt = UploadReceipt(
             url: remoteURL, byteCount: transfer.upload?.byteCount ?? transfer.bytesDone, sha256: sent ?? "", storedAt: pass.now,
             proof: machine.proof, checkedAt: nil)
-        try end(&transfer, as: .completed, &pass)
+        try end(&transfer, as: .completed, nil, &pass)
     }
 
     // MARK: Waiting
@@ -273,26 +273,23 @@ extension Agent {
 
     private func noteFruit(_ transfer: inout TransferRecord, hasProgress: Bool, now: Date) {
         if hasProgress {
-            transfer.lastProgressAt = now
+            _ = transfer.handle(.progressed(now: now))
             if let id = transfer.id { unreached[id] = nil }
         }
         transfer.fruitlessAttempts = hasProgress ? 0 : transfer.fruitlessAttempts + 1
     }
 
     private func wait(_ transfer: inout TransferRecord, after: Double, _ trouble: TransferTrouble, _ pass: inout Pass) throws {
-        transfer.state = .waiting
-        transfer.nextAttemptAt = pass.now.addingTimeInterval(after)
-        transfer.errorCode = trouble.code
-        transfer.errorMessage = trouble.message
+        var pause = after
         if trouble.isWaitingForNetwork {
             // An attempt that could not reach anybody says nothing about the server.
             transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1)
-            transfer.nextAttemptAt = pass.now.addingTimeInterval(after * stretch(transfer.id!))
+            pause *= stretch(transfer.id!)
         } else {
             unreached[transfer.id!] = nil
         }
-        try pass.transaction.update(transfer)
-        let pause = transfer.nextAttemptAt?.timeIntervalSince(pass.now) ?? after
+        try pass.transaction.handle(
+            .waits(until: pass.now.addingTimeInterval(pause), TransferLife.Reason(trouble)), &transfer, now: pass.now)
         log.note("transfer \(transfer.id!) waits \(Int(pause.rounded(.up))) s: \(trouble.message)")
     }
 

@@ -85,7 +85,7 @@ extension Agent {
             hear(.transferPlaced(transfer.id!, trouble: nil, isPassing: false))
             return true
         }
-        transfer.isFinishing = false
+        _ = transfer.handle(.disproven)
         transfer.partial = nil
         transfer.bytesDone = 0
         return false
@@ -162,9 +162,7 @@ extension Agent {
     }
 
     func fail(_ transfer: inout TransferRecord, _ trouble: TransferTrouble, _ pass: inout Pass) throws {
-        transfer.errorCode = trouble.code
-        transfer.errorMessage = trouble.message
-        try end(&transfer, as: .failed, &pass)
+        try end(&transfer, as: .failed, TransferLife.Reason(trouble), &pass)
     }
 
     func stopAttempt(_ id: Int64) {

@@ -24,8 +24,7 @@ extension Agent {
                 guard var transfer = try pass.transaction.transfer(candidate.id) else { continue }
                 if let target = UploadTarget(transfer), isTaken(target) { continue }
                 hasBegun = true
-                transfer.state = .running
-                transfer.nextAttemptAt = nil
+                _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
                 guard let start = try prepare(&transfer, &pass) else { continue }
                 try pass.transaction.update(transfer)
@@ -53,16 +52,15 @@ extension Agent {
                 continue
             }
             // What must not be done twice is let finish, whatever the network costs by now.
-            let mayStop = !isMet && !["POST", "PATCH"].contains(transfer.method)
-            guard transfer.state != .running || transfer.isSuspended || mayStop else { continue }
-            if transfer.state == .running { transfer.state = .queued }
-            try letGo(&transfer, attempt, &pass)
+            let mayStop = transfer.mayBeRepeated && (!isMet || transfer.isSuspended)
+            guard transfer.state != .running || mayStop else { continue }
+            try stop(&transfer, attempt, &pass)
             if let why = attempt.needs.missing(from: met) { log.note("transfer \(id): \(why)") }
         }
     }
 
     /// Its part is made durable before the attempt ends: whoever goes on with it begins there.
-    func letGo(_ transfer: inout TransferRecord, _ attempt: RunningTransfer, _ pass: inout Pass) throws {
+    func stop(_ transfer: inout TransferRecord, _ attempt: RunningTransfer, _ pass: inout Pass) throws {
         pass.effects.append(.stopAttempt(transfer.id!))
         if case .download(let file) = attempt.work,
             transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal,
@@ -71,11 +69,7 @@ extension Agent {
             transfer.partial = partial
             transfer.bytesDone = partial.durableBytes
         }
-        let isAwaited = transfer.state.isTerminal && transfer.isSuspended
-        if transfer.state.isTerminal { transfer.isSuspended = false }
-        try pass.transaction.update(transfer)
-        // Cancelled by an app that waits for this word: its end is told now.
-        if isAwaited, transfer.isAdopted { try pass.transaction.addEvent(for: transfer, now: pass.now) }
+        try pass.transaction.handle(.stopped, &transfer, now: pass.now)
     }
 
     /// Given up for lack of progress, never for a number of attempts.
@@ -83,10 +77,10 @@ extension Agent {
         let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
         for var transfer in due {
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
-            transfer.errorCode = URLError.Code.timedOut.rawValue
-            transfer.errorMessage = "No progress for \(Int(transfer.resourceTimeout)) s.\(why)"
+            let reason = TransferLife.Reason(
+                code: URLError.Code.timedOut.rawValue, message: "No progress for \(Int(transfer.resourceTimeout)) s.\(why)")
             if running[transfer.id!] != nil { pass.effects.append(.stopAttempt(transfer.id!)) }
-            try end(&transfer, as: .failed, &pass)
+            try end(&transfer, as: .failed, reason, &pass)
         }
         pass.wake(at: next)
     }
@@ -94,49 +88,42 @@ extension Agent {
     /// Transfers that nobody awaits or adopted in time; files of answers that were delivered; parts nobody came back for.
     private func collect(_ pass: inout Pass) throws {
         for var transfer in try pass.transaction.collectableTransfers(now: pass.now) {
-            let isKept = transfer.keptUntil.map { $0 > pass.now } ?? false
-            if !isKept {
-                removeFiles(of: transfer, &pass)
-                transfer.file = nil
-                transfer.keptUntil = nil
-                transfer.resumeToken = nil
-            }
-            // Also the copy of a photo that was cancelled: nobody can send it any more. One that failed can be tried again.
-            if let body = transfer.bodyFile, transfer.state != .failed || transfer.keptUntil == nil {
-                // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
-                if transfer.state != .completed, transfer.attempts > 0,
-                    let removal = try uploadMachine(transfer, pass.transaction)?.removal
-                {
-                    let attempt = AttemptID(transfer: transfer.id!, number: transfer.attemptNumber + 1)
-                    pass.effects.append(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
-                }
-                pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
-                transfer.bodyFile = nil
-            }
-            if !transfer.state.isTerminal {
-                transfer.state = .cancelled
-                transfer.finishedAt = pass.now
+            let before = transfer
+            if !before.life.hasEnded {
                 transfer.note = "nobody waited for it any more"
                 if running[transfer.id!] != nil { pass.effects.append(.stopAttempt(transfer.id!)) }
             }
-            transfer.adoptableUntil = nil
-            transfer.nextAttemptAt = nil
-            try pass.transaction.update(transfer)
+            let commands = try pass.transaction.handle(.collected(now: pass.now), &transfer, now: pass.now)
+            // Asked once, as its copy goes once. No attempt of its own: whatever comes of it changes nothing here.
+            if commands.contains(.removeBody), before.state != .completed, before.attempts > 0,
+                let removal = try uploadMachine(before, pass.transaction)?.removal
+            {
+                let attempt = AttemptID(transfer: before.id!, number: before.attemptNumber + 1)
+                pass.effects.append(.tidyServer(removal.signed(at: pass.now, hashing: CryptoHashing()), attempt))
+            }
+            removeRemains(of: before, commands, &pass)
             try pass.transaction.settle(transfer.id!)
         }
         pass.wake(at: try pass.transaction.nextCollection(after: pass.now))
         guard endsBeforePruning <= 0 else { return }
         endsBeforePruning = Self.endsPerPruning
         for transfer in try pass.transaction.pruneTransfers(now: pass.now) {
-            removeFiles(of: transfer, &pass)
-            if let body = transfer.bodyFile {
-                pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
-            }
+            removeRemains(of: transfer, [.removeFiles, .removeBody], &pass)
+        }
+    }
+
+    /// What an event of its life leaves to remove.
+    ///
+    /// - Parameter before: as it was, with the names of its files.
+    func removeRemains(of before: TransferRecord, _ commands: [TransferLife.Command], _ pass: inout Pass) {
+        if commands.contains(.removeFiles) { removeFiles(of: before) }
+        if commands.contains(.removeBody), let body = before.bodyFile {
+            pass.effects.append(.removeFile(ledger.directories.spool.appendingPathComponent(body)))
         }
     }
 
     /// Part and whole in the spool; beside a destination the part alone: what stands there is the person's.
-    func removeFiles(of transfer: TransferRecord, _ pass: inout Pass) {
+    func removeFiles(of transfer: TransferRecord) {
         let spool = ledger.directories.spool
         // At once: a crash after the commit would leave a file that no row knows. One before it costs at most these bytes.
         if let part = transfer.partFile(in: spool) { unlink(part.path) }
@@ -145,8 +132,6 @@ extension Agent {
 
     func retryWaitingForNetwork(_ pass: inout Pass) throws {
         unreached = [:]
-        try pass.transaction.retryTransfers(waitingWith: Self.networkCodes, now: pass.now)
+        try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedNetworkCodes, now: pass.now)
     }
-
-    private static let networkCodes = [-1001, -1003, -1004, -1005, -1009]
 }

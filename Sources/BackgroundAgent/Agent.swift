@@ -318,7 +318,7 @@ package final class Agent {
     private func letGoOfTransfers(_ pass: inout Pass) throws {
         for (id, attempt) in running {
             guard var transfer = try pass.transaction.transfer(id) else { continue }
-            try letGo(&transfer, attempt, &pass)
+            try stop(&transfer, attempt, &pass)
         }
     }
 

@@ -57,8 +57,7 @@ public struct QuitCommand: BackgroundCommand {
     private static func pauseTransfers(_ transaction: LedgerTransaction) throws -> Int {
         var count = 0
         for var transfer in try transaction.unfinishedTransfers() where transfer.state != .paused {
-            transfer.state = .paused
-            try transaction.update(transfer)
+            try transaction.handle(.paused, &transfer, now: Date())
             count += 1
         }
         return count

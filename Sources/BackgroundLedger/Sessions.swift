@@ -76,9 +76,8 @@ extension LedgerTransaction {
         guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
         try waiter.delete(database)
         let others = try WaiterRecord.filter(Column("transfer") == waiter.transfer).fetchCount(database)
-        guard others == 0, var transfer = try transfer(waiter.transfer), !transfer.isAdopted else { return }
-        transfer.adoptableUntil = now.addingTimeInterval(grace)
-        try update(transfer)
+        guard others == 0 else { return }
+        try handle(.left(until: now.addingTimeInterval(grace)), transfer: waiter.transfer, now: now)
     }
 
     public func hasWaiter(_ transfer: Int64) throws -> Bool {

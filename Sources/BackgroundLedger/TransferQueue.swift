@@ -185,11 +185,12 @@ extension LedgerTransaction {
                     """)) ?? false
     }
 
-    /// Cancelled with their part kept, by an app that waited for an agent which died.
-    public func cancelledTransfersToLetGo() throws -> [TransferRecord] {
-        try TransferRecord.fetchRare(
-            database.cachedStatement(
-                sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
+    /// What an agent that died had under way, and those of which an app still waited for its last word.
+    public func transfersOfADeadAgent() throws -> [TransferRecord] {
+        try runningTransfers()
+            + TransferRecord.fetchRare(
+                database.cachedStatement(
+                    sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
     /// An unfinished download that will get this name.

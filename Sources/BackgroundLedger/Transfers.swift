@@ -75,6 +75,8 @@ public struct UploadReceipt: Codable, Sendable, Equatable {
 }
 
 /// One transfer of a background session, from its first byte the agent's.
+///
+/// Its ``life`` changes by ``handle(_:)`` alone: the columns in which it stands can be read anywhere and written nowhere else.
 public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public enum Kind: String, Codable, Sendable {
         case download
@@ -109,7 +111,7 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var method: String
     public var url: String
     public var headers: [HeaderField]
-    public var state: State
+    public internal(set) var state: State
     public var taskIdentifier: Int
     public var taskDescription: String?
     public var upload: UploadOrder?
@@ -127,8 +129,8 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var sourceSHA256: String?
     /// The name a person knows the file by.
     public var sourceName: String?
-    public var errorCode: Int?
-    public var errorMessage: String?
+    public internal(set) var errorCode: Int?
+    public internal(set) var errorMessage: String?
     public var bytesDone: Int64
     public var bytesTotal: Int64?
     public var bytesOnWire: Int64
@@ -139,13 +141,13 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var attemptNumber: Int
     public var maximumBodyBytes: Int64?
     /// Delivered by an event when it ends. Otherwise only its waiters want it.
-    public var isAdopted: Bool
+    public internal(set) var isAdopted: Bool
     /// Without waiter or adopter it is collected after this.
-    public var adoptableUntil: Date?
+    public internal(set) var adoptableUntil: Date?
     public var createdAt: Date
-    public var lastProgressAt: Date
-    public var nextAttemptAt: Date?
-    public var finishedAt: Date?
+    public internal(set) var lastProgressAt: Date
+    public internal(set) var nextAttemptAt: Date?
+    public internal(set) var finishedAt: Date?
     /// Seconds.
     public var idleTimeout: Double
     /// Seconds without a new byte after which it is given up.
@@ -158,11 +160,11 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var priority: Double
     public var needs: TransferNeeds
     /// Held by the app, not by the person. On a cancelled one: the agent has still to let go of its part.
-    public var isSuspended: Bool
+    public internal(set) var isSuspended: Bool
     /// Its end is worth a launch; otherwise it waits until somebody comes for it.
     public var launchesApp: Bool
     /// Whole and verified; only the rename to its destination is left.
-    public var isFinishing: Bool
+    public internal(set) var isFinishing: Bool
     /// Bytes that were ever here for good: only more than that is progress.
     public var furthest: Int64
     /// "data": the app knows it as a data task.
@@ -179,9 +181,9 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public var resumedAt: Int64?
     public var earliestBegin: Date?
     /// Names the part that resume data speaks of.
-    public var resumeToken: String?
+    public internal(set) var resumeToken: String?
     /// Until when the part of a transfer that ended is kept for resume data.
-    public var keptUntil: Date?
+    public internal(set) var keptUntil: Date?
     /// Of an upload that ended well.
     public var receipt: UploadReceipt?
     /// Of the file that a copy was made of, where the copy was changed before it was queued.
@@ -225,28 +227,6 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         return (url[..<separator.upperBound] + name).lowercased()
     }
 
-    /// Not before this moment; its time without progress begins then.
-    public mutating func begin(at date: Date?, now: Date) {
-        earliestBegin = date
-        guard !state.isTerminal, state != .running, state != .paused else { return }
-        if let date, date > now {
-            state = .waiting
-            nextAttemptAt = date
-            lastProgressAt = date
-        } else if state == .waiting, errorCode == nil {
-            requeue(now: now)
-        }
-    }
-
-    /// Ended by the app, or by hand, with a word to say so.
-    public mutating func cancel(now: Date, message: String? = nil) {
-        state = .cancelled
-        errorCode = URLError.Code.cancelled.rawValue
-        errorMessage = message
-        finishedAt = now
-        nextAttemptAt = nil
-    }
-
     /// What opened the server's door is of no use once the upload is there.
     public mutating func forgetSecrets() {
         guard upload != nil else { return }
@@ -254,26 +234,10 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         headers.removeAll { RedirectRule.secrets.contains($0.name.lowercased()) }
     }
 
-    /// By hand: what was counted against the server before counts no more.
-    public mutating func beginAnew(now: Date) {
-        requeue(now: now)
-        (finishedAt, errorCode, errorMessage, fruitlessAttempts) = (nil, nil, nil, 0)
-        uploadMemory?.creations = 0
-    }
-
     /// Where an upload stands. What cannot be read is as if nothing were known.
     public var uploadMemory: UploadMemory? {
         get { uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) } }
         set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
-    }
-
-    /// Paused or waiting until now: to be tried at once, and its time without progress begins anew.
-    public mutating func requeue(now: Date) {
-        state = .queued
-        nextAttemptAt = nil
-        lastProgressAt = now
-        // A part that was kept for others is its own again.
-        (keptUntil, resumeToken) = (nil, nil)
     }
 }
 

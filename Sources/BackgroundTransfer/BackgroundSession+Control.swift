@@ -3,11 +3,13 @@ import BackgroundRuntime
 import Foundation
 import FoundationNetworking
 import Synchronization
+import TransferMachines
 
 // What the app may do to a task that was resumed: hold it, change it, end it.
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
-        change(task) { $0.isSuspended = true }
+        guard let row = task.facts.withLock({ $0.row }) else { return }
+        handle({ _ in .suspended }, row)
     }
 
     func update(_ task: URLSessionTask) {
@@ -18,7 +20,8 @@ extension BackgroundSession {
             transfer.expectedToSend = transfer.bodyFile == nil ? facts.expectsToSend : transfer.expectedToSend
             transfer.expectedToReceive = facts.expectsToReceive
             if transfer.earliestBegin != facts.earliestBegin {
-                transfer.begin(at: facts.earliestBegin, now: AppRuntime.shared.now)
+                transfer.earliestBegin = facts.earliestBegin
+                _ = transfer.handle(.scheduled(for: facts.earliestBegin, now: AppRuntime.shared.now))
             }
         }
     }
@@ -39,18 +42,12 @@ extension BackgroundSession {
             return end(task, failure)
         }
         task.facts.withLock { $0.isCanceling = true }
-        _ = try? AppRuntime.shared.commit { transaction in
-            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
-            transfer.cancel(now: AppRuntime.shared.now)
-            try transaction.update(transfer)
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
-        }
+        let now = AppRuntime.shared.now
+        handle({ _ in .cancelled(message: nil, now: now) }, row)
     }
 
     /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
     private static let patience: Double = 5
-    /// Seconds that a part is kept for resume data.
-    private static let keeping: Double = 7 * 86_400
 
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
         guard task is URLSessionDownloadTask, let row = task.facts.withLock({ $0.row }) else {
@@ -60,23 +57,16 @@ extension BackgroundSession {
         task.facts.withLock { $0.isCanceling = true }
         let began = AppRuntime.shared.now
         let wasCancelled = try? AppRuntime.shared.commit { transaction -> Bool in
-            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return false }
-            let isMoving = transfer.state == .running
-            transfer.cancel(now: began)
-            transfer.resumeToken = UUID().uuidString.lowercased()
-            transfer.keptUntil = began.addingTimeInterval(Self.keeping)
-            transfer.isSuspended = isMoving
-            try transaction.update(transfer)
-            // Of one that moves it follows with the agent's last word, so that its error carries what is here.
-            if transfer.isAdopted, !isMoving { try transaction.addEvent(for: transfer, now: began) }
-            return true
+            let token = UUID().uuidString.lowercased()
+            return try transaction.handle(.cancelledKeepingPart(token: token, now: began), transfer: row, now: began)
         }
         guard wasCancelled == true else { return nil }
         // The last word on how much is here is the agent's, which syncs it first.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                _ = try? await AppRuntime.shared.waitForAgent { transaction in
-                    try transaction.transfer(row)?.isSuspended == true ? nil : true
+                _ = try? await AppRuntime.shared.waitForAgent { transaction -> Bool? in
+                    if case .leaving? = try transaction.transfer(row)?.life.kept { return nil }
+                    return true
                 }
             }
             group.addTask { try? await Task.sleep(for: .seconds(Self.patience)) }
@@ -86,11 +76,9 @@ extension BackgroundSession {
         return try? AppRuntime.shared.commit { transaction -> Data? in
             guard var transfer = try transaction.transfer(row) else { return nil }
             let resume = ResumeData(transfer)
-            if resume == nil { (transfer.keptUntil, transfer.resumeToken) = (began, nil) }
-            transfer.isSuspended = false
-            try transaction.update(transfer)
             // Told now that its part is known: the delegate's error carries the same data.
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
+            try transaction.handle(
+                .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
             return resume?.data
         }
     }

@@ -55,25 +55,26 @@ extension BackgroundSession {
         (new.file, new.partial) = (old.file, old.partial)
         new.bytesDone = old.partial?.durableBytes ?? 0
         new.bytesTotal = old.partial?.totalBytes
-        (old.file, old.partial, old.keptUntil, old.resumeToken) = (nil, nil, nil, nil)
-        try transaction.update(old)
+        (old.file, old.partial) = (nil, nil)
+        try transaction.handle(.partTaken, &old, now: AppRuntime.shared.now)
     }
 
     /// What the app set on the task before it was resumed.
     private static func fill(_ record: inout TransferRecord, from task: URLSessionTask, now: Date) {
         let facts = task.facts.withLock { $0 }
         record.taskIdentifier = task.taskIdentifier
-        record.isAdopted = true
-        record.isSuspended = record.isSuspended || facts.startsSuspended
+        _ = record.handle(.adopted(suspended: facts.startsSuspended))
         // A handler lives in this process only: nobody is launched for its answer.
         if facts.completion != nil { record.launchesApp = false }
-        record.adoptableUntil = nil
         record.taskDescription = facts.description ?? record.taskDescription
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
         record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
-        if facts.earliestBegin != nil { record.begin(at: facts.earliestBegin, now: now) }
+        if facts.earliestBegin != nil {
+            record.earliestBegin = facts.earliestBegin
+            _ = record.handle(.scheduled(for: facts.earliestBegin, now: now))
+        }
     }
 
     /// What was awaited is the task's from here on, with its session's patience.
@@ -144,10 +145,7 @@ extension BackgroundSession {
         let handedOver = state.withLock { $0.handedOver }
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
-                if earlier.state == .paused {
-                    earlier.requeue(now: now)
-                    try transaction.update(earlier)
-                }
+                try transaction.handle(.unpaused(now: now), &earlier, now: now)
                 return earlier
             }
             // The upload whose await was cancelled a moment ago.
@@ -319,11 +317,9 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
             var transfer = try submit(transaction)
-            transfer.adoptableUntil = nil
             // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
             // paused: the handler of a launch that is being ended calls that.)
-            if transfer.state == .paused { transfer.requeue(now: now) }
-            try transaction.update(transfer)
+            try transaction.handle(.awaited(now: now), &transfer, now: now)
             let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)
         }

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import FoundationNetworking
+import TransferMachines
 
 // Tells the delegate of every ended transfer that the app was not told of: those of earlier processes first, then what ends
 // while this process lives, and of how they get on. One at a time, in the order they ended, on the delegate's queue.
@@ -200,8 +201,6 @@ extension BackgroundSession {
 
     // MARK: Progress
 
-    private static let networkCodes: Set<Int> = [-1001, -1003, -1004, -1009]
-
     private func tellProgress(_ transfer: TransferRecord, _ session: URLSession) {
         guard let id = transfer.id else { return }
         let before = state.withLock { $0.told[id] ?? Told() }
@@ -209,7 +208,8 @@ extension BackgroundSession {
         told.bytes = transfer.bytesDone
         told.resumedAt = transfer.resumedAt
         told.isWaiting =
-            before.isWaiting || transfer.state == .waiting && transfer.errorCode.map(Self.networkCodes.contains) == true
+            before.isWaiting
+            || transfer.state == .waiting && transfer.errorCode.map(TransferTrouble.isUnreachable(recordedCode:)) == true
         let now = told
         state.withLock { $0.told[id] = now }
         let task = task(of: transfer, session)

@@ -146,7 +146,7 @@ final class BackgroundSession: SessionEngine {
     func resume(_ tasks: [URLSessionTask]) {
         let new = tasks.filter { task in
             let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
-            if refused != nil { end(task, refused) } else if let row { letGoOn(row) }
+            if refused != nil { end(task, refused) } else if let row { release(row) }
             return refused == nil && row == nil
         }
         var submissions: [(task: URLSessionTask, order: Submission)] = []
@@ -199,12 +199,20 @@ final class BackgroundSession: SessionEngine {
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
     }
 
-    private func letGoOn(_ row: Int64) {
-        _ = try? AppRuntime.shared.commit { transaction in
-            guard var transfer = try transaction.transfer(row), transfer.isSuspended, !transfer.state.isTerminal else { return }
-            transfer.isSuspended = false
-            transfer.lastProgressAt = max(AppRuntime.shared.now, transfer.earliestBegin ?? .distantPast)
-            try transaction.update(transfer)
+    private func release(_ row: Int64) {
+        let now = AppRuntime.shared.now
+        handle({ .released(notBefore: $0.earliestBegin, now: now) }, row)
+    }
+
+    /// Something happened to a transfer, durably. What could not be written is said.
+    func handle(_ event: (TransferRecord) -> TransferLife.Event, _ row: Int64) {
+        do {
+            try AppRuntime.shared.commit { transaction in
+                guard var transfer = try transaction.transfer(row) else { return }
+                try transaction.handle(event(transfer), &transfer, now: AppRuntime.shared.now)
+            }
+        } catch {
+            complain("\(error)")
         }
     }
 
@@ -283,10 +291,9 @@ final class BackgroundSession: SessionEngine {
         state.withLock { $0.isEnding = true }
         if cancelling {
             _ = try? AppRuntime.shared.commit { transaction in
+                let now = AppRuntime.shared.now
                 for var transfer in try transaction.unfinishedTransfers(session: identifier) {
-                    transfer.cancel(now: AppRuntime.shared.now)
-                    try transaction.update(transfer)
-                    if transfer.isAdopted { try transaction.addEvent(for: transfer, now: AppRuntime.shared.now) }
+                    try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
                 }
             }
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }

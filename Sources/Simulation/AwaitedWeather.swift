@@ -10,9 +10,7 @@ extension LedgerTransaction {
             ?? insert(
                 TransferRecord(
                     session: "weather", key: "weather", kind: .download, method: "GET", url: url, headers: [], now: now))
-        transfer.adoptableUntil = nil
-        if transfer.state == .paused { transfer.requeue(now: now) }
-        try update(transfer)
+        try handle(.awaited(now: now), &transfer, now: now)
         _ = try addWaiter(to: transfer.id!, process: process)
         return transfer.id!
     }
@@ -28,9 +26,7 @@ extension LedgerTransaction {
         for waiter in try waiters() where waiter.process == process {
             try removeWaiter(waiter.id!, grace: AgentSettings().grace, now: now)
             guard isTaken(), var transfer = try transfer(waiter.transfer) else { continue }
-            (transfer.isAdopted, transfer.adoptableUntil) = (true, nil)
-            try update(transfer)
-            if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
+            try handle(.adopted(suspended: false), &transfer, now: now)
         }
     }
 }

@@ -84,7 +84,7 @@ package struct MatrixCell: Sendable {
                 app.deliverySeconds = 5
                 app.write { transaction in
                     var record = download("/weather", key: "weather", session: "weather")
-                    record.isAdopted = true
+                    _ = record.handle(.adopted(suspended: false))
                     _ = try transaction.insert(record)
                 }
                 try machine.pass(12)
@@ -100,7 +100,7 @@ package struct MatrixCell: Sendable {
             case .downloadIsPaused:
                 add(download())
                 try machine.pass(1.2)
-                change { $0.state = .paused }
+                change(.paused)
                 try machine.run()
             case .uploadIsQueued: upload()
             case .uploadIsRunning:
@@ -170,19 +170,15 @@ package struct MatrixCell: Sendable {
         private func download(_ path: String = "/file", key: String = "file", session: String = "files") -> TransferRecord {
             var record = TransferRecord(
                 session: session, key: key, kind: .download, method: "GET", url: origin + path, headers: [], now: now)
-            record.isAdopted = true
+            _ = record.handle(.adopted(suspended: false))
             return record
         }
 
         private func add(_ transfer: TransferRecord) { app.write { _ = try $0.insert(transfer) } }
 
-        private func change(_ change: (inout TransferRecord) -> Void) {
+        private func change(_ event: TransferLife.Event) {
             app.write { transaction in
-                for var transfer in try transaction.unfinishedTransfers() {
-                    change(&transfer)
-                    try transaction.update(transfer)
-                    if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: now) }
-                }
+                for var transfer in try transaction.unfinishedTransfers() { try transaction.handle(event, &transfer, now: now) }
             }
         }
 
@@ -190,7 +186,7 @@ package struct MatrixCell: Sendable {
             app.writeCopy(of: photo) { transaction, taken in
                 var record = TransferRecord(
                     session: "photos", key: taken.name, kind: .upload, method: "PUT", url: origin + "/dav", headers: [], now: now)
-                record.isAdopted = true
+                _ = record.handle(.adopted(suspended: false))
                 (record.bodyFile, record.bytesTotal, record.sourceSHA256) = (taken.name, taken.byteCount, taken.sha256)
                 record.upload = UploadOrder(
                     method: .webdav, fileName: "storm.jpg", byteCount: taken.byteCount, token: taken.name)
@@ -213,7 +209,7 @@ package struct MatrixCell: Sendable {
                     try question(.simulateExpire, launch.identifier)
                 }
             case .personCancels:
-                change { [now] in $0.cancel(now: now) }
+                change(.cancelled(message: nil, now: now))
                 app.write { transaction in
                     try transaction.deleteAllRequests()
                     for var notice in try transaction.notifications() where notice.endedAt == nil {
@@ -265,7 +261,7 @@ package struct MatrixCell: Sendable {
         func end() throws {
             // Paused by hand, and resumed by hand.
             try machine.pass(100)
-            change { [now] in if $0.state == .paused { $0.requeue(now: now) } }
+            change(.unpaused(now: now))
             if !machine.hasAgent { try machine.startAgent() }
             try machine.pass(20 * 3_600)
         }

@@ -182,7 +182,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             var record = TransferRecord(
                 session: "files", key: "file-\(name)-\(now.timeIntervalSince1970)", kind: .download, method: "GET",
                 url: SimulatedServer.origin + "/file/" + name, headers: [], now: now)
-            record.isAdopted = true
+            _ = record.handle(.adopted(suspended: false))
             record.idleTimeout = 20
             return try transaction.insert(record).id!
         }
@@ -196,7 +196,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
                 session: "photos", key: taken.name, kind: .upload, method: "PUT", url: SimulatedServer.origin + place,
                 headers: [],
                 now: now)
-            record.isAdopted = true
+            _ = record.handle(.adopted(suspended: false))
             record.idleTimeout = 20
             record.bodyFile = taken.name
             record.bytesTotal = taken.byteCount
@@ -212,10 +212,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func cancel(_ id: Int64) {
         let now = now
         write { transaction in
-            guard var transfer = try transaction.transfer(id), !transfer.state.isTerminal else { return }
-            transfer.cancel(now: now)
-            try transaction.update(transfer)
-            if transfer.isAdopted { try transaction.addEvent(for: transfer, now: now) }
+            guard try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now) else { return }
             memory.cancelled.insert(id)
         }
     }

@@ -35,7 +35,10 @@ public struct TransferRequest: Codable, Equatable, Sendable {
     }
 
     /// Whether sending it twice equals sending it once (RFC 9110 §9.2.2).
-    var isIdempotent: Bool { method != "POST" && method != "PATCH" }
+    var isIdempotent: Bool { Self.isIdempotent(method) }
+
+    /// Whether a request may be sent a second time when nobody knows whether the server carried out the first (RFC 9110, 9.2.2).
+    public static func isIdempotent(_ method: String) -> Bool { method != "POST" && method != "PATCH" }
 
     func names(anyOf wanted: Set<String>) -> Bool {
         headers.contains { wanted.contains($0.name.lowercased()) }

@@ -9,6 +9,17 @@ public struct TransferTrouble: Codable, Equatable, Sendable {
     /// The network or the host cannot be reached: such an attempt does not count, and a change of the network is a
     /// reason to try at once.
     public var isWaitingForNetwork: Bool
+    /// What a row remembers of it. A time-out is remembered as one of a connection that stood still: where nobody took the
+    /// connection in time, nobody could be reached.
+    public var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
+
+    /// Remembered troubles in which nobody could be reached: no name, no connection, no network. An app is told that its task waits for
+    /// connectivity.
+    public static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
+
+    /// Remembered troubles that a change of the network may end: those, connections that broke, and connections that stood still.
+    public static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009]
+
     /// The HTTP status that was the trouble.
     public var status: Int?
     /// What the server asked for, in seconds, after clamping.

@@ -41,7 +41,7 @@ enum Measurement {
                     record.taskIdentifier = number + 1
                     record.needs = TransferNeeds(rawValue: number % 16)
                     record.priority = [0.25, 0.5, 0.75][number % 3]
-                    record.isAdopted = true
+                    _ = record.handle(.adopted(suspended: false))
                     _ = try transaction.insert(record)
                 }
             }

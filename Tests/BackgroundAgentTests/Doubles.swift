@@ -1,5 +1,5 @@
 import BackgroundAgent
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling
 import Foundation

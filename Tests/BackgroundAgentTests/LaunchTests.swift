@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 import Testing
@@ -153,7 +153,10 @@ import TransferMachines
     }
 
     @Test func itBeginsWhenTheAppWants() throws {
-        let id = try bench.download { $0.begin(at: bench.now + 3_600, now: bench.now) }
+        let id = try bench.download {
+            $0.earliestBegin = bench.now + 3_600
+            _ = $0.handle(.scheduled(for: bench.now + 3_600, now: bench.now))
+        }
         try bench.turn()
         // A network that comes back is no reason to begin earlier, nor is a clock that was set.
         try bench.hear(.conditions(bench.conditions.current), .timeChanged)
@@ -275,10 +278,7 @@ import TransferMachines
         try finish(id)
         #expect(try bench.transfer(id).state == .failed)
         try FileManager.default.removeItem(at: place())
-        try bench.change(id) {
-            $0.requeue(now: bench.now)
-            $0.finishedAt = nil
-        }
+        try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
         try bench.turn()
         #expect(bench.transport.started.count == 1)
         #expect(try bench.transfer(id).state == .completed)
@@ -329,8 +329,8 @@ import TransferMachines
     @Test func pausedAndResumedBeforeAnybodyLooked() throws {
         let id = try bench.download()
         try bench.turn()
-        try bench.change(id) { $0.state = .paused }
-        try bench.change(id) { $0.requeue(now: bench.now) }
+        try bench.change(id) { _ = $0.handle(.paused) }
+        try bench.change(id) { _ = $0.handle(.resumed(now: bench.now)) }
         try bench.turn()
         #expect(bench.transport.cancelled.map(\.number) == [1])
         #expect(try bench.attempt(id).id.number == 2)

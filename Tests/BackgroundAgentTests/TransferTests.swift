@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 import Testing
@@ -227,6 +227,42 @@ import TransferMachines
         try bench.answer(id, "", status: 201)
         #expect(try bench.transfer(id).state == .completed)
         #expect(!FileManager.default.fileExists(atPath: body.path), "the snapshot is not needed any more")
+    }
+
+    /// Nobody knows whether the server took it: it is not sent again by itself, and can be by hand.
+    @Test func aPostThatTheAgentsDeathInterruptedIsKeptForAnotherTry() throws {
+        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+        try Data("abc".utf8).write(to: body)
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "POST"
+            $0.bodyFile = "upload-1"
+            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
+            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        try bench.turn()
+        try bench.startAgent()
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 1)
+        try bench.deliver()
+        try bench.pass(86_400)
+        #expect(FileManager.default.fileExists(atPath: body.path))
+        try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
+        try bench.turn()
+        try bench.answer(id, "", status: 201)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(bench.transport.started.count == 1, "of the new agent")
+    }
+
+    /// What must not be done twice is let finish, also where the app holds it meanwhile.
+    @Test func aPostThatIsSuspendedIsLetFinish() throws {
+        let id = try bench.download { $0.method = "POST" }
+        try bench.turn()
+        try bench.change(id) { _ = $0.handle(.suspended) }
+        try bench.turn()
+        #expect(bench.transport.cancelled.isEmpty)
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
     }
 
     /// Everything works but one step, for ever: asked ever more rarely, with the body sent once, and given up.

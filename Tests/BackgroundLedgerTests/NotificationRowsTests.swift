@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundNotices
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import CLinux
 import Foundation
 import Testing

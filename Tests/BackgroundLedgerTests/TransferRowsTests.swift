@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import BackgroundLedger
+@testable import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasksTesting
 import BackgroundTransfer

@@ -178,6 +178,9 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
             return
         }
         #expect(trouble.code == code && trouble.isWaitingForNetwork == waits && after > 0)
+        // One rule for what counts and for what is told: a row remembers whether anybody could be reached.
+        #expect(TransferTrouble.isUnreachable(recordedCode: trouble.recordedCode) == waits)
+        if waits { #expect(TransferTrouble.recordedNetworkCodes.contains(trouble.recordedCode)) }
         #expect(machine.partial == held(40, of: 100))
     }
 

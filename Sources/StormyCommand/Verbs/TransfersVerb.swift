@@ -4,6 +4,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import Stormy
+import TransferMachines
 
 struct TransfersVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,6 +16,15 @@ struct TransfersVerb: AsyncParsableCommand {
         case pause
         case resume
         case retry
+
+        func event(now: Date) -> TransferLife.Event {
+            switch self {
+            case .cancel: .cancelled(message: "Cancelled by hand.", now: now)
+            case .pause: .paused
+            case .resume: .resumed(now: now)
+            case .retry: .retried(now: now)
+            }
+        }
     }
 
     @Argument(help: "cancel, pause, resume or retry.") var action: Action?
@@ -73,17 +83,17 @@ struct TransfersVerb: AsyncParsableCommand {
             for var transfer in try transaction.transfers() {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
-                guard Self.change(&transfer, action) else { continue }
+                let before = transfer.life
+                try transaction.handle(action.event(now: now), &transfer, now: now)
+                guard transfer.life != before else { continue }
                 if transfer.state == .queued, let order = transfer.upload, order.method != .plain {
                     if let destination = try destinations.of(transfer, photos) {
                         transfer.renewCredential(destination)
+                        try transaction.update(transfer)
                     } else {
                         orphans.append(transfer.id!)
                     }
                 }
-                try transaction.update(transfer)
-                if action == .retry { try transaction.forgetEvents(of: transfer.id!) }
-                if transfer.state == .cancelled, transfer.isAdopted { try transaction.addEvent(for: transfer, now: now) }
                 count += 1
             }
             return (count, unknown, orphans)
@@ -93,27 +103,5 @@ struct TransfersVerb: AsyncParsableCommand {
             Output.note("\(orphan): its destination is not in the configuration any more; it goes there as it was queued")
         }
         if !json { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
-    }
-
-    /// `false`: the action means nothing in this state.
-    static func change(_ transfer: inout TransferRecord, _ action: Action) -> Bool {
-        let now = AppRuntime.shared.now
-        switch (action, transfer.state) {
-        case (.cancel, .queued), (.cancel, .running), (.cancel, .waiting), (.cancel, .paused):
-            transfer.cancel(now: now, message: "Cancelled by hand.")
-        case (.pause, .queued), (.pause, .running), (.pause, .waiting):
-            transfer.state = .paused
-            transfer.nextAttemptAt = nil
-        case (.resume, _) where transfer.isSuspended && !transfer.state.isTerminal:
-            transfer.isSuspended = false
-            transfer.requeue(now: now)
-        case (.resume, .paused), (.retry, .waiting), (.retry, .paused):
-            transfer.requeue(now: now)
-        case (.retry, .failed) where transfer.kind == .download || transfer.bodyFile != nil:
-            transfer.beginAnew(now: now)
-        default:
-            return false
-        }
-        return true
     }
 }

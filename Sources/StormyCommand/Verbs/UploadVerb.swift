@@ -77,14 +77,8 @@ struct UploadVerb: AsyncParsableCommand {
         guard !transfers.isEmpty else { return }
         try AppRuntime.shared.commit { transaction in
             for number in transfers {
-                guard var transfer = try transaction.transfer(number), !transfer.state.isTerminal else { continue }
-                if isHeld {
-                    guard transfer.state == .paused else { continue }
-                    transfer.requeue(now: AppRuntime.shared.now)
-                } else {
-                    guard TransfersVerb.change(&transfer, .resume) else { continue }
-                }
-                try transaction.update(transfer)
+                let now = AppRuntime.shared.now
+                try transaction.handle(isHeld ? .unpaused(now: now) : .resumed(now: now), transfer: number, now: now)
             }
         }
     }

@@ -61,9 +61,7 @@ extension EndToEnd {
                 }
                 // What waits is not to be in the next one's way.
                 try Ledger(home.directories).write { transaction in
-                    guard var record = try transaction.transfer(run.id), !record.state.isTerminal else { return }
-                    record.state = .cancelled
-                    try transaction.update(record)
+                    try transaction.handle(.cancelled(message: nil, now: Date()), transfer: run.id, now: Date())
                 }
             }
         }
@@ -82,7 +80,7 @@ extension EndToEnd {
             var record = TransferRecord(
                 session: "Faults", key: path, kind: .download, method: "GET", url: fault.url?(server) ?? server.url + path,
                 headers: [], now: Date())
-            record.isAdopted = true
+            _ = record.handle(.adopted(suspended: false))
             record.launchesApp = false
             record.destination = file.path
             record.hostLimit = 16

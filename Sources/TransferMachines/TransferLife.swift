@@ -1,0 +1,335 @@
+import Foundation
+
+/// One transfer's life: where it is, who wants it, and what of it is kept.
+///
+/// The only place where these change. Pure: an event comes in, what else has to be done comes out. The ledger keeps it in the columns
+/// of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
+public struct TransferLife: Equatable, Sendable {
+    public private(set) var phase: Phase
+    public private(set) var wish: Wish
+    public private(set) var kept: Kept
+    /// Whole and proven, only its name is missing. Stays so while the disk is waited for, over the death of an agent, and where giving
+    /// it its name failed.
+    public private(set) var isProven: Bool
+    /// Of the last trouble; until it ends well or is tried again by hand.
+    public private(set) var reason: Reason?
+    /// Since when nothing new of it came, on which its time to be given up depends.
+    public private(set) var idleSince: Date
+
+    public init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date) {
+        (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
+        (self.reason, self.idleSince) = (reason, idleSince)
+    }
+
+    public var hasEnded: Bool {
+        if case .ended = phase { true } else { false }
+    }
+
+    /// Seconds that the part of a download which ended is kept for its resume data, or for another try.
+    static let partRetention: Double = 7 * 86_400
+    /// Seconds that the copy of a failed upload is kept for another try.
+    static let bodyRetention: Double = 30 * 86_400
+
+    /// An event that means nothing in this phase changes nothing and asks for nothing.
+    public mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
+        let commands = react(to: event, facts)
+        // Who awaits what ended has the answer before them.
+        if hasEnded, wish == .awaited { wish = .unwanted } else if !hasEnded, wish == .unwanted { wish = .awaited }
+        return commands
+    }
+
+    private mutating func react(to event: Event, _ facts: Facts) -> [Command] {
+        switch event {
+        case .awaited(let now):
+            if wish != .adopted { wish = .awaited }
+            unpause(now)
+            return []
+        case .left(let until):
+            if wish != .adopted { wish = .graceful(until: until) }
+            return []
+        case .adopted(let suspended):
+            wish = .adopted
+            if suspended { hold(.app) }
+            return hasEnded ? [.tell] : []
+        case .suspended:
+            hold(.app)
+            return []
+        case .released(let begin, let now):
+            guard case .held(by: let holders, next: _) = phase, holders.contains(.app) else { return [] }
+            release(.app)
+            idleSince = max(now, begin ?? now)
+            return []
+        case .paused:
+            hold(.person)
+            return []
+        case .unpaused(let now):
+            unpause(now)
+            return []
+        case .resumed(let now):
+            guard case .held = phase else { return [] }
+            requeue(now)
+            return []
+        case .retried(let now): return retry(now, facts)
+        case .scheduled(let date, let now):
+            schedule(date, now)
+            return []
+        case .cancelled(let message, let now): return cancel(message, now)
+        case .cancelledKeepingPart(let token, let now): return cancel(keeping: token, now)
+        case .resumeDataMade(let hasPart, let now): return noteResumeData(hasPart, now)
+        case .partTaken:
+            kept = .nothing
+            return []
+        case .began:
+            if case .queued = phase { phase = isProven ? .finishing : .running }
+            return []
+        case .stopped: return stop(facts)
+        case .progressed(let now):
+            idleSince = now
+            return []
+        case .waits(let date, let reason):
+            guard !hasEnded else { return [] }
+            goOn(as: .waiting(until: date))
+            self.reason = reason
+            return []
+        case .proven:
+            guard !hasEnded else { return [] }
+            isProven = true
+            if case .running = phase { phase = .finishing }
+            return []
+        case .disproven:
+            guard !hasEnded else { return [] }
+            isProven = false
+            if case .finishing = phase { phase = .running }
+            return []
+        case .ended(let outcome, let reason, let now): return end(outcome, reason, now, facts)
+        case .agentDied(let now): return survive(now, facts)
+        case .collected(let now): return collect(now, facts)
+        }
+    }
+}
+
+// MARK: - Holding
+
+extension TransferLife {
+    private mutating func hold(_ holder: Holders) {
+        let next: Next
+        switch phase {
+        case .held(by: let holders, next: let held):
+            return phase = .held(by: holders.union(holder), next: holder == .person ? .queued : held)
+        case .queued: next = .queued
+        case .waiting(let date): next = .waiting(until: date)
+        case .running, .finishing: next = .running
+        case .ended: return
+        }
+        // What a person lets go on again is wanted at once.
+        phase = .held(by: holder, next: holder == .person ? .queued : next)
+    }
+
+    private mutating func release(_ holder: Holders) {
+        guard case .held(by: let holders, next: let next) = phase else { return }
+        let left = holders.subtracting(holder)
+        phase = left.isEmpty ? going(on: next) : .held(by: left, next: next)
+    }
+
+    private func going(on next: Next) -> Phase {
+        switch next {
+        case .queued: .queued
+        case .waiting(let date): .waiting(until: date)
+        case .running: isProven ? .finishing : .running
+        }
+    }
+
+    /// What the agent's attempt came to, also of one that was held meanwhile.
+    private mutating func goOn(as next: Next) {
+        if case .held(by: let holders, next: _) = phase {
+            return phase = .held(by: holders, next: holders.contains(.person) ? .queued : next)
+        }
+        phase = going(on: next)
+    }
+
+    private mutating func unpause(_ now: Date) {
+        guard case .held(by: let holders, next: _) = phase, holders.contains(.person) else { return }
+        phase = holders.contains(.app) ? .held(by: .app, next: .queued) : .queued
+        beginAnew(now)
+    }
+
+    private mutating func requeue(_ now: Date) {
+        phase = .queued
+        beginAnew(now)
+    }
+
+    /// Its time without progress begins, and what was kept of it is its own again.
+    private mutating func beginAnew(_ now: Date) {
+        idleSince = now
+        kept = .nothing
+    }
+
+    private mutating func retry(_ now: Date, _ facts: Facts) -> [Command] {
+        switch phase {
+        case .waiting:
+            requeue(now)
+            return [.forgetTelling]
+        case .held(by: let holders, next: let next):
+            if case .waiting = next, holders == .app {
+                phase = .held(by: .app, next: .queued)
+                beginAnew(now)
+                return [.forgetTelling]
+            }
+            guard holders.contains(.person) else { return [] }
+            unpause(now)
+            return [.forgetTelling]
+        case .ended(.failed, _):
+            // Without what was to be sent there is nothing to try.
+            guard !facts.isUpload || facts.hasBody else { return [] }
+            requeue(now)
+            reason = nil
+            return [.countAnew, .forgetTelling]
+        case .queued, .running, .finishing, .ended: return []
+        }
+    }
+
+    private mutating func schedule(_ date: Date?, _ now: Date) {
+        if let date, date > now {
+            switch phase {
+            case .queued, .waiting: phase = .waiting(until: date)
+            case .held(by: .app, next: .queued), .held(by: .app, next: .waiting):
+                phase = .held(by: .app, next: .waiting(until: date))
+            case .held, .running, .finishing, .ended: return
+            }
+            return idleSince = date
+        }
+        // A pause after trouble is not the app's to end.
+        guard reason?.code == nil else { return }
+        switch phase {
+        case .waiting: requeue(now)
+        case .held(by: .app, next: .waiting):
+            phase = .held(by: .app, next: .queued)
+            beginAnew(now)
+        case .held, .queued, .running, .finishing, .ended: break
+        }
+    }
+}
+
+// MARK: - Ending
+
+extension TransferLife {
+    private var telling: [Command] { wish == .adopted ? [.tell] : [] }
+
+    /// `URLError.cancelled`.
+    private static let cancelledCode = -999
+
+    private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {
+        guard !hasEnded else { return [] }
+        phase = .ended(.cancelled, at: now)
+        reason = Reason(code: Self.cancelledCode, message: message)
+        return telling
+    }
+
+    private mutating func cancel(keeping token: String, _ now: Date) -> [Command] {
+        let isMoving: Bool
+        switch phase {
+        case .running, .finishing, .held(by: _, next: .running): isMoving = true
+        case .queued, .waiting, .held: isMoving = false
+        case .ended: return []
+        }
+        let commands = cancel(nil, now)
+        let until = now.addingTimeInterval(Self.partRetention)
+        kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
+        // Of one that moves it is told with the agent's last word, so that its error carries what is here.
+        return isMoving ? [] : commands
+    }
+
+    private mutating func noteResumeData(_ hasPart: Bool, _ now: Date) -> [Command] {
+        guard hasEnded else { return [] }
+        switch kept {
+        case .leaving(let token, let until), .part(let token, let until):
+            kept = hasPart ? .part(token: token, until: until) : .part(token: nil, until: now)
+        case .nothing, .body: break
+        }
+        return telling
+    }
+
+    private mutating func stop(_ facts: Facts) -> [Command] {
+        switch phase {
+        // What must not be done twice is the next agent's to settle.
+        case .running where !facts.mayBeRepeated, .held(by: _, next: .running) where !facts.mayBeRepeated && !isProven: break
+        case .running, .finishing: phase = .queued
+        case .held(by: let holders, next: .running): phase = .held(by: holders, next: .queued)
+        case .ended:
+            guard case .leaving(let token, let until) = kept else { return [] }
+            kept = .part(token: token, until: until)
+            return telling
+        case .held, .queued, .waiting: break
+        }
+        return []
+    }
+
+    private mutating func survive(_ now: Date, _ facts: Facts) -> [Command] {
+        switch phase {
+        case .running, .finishing, .held(by: _, next: .running):
+            guard facts.mayBeRepeated || isProven else {
+                let reason = Reason(code: -1005, message: "Interrupted; whether the server carried it out is not known.")
+                return end(.failed, reason, now, facts)
+            }
+            return stop(facts)
+        // Its app waited for that agent's last word.
+        case .ended: return stop(facts)
+        case .held, .queued, .waiting: return []
+        }
+    }
+
+    private mutating func end(_ outcome: Outcome, _ why: Reason?, _ now: Date, _ facts: Facts) -> [Command] {
+        guard !hasEnded else { return [] }
+        var commands: [Command] = []
+        phase = .ended(outcome, at: now)
+        if let why { reason = why }
+        switch outcome {
+        case .completed:
+            reason = nil
+            isProven = false
+            commands.append(.forgetSecrets)
+        case .cancelled:
+            isProven = false
+            commands.append(.removeFiles)
+        case .failed:
+            kept = keptOfFailed(now, facts)
+            let isAnswer = facts.isUpload && facts.hasAnswer
+            if case .part = kept {} else if !isProven, !isAnswer { commands.append(.removeFiles) }
+        }
+        // A failed upload can be tried again; a download's body belongs to its one request.
+        if facts.hasBody, outcome == .completed || !facts.isUpload || wish != .adopted { commands.append(.removeBody) }
+        return commands + telling
+    }
+
+    private func keptOfFailed(_ now: Date, _ facts: Facts) -> Kept {
+        let partUntil = now.addingTimeInterval(Self.partRetention)
+        if facts.isUpload {
+            if wish == .adopted { return .body(until: now.addingTimeInterval(Self.bodyRetention)) }
+            return isProven ? .body(until: partUntil) : .nothing
+        }
+        // A whole file that could not get its name, for another try; what resume data can speak of, for whoever has some.
+        if isProven { return .part(token: nil, until: partUntil) }
+        return facts.hasResumablePart && wish == .adopted ? .part(token: facts.newToken, until: partUntil) : .nothing
+    }
+
+    private mutating func collect(_ now: Date, _ facts: Facts) -> [Command] {
+        var commands: [Command] = []
+        if !isKept(at: now) {
+            kept = .nothing
+            commands.append(.removeFiles)
+        }
+        var isFailed = false
+        if case .ended(.failed, _) = phase { isFailed = true }
+        if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
+        if !hasEnded { phase = .ended(.cancelled, at: now) }
+        if wish != .adopted { wish = .unwanted }
+        return commands
+    }
+
+    private func isKept(at now: Date) -> Bool {
+        switch kept {
+        case .nothing: false
+        case .body(let until), .part(_, let until), .leaving(_, let until): until > now
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import Foundation
+
+// What a transfer's life is made of, and what can happen to it.
+extension TransferLife {
+    public enum Outcome: String, Equatable, Sendable {
+        case completed
+        case failed
+        case cancelled
+    }
+
+    /// Who holds a transfer back.
+    public struct Holders: OptionSet, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The app, with `suspend()`.
+        public static let app = Holders(rawValue: 1)
+        /// A person, with a command.
+        public static let person = Holders(rawValue: 2)
+    }
+
+    /// As what a held transfer goes on.
+    public enum Next: Equatable, Sendable {
+        case queued
+        case waiting(until: Date)
+        /// Its attempt is still to be stopped.
+        case running
+    }
+
+    public enum Phase: Equatable, Sendable {
+        case held(by: Holders, next: Next)
+        /// Begins as soon as there is room and what it needs is there.
+        case queued
+        /// For its next attempt, or for the beginning that the app chose.
+        case waiting(until: Date)
+        /// An attempt is under way, or was when the agent died.
+        case running
+        /// Whole and proven: its file is being given its name.
+        case finishing
+        case ended(Outcome, at: Date)
+    }
+
+    public enum Wish: Equatable, Sendable {
+        /// Processes await it; the ledger lists them.
+        case awaited
+        /// The last await was cancelled: an equal request may still take it up.
+        case graceful(until: Date)
+        /// Its end is delivered by an event.
+        case adopted
+        /// It ended, and nobody but those who still await it is to be told.
+        case unwanted
+    }
+
+    public enum Kept: Equatable, Sendable {
+        case nothing
+        /// The copy of a failed upload, for another try.
+        case body(until: Date)
+        /// The part of a download that ended, for the resume data that names it; without a name for another try.
+        case part(token: String?, until: Date)
+        /// Cancelled for its resume data; the agent has still to say how much of it is here.
+        case leaving(token: String?, until: Date)
+    }
+
+    /// Why it waits or failed.
+    public struct Reason: Equatable, Sendable {
+        /// `URLError`'s number.
+        public var code: Int?
+        public var message: String?
+
+        public init(code: Int?, message: String?) { (self.code, self.message) = (code, message) }
+
+        public init(_ trouble: TransferTrouble) { self.init(code: trouble.recordedCode, message: trouble.message) }
+    }
+}
+
+extension TransferLife {
+    /// What happened to a transfer.
+    public enum Event: Equatable, Sendable {
+        // What apps and people ask for.
+        /// Another process awaits it.
+        case awaited(now: Date)
+        /// Its last await ended.
+        case left(until: Date)
+        /// A task is responsible for it from now on.
+        case adopted(suspended: Bool)
+        /// By the app.
+        case suspended
+        /// By the app, which may have chosen a beginning.
+        case released(notBefore: Date?, now: Date)
+        /// By a person.
+        case paused
+        /// What a person paused is wanted again.
+        case unpaused(now: Date)
+        /// By a person: whoever holds it, it goes on.
+        case resumed(now: Date)
+        /// By a person: it is tried now, also where it had failed.
+        case retried(now: Date)
+        /// The app chose a beginning, or takes its choice back.
+        case scheduled(for: Date?, now: Date)
+        case cancelled(message: String?, now: Date)
+        /// Its resume data will name its part by this.
+        case cancelledKeepingPart(token: String, now: Date)
+        /// Resume data was made of its part; or there was nothing to make it of.
+        case resumeDataMade(hasPart: Bool, now: Date)
+        /// Another transfer goes on with its part.
+        case partTaken
+        // What the agent does and hears.
+        case began
+        /// Its attempt was stopped, and its part is durable.
+        case stopped
+        /// More of it is here than ever was.
+        case progressed(now: Date)
+        case waits(until: Date, Reason)
+        /// Every byte is here, and every digest is right.
+        case proven
+        /// What was proven is not there any more.
+        case disproven
+        case ended(Outcome, Reason?, now: Date)
+        /// A new agent finds what an earlier one had under way.
+        case agentDied(now: Date)
+        /// Nobody wants any more what is kept of it.
+        case collected(now: Date)
+    }
+
+    /// What else an event asks for.
+    public enum Command: Equatable, Sendable {
+        /// The app hears of its end.
+        case tell
+        /// Its end will be told anew.
+        case forgetTelling
+        /// Its part, or its file in the spool.
+        case removeFiles
+        /// The copy of what was to be sent.
+        case removeBody
+        /// What was counted against the server counts no more.
+        case countAnew
+        /// What opened the server's door is of no use any more.
+        case forgetSecrets
+    }
+
+    /// What an event's meaning depends on besides.
+    public struct Facts: Equatable, Sendable {
+        public var isUpload: Bool
+        /// May be sent a second time, or its protocol knows what the server has: see ``TransferRequest/isIdempotent``.
+        public var mayBeRepeated: Bool
+        public var hasBody: Bool
+        public var hasResumablePart: Bool
+        /// An answer came, whatever its status.
+        public var hasAnswer: Bool
+        /// A name for its part that nobody else has.
+        public var newToken: String
+
+        public init(
+            isUpload: Bool, mayBeRepeated: Bool, hasBody: Bool, hasResumablePart: Bool, hasAnswer: Bool, newToken: String
+        ) {
+            (self.isUpload, self.mayBeRepeated, self.hasBody) = (isUpload, mayBeRepeated, hasBody)
+            (self.hasResumablePart, self.hasAnswer, self.newToken) = (hasResumablePart, hasAnswer, newToken)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+
+/// Every fact has one owner.
+@Suite struct OwnershipTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// The state of a transfer changes by its machine, whose row is written in one file.
+    @Test func oneFileWritesTheStateOfATransfer() throws {
+        let columns = "state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|isFinishing|resumeToken|keptUntil"
+        let assignment = try Regex("(transfer|record|known|earlier|old|new)\\.(\(columns)) = ")
+        let sources = Self.root.appendingPathComponent("Sources").path
+        var looked = 0
+        for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
+            let text = try text("Sources/" + path)
+            guard text.contains("TransferRecord") || text.contains("transaction.transfer(") else { continue }
+            looked += 1
+            #expect(text.firstMatch(of: assignment) == nil, "\(path): only TransferLife changes a transfer's state")
+        }
+        #expect(looked > 10)
+    }
+
+    /// A mutation whose text is gone catches nothing, and says so only hours later.
+    @Test func everyMutationFindsItsLine() throws {
+        struct Mutation: Decodable {
+            let name: String
+            let file: String
+            let find: String
+        }
+        let list = Self.root.appendingPathComponent("Tests/Mutations/mutations.json")
+        let mutations = try JSONDecoder().decode([Mutation].self, from: Data(contentsOf: list))
+        #expect(mutations.count >= 18)
+        for mutation in mutations {
+            let count = try text(mutation.file).components(separatedBy: mutation.find).count - 1
+            #expect(count == 1, "\(mutation.name): its text stands \(count) times in \(mutation.file)")
+        }
+    }
+}

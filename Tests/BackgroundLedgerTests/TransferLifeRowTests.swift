@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundLedger
+
+/// A transfer's life stands in the columns of its row: what is written is what is read.
+@Suite struct TransferLifeRowTests {
+    private static let start = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private struct Dice: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state ^ (state >> 29)
+        }
+    }
+
+    private func event(at now: Date, _ isUpload: Bool, _ dice: inout Dice) -> TransferLife.Event {
+        let reason = TransferLife.Reason(code: -1005, message: "trouble")
+        let later = now + Double(Int.random(in: 0..<90, using: &dice))
+        var events: [TransferLife.Event] = [
+            .awaited(now: now), .left(until: later), .adopted(suspended: .random(using: &dice)), .suspended,
+            .released(notBefore: nil, now: now), .paused, .unpaused(now: now), .resumed(now: now), .retried(now: now),
+            .scheduled(for: later, now: now), .cancelled(message: "by hand", now: now), .began, .stopped, .progressed(now: now),
+            .waits(until: later, reason), .proven, .disproven, .ended(.completed, nil, now: now),
+            .ended(.failed, reason, now: now),
+            .agentDied(now: now), .collected(now: now), .partTaken, .resumeDataMade(hasPart: .random(using: &dice), now: now),
+        ]
+        if !isUpload { events.append(.cancelledKeepingPart(token: "t", now: now)) }
+        return events.randomElement(using: &dice)!
+    }
+
+    @Test func whatIsWrittenIsRead() throws {
+        for seed in 0..<500 {
+            var dice = Dice(state: UInt64(seed) &* 7_919 &+ 1)
+            let isUpload = Bool.random(using: &dice)
+            var record = TransferRecord(
+                session: "s", key: "k", kind: isUpload ? .upload : .download, method: .random(using: &dice) ? "POST" : "GET",
+                url: "http://a.test/", headers: [], now: Self.start)
+            record.bodyFile = .random(using: &dice) ? "body" : nil
+            for step in 0..<40 {
+                let event = event(at: Self.start + Double(step), isUpload, &dice)
+                var expected = record.life
+                let facts = TransferLife.Facts(
+                    isUpload: isUpload, mayBeRepeated: record.mayBeRepeated, hasBody: record.bodyFile != nil,
+                    hasResumablePart: record.partial?.isResumable == true, hasAnswer: record.head != nil, newToken: "")
+                let commands = expected.handle(event, facts)
+                #expect(record.handle(event) == commands, "seed \(seed), step \(step): \(event)")
+                #expect(record.life == expected, "seed \(seed), step \(step): \(event)")
+            }
+        }
+    }
+
+    @Test func aRowKeepsALife() throws {
+        let test = try TestLedger()
+        var record = TransferRecord(
+            session: "s", key: "k", kind: .download, method: "GET", url: "http://a.test/", headers: [], now: Self.start)
+        for event: TransferLife.Event in [
+            .adopted(suspended: false), .began, .waits(until: Self.start + 60, .init(code: -1005, message: "broke")), .suspended,
+        ] { _ = record.handle(event) }
+        let written = record
+        let read = try test.open().write { transaction in
+            try transaction.transfer(try transaction.insert(written).id!)
+        }
+        #expect(read?.life == record.life)
+        #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
+    }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import Testing
+
+@testable import TransferMachines
+
+@Suite struct TransferLifeTests {
+    private static let start = Date(timeIntervalSince1970: 1_800_000_000)
+    private let now = Self.start
+    private let trouble = TransferLife.Reason(code: -1005, message: "The connection broke.")
+
+    static func facts(
+        isUpload: Bool = false, mayBeRepeated: Bool = true, hasBody: Bool = false, hasResumablePart: Bool = false,
+        hasAnswer: Bool = false
+    ) -> TransferLife.Facts {
+        TransferLife.Facts(
+            isUpload: isUpload, mayBeRepeated: mayBeRepeated, hasBody: hasBody, hasResumablePart: hasResumablePart,
+            hasAnswer: hasAnswer, newToken: "token")
+    }
+
+    static func begun(adopted: Bool = true) -> TransferLife {
+        TransferLife(
+            phase: .running, wish: adopted ? .adopted : .awaited, kept: .nothing, isProven: false, reason: nil, idleSince: start)
+    }
+
+    private func after(_ events: TransferLife.Event..., facts: TransferLife.Facts = facts()) -> (
+        TransferLife, [TransferLife.Command]
+    ) {
+        var life = Self.begun()
+        var commands: [TransferLife.Command] = []
+        for event in events { commands = life.handle(event, facts) }
+        return (life, commands)
+    }
+
+    // MARK: Holding
+
+    @Test func whatTheAppSuspendedGoesOnAsItWas() {
+        let due = now + 60
+        let (life, _) = after(.waits(until: due, trouble), .suspended, .released(notBefore: nil, now: now + 5))
+        #expect(life.phase == .waiting(until: due))
+        #expect(life.idleSince == now + 5)
+    }
+
+    @Test func whatAPersonPausedIsWantedAtOnce() {
+        let (paused, _) = after(.waits(until: now + 60, trouble), .paused)
+        #expect(paused.phase == .held(by: .person, next: .queued))
+        #expect(after(.waits(until: now + 60, trouble), .paused, .resumed(now: now)).0.phase == .queued)
+    }
+
+    /// A task's `resume()` does not end a person's pause, and a person's `resume` ends both.
+    @Test func whoHoldsItLetsItGo() {
+        #expect(after(.suspended, .paused).0.phase == .held(by: [.app, .person], next: .queued))
+        #expect(after(.suspended, .paused, .released(notBefore: nil, now: now)).0.phase == .held(by: .person, next: .queued))
+        #expect(after(.suspended, .paused, .unpaused(now: now)).0.phase == .held(by: .app, next: .queued))
+        #expect(after(.suspended, .paused, .resumed(now: now)).0.phase == .queued)
+    }
+
+    /// The attempt of a transfer that was suspended meanwhile came to trouble: it waits as soon as it is released.
+    @Test func troubleWhileItIsHeld() {
+        let (life, _) = after(.suspended, .waits(until: now + 9, trouble))
+        #expect(life.phase == .held(by: .app, next: .waiting(until: now + 9)))
+    }
+
+    @Test func anEventThatMeansNothingChangesNothing() {
+        for event: TransferLife.Event in [.resumed(now: now + 1), .retried(now: now + 1), .unpaused(now: now + 1), .began] {
+            #expect(after(event).0 == Self.begun())
+        }
+        let (ended, _) = after(.ended(.completed, nil, now: now))
+        for event: TransferLife.Event in [
+            .paused, .suspended, .resumed(now: now), .retried(now: now), .cancelled(message: nil, now: now), .stopped,
+        ] {
+            var life = ended
+            #expect(life.handle(event, Self.facts()) == [])
+            #expect(life == ended)
+        }
+    }
+
+    // MARK: A POST
+
+    @Test func whatMayNotBeRepeatedIsNotQueuedAgain() {
+        let post = Self.facts(mayBeRepeated: false)
+        // The agent leaves: its successor settles it.
+        #expect(after(.stopped, facts: post).0.phase == .running)
+        let (life, commands) = after(.stopped, .agentDied(now: now), facts: post)
+        #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005)
+        #expect(commands.contains(.tell))
+        #expect(after(.stopped, .agentDied(now: now)).0.phase == .queued)
+    }
+
+    /// It is whole: only its name is missing, and nothing is sent for that.
+    @Test func aWholeAnswerToAPostGetsItsName() {
+        let (life, _) = after(.proven, .agentDied(now: now), facts: Self.facts(mayBeRepeated: false))
+        #expect(life.phase == .queued && life.isProven)
+    }
+
+    /// An upload that was interrupted by an agent's death can be tried again by hand, like any that failed.
+    @Test func anInterruptedUploadIsKeptForAnotherTry() {
+        let upload = Self.facts(isUpload: true, mayBeRepeated: false, hasBody: true)
+        let (life, commands) = after(.agentDied(now: now), facts: upload)
+        #expect(life.kept == .body(until: now + 30 * 86_400))
+        #expect(!commands.contains(.removeBody))
+        #expect(after(.agentDied(now: now), .retried(now: now), facts: upload).0.phase == .queued)
+    }
+
+    // MARK: Ends
+
+    @Test func whatIsKeptOfAFailure() {
+        let week = now + 7 * 86_400
+        let failed = TransferLife.Event.ended(.failed, trouble, now: now)
+        #expect(after(failed, facts: Self.facts(hasResumablePart: true)).0.kept == .part(token: "token", until: week))
+        #expect(after(failed).0.kept == .nothing && after(failed).1.contains(.removeFiles))
+        #expect(after(.proven, failed).0.kept == .part(token: nil, until: week))
+        #expect(!after(.proven, failed).1.contains(.removeFiles))
+        // The server's answer to an upload is told, whatever its status.
+        #expect(!after(failed, facts: Self.facts(isUpload: true, hasBody: true, hasAnswer: true)).1.contains(.removeFiles))
+        // A download's own body belongs to its one request.
+        #expect(after(failed, facts: Self.facts(hasBody: true)).1.contains(.removeBody))
+    }
+
+    @Test func aPartIsToldOfOnceTheAgentHasHadItsSay() {
+        let week = now + 7 * 86_400
+        let (leaving, first) = after(.cancelledKeepingPart(token: "t", now: now))
+        #expect(leaving.kept == .leaving(token: "t", until: week) && first == [])
+        let (left, second) = after(.cancelledKeepingPart(token: "t", now: now), .stopped)
+        #expect(left.kept == .part(token: "t", until: week) && second == [.tell])
+        // Where nothing moves it is told at once.
+        #expect(after(.waits(until: week, trouble), .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
+    }
+
+    @Test func whatNobodyWantsIsCollected() {
+        var life = Self.begun(adopted: false)
+        _ = life.handle(.left(until: now + 5), Self.facts())
+        #expect(life.wish == .graceful(until: now + 5))
+        let commands = life.handle(.collected(now: now + 5), Self.facts(hasBody: true))
+        #expect(life.phase == .ended(.cancelled, at: now + 5) && life.wish == .unwanted)
+        #expect(Set(commands.map { "\($0)" }) == ["removeFiles", "removeBody"])
+    }
+
+    @Test func whatWasHandedOverAfterItsEndIsTold() {
+        var life = Self.begun(adopted: false)
+        #expect(life.handle(.ended(.completed, nil, now: now), Self.facts()) == [.forgetSecrets])
+        #expect(life.handle(.adopted(suspended: false), Self.facts()) == [.tell])
+    }
+
+    // MARK: Whatever happens
+
+    /// Any events in any order.
+    @Test func everyLifeKeepsItsPromises() {
+        for seed in 0..<2_000 {
+            var dice = Dice(seed)
+            let facts = Self.facts(
+                isUpload: .random(using: &dice), mayBeRepeated: .random(using: &dice), hasBody: .random(using: &dice),
+                hasResumablePart: .random(using: &dice), hasAnswer: .random(using: &dice))
+            var life = Self.begun(adopted: .random(using: &dice))
+            for step in 0..<40 {
+                let before = life
+                let event = TransferLife.Event.any(at: now + Double(step), isUpload: facts.isUpload, &dice)
+                let commands = life.handle(event, facts)
+                check(before, event, life, commands, "seed \(seed), step \(step): \(event)")
+            }
+        }
+    }
+
+    private func check(
+        _ before: TransferLife, _ event: TransferLife.Event, _ life: TransferLife, _ commands: [TransferLife.Command],
+        _ place: String
+    ) {
+        if before.hasEnded, !life.hasEnded {
+            var isRetried = false
+            if case .retried = event, case .ended(.failed, _) = before.phase { isRetried = true }
+            #expect(isRetried, "\(place): it came back")
+        }
+        if before.hasEnded, life.hasEnded, case .ended = event {
+        } else if before.hasEnded, life.hasEnded {
+            #expect(before.phase == life.phase, "\(place): it ended twice")
+        }
+        if commands.contains(.tell) { #expect(life.hasEnded && life.wish == .adopted, "\(place): nobody is to be told") }
+        if life.kept != .nothing { #expect(life.hasEnded, "\(place): what is kept of one that runs?") }
+        switch life.phase {
+        case .running: #expect(!life.isProven, "\(place): proven, and running")
+        case .finishing: #expect(life.isProven, "\(place): finishing what is not proven")
+        case .held(by: let holders, next: let next):
+            #expect(!holders.isEmpty, "\(place): nobody holds it")
+            if holders.contains(.person) { #expect(next == .queued, "\(place): paused, and next \(next)") }
+        case .queued, .waiting, .ended: break
+        }
+        if before.wish == .adopted { #expect(life.wish == .adopted, "\(place): nobody is responsible any more") }
+    }
+}
+
+extension TransferLife.Event {
+    /// One of them, at this moment.
+    static func any(at now: Date, isUpload: Bool, _ dice: inout Dice) -> TransferLife.Event {
+        let reason = TransferLife.Reason(code: -1005, message: "trouble")
+        let later = now + Double(Int.random(in: 0..<90, using: &dice))
+        var events: [TransferLife.Event] = [
+            .awaited(now: now), .left(until: later), .adopted(suspended: .random(using: &dice)), .suspended,
+            .released(notBefore: .random(using: &dice) ? later : nil, now: now), .paused, .unpaused(now: now), .resumed(now: now),
+            .retried(now: now), .scheduled(for: .random(using: &dice) ? later : nil, now: now),
+            .cancelled(message: "by hand", now: now), .resumeDataMade(hasPart: .random(using: &dice), now: now), .began, .stopped,
+            .progressed(now: now), .waits(until: later, reason), .proven, .disproven, .ended(.completed, nil, now: now),
+            .ended(.failed, reason, now: now), .agentDied(now: now), .collected(now: now), .partTaken,
+        ]
+        if !isUpload { events.append(.cancelledKeepingPart(token: "t", now: now)) }
+        return events.randomElement(using: &dice)!
+    }
+}
