@@ -76,7 +76,7 @@ let package = Package(
         // Product.
         .target(name: "StormyWeather", swiftSettings: strict),
         .target(
-            name: "StormyConfiguration", dependencies: ["CTomlplusplus"], swiftSettings: strict),
+            name: "StormyConfiguration", dependencies: ["CTomlplusplus", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "Stormy",
             dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather", grdb],

@@ -24,15 +24,10 @@ extension Agent {
 
     /// The next attempt, written into the row; `nil`: the transfer ended instead.
     func prepare(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {
-        switch transfer.upload?.method {
-        case nil:
-            return try prepareDownload(&transfer, &pass)
-        case .plain:
-            guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
-            return try prepareExchange(&transfer, source: source, &pass)
-        case .webdav, .put, .multipart, .tus, .resumable, .s3, .nextcloud, .immich:
-            return try prepareUpload(&transfer, &pass)
-        }
+        guard let upload = transfer.upload else { return try prepareDownload(&transfer, &pass) }
+        guard upload.method == .plain else { return try prepareUpload(&transfer, &pass) }
+        guard let source = snapshot(of: transfer) else { return try failMissingSnapshot(&transfer, &pass) }
+        return try prepareExchange(&transfer, source: source, &pass)
     }
 
     /// One request whose answer is a file: a download, or a plain upload.
@@ -127,9 +122,10 @@ extension Agent {
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
     func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
-        guard let order = transfer.upload, let kind = UploadKind(rawValue: order.method.rawValue) else { return nil }
+        guard let order = transfer.upload, order.method != .plain else { return nil }
         var plan = UploadPlan(
-            kind: kind, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount, token: order.token,
+            kind: order.method, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+            token: order.token,
             headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
             contentType: order.contentType ?? "application/octet-stream", field: order.field ?? "file",
             sha256: transfer.sourceSHA256)

@@ -5,26 +5,7 @@ import TransferMachines
 
 /// Where an upload goes and how; the agent's upload machine is built from it.
 public struct UploadOrder: Codable, Sendable, Equatable {
-    public enum Method: String, Codable, Sendable {
-        /// The request as it stands, with the file as its body.
-        case plain
-        /// PUT to a temporary name, then MOVE.
-        case webdav
-        /// One PUT to a free name, or to an address with a query as it stands.
-        case put
-        /// One POST of a form.
-        case multipart
-        /// tus 1.0.0.
-        case tus
-        /// Resumable uploads of the IETF.
-        case resumable
-        case s3
-        /// In chunks.
-        case nextcloud
-        case immich
-    }
-
-    public var method: Method
+    public var method: UploadKind
     /// Name wanted on the server (webdav).
     public var fileName: String
     public var byteCount: Int64
@@ -43,7 +24,7 @@ public struct UploadOrder: Codable, Sendable, Equatable {
     /// What opens the bucket (s3).
     public var s3: S3Access?
 
-    public init(method: Method, fileName: String, byteCount: Int64, token: String) {
+    public init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
         self.method = method
         self.fileName = fileName
         self.byteCount = byteCount

@@ -168,35 +168,16 @@ extension BackgroundSession {
         }
     }
 
-    private static func uploadOrder(_ delivery: URLSessionUploadTask.Delivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
-        func order(_ method: UploadOrder.Method, _ name: String) -> UploadOrder {
-            UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
-        }
-        func typed(_ method: UploadOrder.Method, _ name: String, _ contentType: String) -> UploadOrder {
-            var order = order(method, name)
-            order.contentType = contentType
-            return order
-        }
-        switch delivery {
-        case .plain: return order(.plain, name)
-        case .webdav(let name): return order(.webdav, name)
-        case .put(let name): return order(.put, name)
-        case .form(let field, let name, let contentType):
-            var order = typed(.multipart, name, contentType)
-            order.field = field
-            return order
-        case .tus(let name, let contentType): return typed(.tus, name, contentType)
-        case .resumable(let name, let contentType): return typed(.resumable, name, contentType)
-        case .s3(let name, let contentType, let access):
-            var order = typed(.s3, name, contentType)
-            order.s3 = access
-            return order
-        case .nextcloud(let name): return order(.nextcloud, name)
-        case .immich(let name, let contentType):
-            var order = typed(.immich, name, contentType)
+    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
+        let kind = delivery.way.kind
+        var order = UploadOrder(
+            method: kind, fileName: delivery.fileName ?? name, byteCount: taken.byteCount, token: taken.name)
+        if kind.tellsContentType { order.contentType = delivery.contentType }
+        if kind.needsSHA1 {
             order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
-            return order
         }
+        (order.field, order.s3) = (delivery.way.field, delivery.way.s3)
+        return order
     }
 
     private func uploadRecord(_ order: Order, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {

@@ -5,9 +5,6 @@ import FoundationNetworking
 import Synchronization
 import TransferMachines
 
-/// What opens an S3 bucket. Kept in the ledger, which only its owner can read, until the upload ends. Beyond Apple.
-public typealias S3Access = TransferMachines.S3Access
-
 /// A transfer of a session. Made suspended: ``resume()`` starts it, in a background session durably.
 ///
 /// Differs from Apple: a task of a background session that was never resumed goes with its process.
@@ -197,34 +194,6 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
 /// An upload.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // because its base is
-    /// How the file is put on the server. Beyond Apple.
-    public enum Delivery: Sendable, Equatable {
-        /// One request with the file as its body.
-        case plain
-        /// WebDAV: PUT to a temporary name in the collection at the request's URL, checked, then MOVE to this name
-        /// (or the next free one): no half file ever stands under a final name.
-        case webdav(fileName: String)
-        /// One PUT to this name (or the next free one) in the collection at the request's URL; to a URL with a query
-        /// (presigned) exactly as it stands.
-        case put(fileName: String)
-        /// One POST of a form (`multipart/form-data`) to the request's URL, with the file in this field. A server that does
-        /// not know `Idempotency-Key` has the file twice if its answer is lost.
-        case form(field: String, fileName: String, contentType: String)
-        /// tus 1.0.0 at the request's URL: goes on where it was cut, byte by byte.
-        case tus(fileName: String, contentType: String)
-        /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload, interop versions 8, 6, 5 and 3) at the request's
-        /// URL: goes on where it was cut, byte by byte.
-        case resumable(fileName: String, contentType: String)
-        /// An object of this name (or the next free one) in an S3 bucket; from 5 MiB on in parts, and parts that are there are
-        /// not sent again.
-        case s3(fileName: String, contentType: String, access: S3Access)
-        /// Chunks (version 2) put together under this name (or the next free one) in the folder of Nextcloud's at the request's
-        /// URL, `…/remote.php/dav/files/USER/FOLDER/`.
-        case nextcloud(fileName: String)
-        /// An asset of the Immich at the request's URL; one that it has already is a success.
-        case immich(fileName: String, contentType: String)
-    }
-
     /// `resume()` queues it suspended: its file is copied and safe, and nothing is sent before another `resume()`, in this
     /// process or a later one. Set before. Beyond Apple.
     public var startsSuspended: Bool {
@@ -232,11 +201,11 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         set { facts.withLock { $0.startsSuspended = newValue } }
     }
 
-    /// Where the server has the file, once it was uploaded by a ``Delivery`` that knows; without passwords. Beyond Apple.
+    /// Where the server has the file, once it was uploaded by an ``UploadDelivery`` that knows; without passwords. Beyond Apple.
     public var remoteURL: URL? { facts.withLock { $0.remoteURL } }
 
     let body: UploadBody?
-    private let chosenDelivery = Mutex(Delivery.plain)
+    private let chosenDelivery = Mutex(UploadDelivery.plain)
     private let chosenKey = Mutex<String?>(nil)
     private let snapshot = Mutex<Snapshot?>(nil)
 
@@ -245,8 +214,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
         super.init(session: session, request: request, identifier: identifier)
     }
 
-    /// Set before `resume()`.
-    public var delivery: Delivery {
+    /// How the file is put on the server. Set before `resume()`. Beyond Apple.
+    public var delivery: UploadDelivery {
         get { chosenDelivery.withLock { $0 } }
         set { chosenDelivery.withLock { $0 = newValue } }
     }

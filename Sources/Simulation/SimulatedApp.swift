@@ -189,8 +189,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.files[id] = name
     }
 
-    func upload(_ photo: Data, _ method: UploadOrder.Method, name: String) {
-        let place = [UploadOrder.Method.webdav: "/dav", .tus: "/files", .resumable: "/resumable"][method]!
+    func upload(_ photo: Data, _ method: UploadKind, name: String) {
+        let place = [UploadKind.webdav: "/dav", .tus: "/files", .resumable: "/resumable"][method]!
         let id = writeCopy(of: photo) { transaction, taken -> Int64 in
             var record = TransferRecord(
                 session: "photos", key: taken.name, kind: .upload, method: "PUT", url: SimulatedServer.origin + place,

@@ -87,7 +87,8 @@ public struct PhotoUploads: Sendable {
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
-        task.delivery = Self.delivery(of: file, to: destination)
+        task.delivery = UploadDelivery(
+            destination.way, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
         var privacy = PhotoPrivacy.send(removed: [], note: nil)
         let snapshot = try task.takeSnapshot { copy in
             guard !order.keepsLocation else { return false }
@@ -166,7 +167,7 @@ public struct PhotoUploads: Sendable {
 
     /// A presigned address is one file's: a second photo would take the first one's place.
     private func isTaken(_ destination: PhotoDestination, by first: String?, for digest: String) throws -> Bool {
-        guard destination.kind == .put, destination.url.query != nil else { return false }
+        guard destination.way.kind == .put, destination.url.query != nil else { return false }
         if let first, first != digest { return true }
         return try store.photos().contains {
             $0.destination == destination.identity && $0.digest != digest && [.queued, .completed].contains($0.state)
@@ -226,21 +227,6 @@ public struct PhotoUploads: Sendable {
     private static func saysWhere(_ file: URL) throws -> Bool {
         let photo = try MappedFile(file)
         return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.letGo) }
-    }
-
-    private static func delivery(of file: URL, to destination: PhotoDestination) -> URLSessionUploadTask.Delivery {
-        let name = file.lastPathComponent
-        var type: String { PhotoFormat.contentType(of: file) }
-        return switch destination.kind {
-        case .webdav: .webdav(fileName: name)
-        case .put: .put(fileName: name)
-        case .multipart(let field): .form(field: field, fileName: name, contentType: type)
-        case .tus: .tus(fileName: name, contentType: type)
-        case .resumable: .resumable(fileName: name, contentType: type)
-        case .s3(let access): .s3(fileName: name, contentType: type, access: access)
-        case .nextcloud: .nextcloud(fileName: name)
-        case .immich: .immich(fileName: name, contentType: type)
-        }
     }
 
     private static func request(to destination: PhotoDestination) -> URLRequest {

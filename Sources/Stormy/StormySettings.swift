@@ -45,19 +45,6 @@ public struct StormySettings: Sendable, Equatable {
 
 /// A server that takes photos.
 public struct PhotoDestination: Sendable, Equatable {
-    public enum Kind: Sendable, Equatable {
-        case webdav
-        case put
-        /// A form, with the photo in this field.
-        case multipart(field: String)
-        case tus
-        /// Resumable uploads of the IETF.
-        case resumable
-        case s3(S3Access)
-        case nextcloud
-        case immich
-    }
-
     /// A header that opens the door.
     public struct Credential: Sendable, Equatable {
         public var header: String
@@ -70,13 +57,13 @@ public struct PhotoDestination: Sendable, Equatable {
     }
 
     public var name: String
-    public var kind: Kind
+    public var way: UploadWay
     /// The folder the photos go into.
     public var url: URL
 
     /// What makes it the same place as yesterday. Without its query, which may be a signature.
     public var identity: String {
-        let bucket = if case .s3(let access) = kind { access.bucket.map { " " + $0 } ?? "" } else { "" }
+        let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
         return "\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)"
     }
 
@@ -85,10 +72,10 @@ public struct PhotoDestination: Sendable, Equatable {
     /// At most; `nil`: no limit.
     public var bytesPerSecond: Int64?
 
-    public init(name: String, kind: Kind, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
+    public init(name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
         self.bytesPerSecond = bytesPerSecond
         self.name = name
-        self.kind = kind
+        self.way = way
         self.url = url
         self.credential = credential
     }

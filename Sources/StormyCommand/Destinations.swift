@@ -55,32 +55,27 @@ struct Destinations {
         guard let url = URL(string: destination.url.replacingOccurrences(of: "{name}", with: "%7Bname%7D")) else {
             throw CommandFailure(.badConfiguration, "\(path): upload.destinations.\(name).url is not an address")
         }
-        let kind: PhotoDestination.Kind
+        var way = UploadWay(destination.kind, field: destination.field)
         var credential = try authorization(destination, name)
         switch destination.kind {
-        case .webdav: kind = .webdav
-        case .put: kind = .put
-        case .multipart: kind = .multipart(field: destination.field ?? "file")
-        case .tus: kind = .tus
-        case .resumable: kind = .resumable
-        case .nextcloud: kind = .nextcloud
+        case .plain, .webdav, .put, .multipart, .tus, .resumable, .nextcloud: break
         case .immich:
             guard let key = try secret(destination.token, destination.tokenFile, name) else {
                 throw missing(name, "token_file = \"…\", a file with an API key of Immich's")
             }
-            (kind, credential) = (.immich, PhotoDestination.Credential(header: "x-api-key", value: key))
+            credential = PhotoDestination.Credential(header: "x-api-key", value: key)
         case .s3:
             guard let accessKey = destination.accessKey else { throw missing(name, "access_key = \"…\"") }
             guard let secretKey = try secret(nil, destination.secretKeyFile, name) else {
                 throw missing(name, "secret_key_file = \"…\", a file with the secret key")
             }
-            let access = S3Access(
+            way.s3 = S3Access(
                 bucket: destination.bucket, region: destination.region ?? "us-east-1", accessKey: accessKey, secretKey: secretKey,
                 sessionToken: try secret(destination.token, destination.tokenFile, name))
-            (kind, credential) = (.s3(access), nil)
+            credential = nil
         }
         return PhotoDestination(
-            name: name, kind: kind, url: url, credential: credential,
+            name: name, way: way, url: url, credential: credential,
             bytesPerSecond: destination.limitKbps.map { max(1, Int64($0) * 1000 / 8) })
     }
 
@@ -118,7 +113,7 @@ struct Destinations {
 extension TransferRecord {
     /// What is configured now: the password that was refused may have been put right.
     mutating func renewCredential(_ destination: PhotoDestination) {
-        if case .s3(let access) = destination.kind { upload?.s3 = access }
+        if let access = destination.way.s3 { upload?.s3 = access }
         if let credential = destination.credential { setHeader(credential.header, credential.value) }
     }
 }

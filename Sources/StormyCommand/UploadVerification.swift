@@ -111,31 +111,24 @@ struct UploadVerification {
         // Only where the password belongs: a server may have put it at another one.
         let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
         let opener = isAtHome ? destination : nil
-        switch method {
-        case .webdav, .nextcloud: return try await readBack(Self.request(url, opener), receipt)
-        case .put:
-            guard !upload.url.contains("?") else { return .unknown("a presigned address lets nobody look") }
-            return try await readBack(Self.request(url, opener), receipt)
-        case .multipart:
-            guard receipt.url != upload.url else { return .unknown("the server did not say where it put it") }
-            return try await readBack(Self.request(url, opener), receipt)
-        case .s3:
-            guard case .s3 = destination?.kind else { return .unknown("its destination is not configured any more") }
+        switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
+        case .file: return try await readBack(Self.request(url, opener), receipt)
+        case .signedFile:
+            guard destination?.way.s3 != nil else { return .unknown("its destination is not configured any more") }
             let region = try AppRuntime.shared.ledger().read { try $0.fact(.server(of: upload))?.region }
             return try await readBack(Self.request(url, opener, region), receipt)
-        case .immich:
-            let original = "/api/assets/\(url.lastPathComponent)/original"
-            guard let place = URL(string: original, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
-            return try await readBack(Self.request(place, opener), receipt)
-        case .tus: return try await askForOffset(Self.request(url, opener), receipt)
-        case .resumable: return .unknown("the protocol has no question for what is whole")
-        case .plain: return .unknown("a plain request says nothing of its place")
+        case .fileAt(let path):
+            let place = path.replacing("ID", with: url.lastPathComponent)
+            guard let file = URL(string: place, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
+            return try await readBack(Self.request(file, opener), receipt)
+        case .offset: return try await askForOffset(Self.request(url, opener), receipt)
+        case .nothing(let why): return .unknown(why)
         }
     }
 
     private static func request(_ url: URL, _ destination: PhotoDestination?, _ region: String? = nil) -> URLRequest {
         var request = URLRequest(url: url)
-        if case .s3(var access) = destination?.kind {
+        if var access = destination?.way.s3 {
             access.region = region ?? access.region
             var question = WireRequest(method: "GET", url: url.absoluteString)
             question.signing = S3Signing(access)

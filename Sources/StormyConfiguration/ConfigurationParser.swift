@@ -1,4 +1,5 @@
 import Foundation
+import TransferMachines
 
 extension Configuration {
     /// Reads a configuration from its text. Who may read the file is ``load(path:)``'s business.
@@ -127,8 +128,8 @@ struct ConfigurationParser {
     }
 
     private mutating func destination(_ table: TableReader) throws(ConfigurationError) -> Configuration.Destination {
-        guard let kind = try table.choice("kind", Configuration.Destination.Kind.self) else {
-            let kinds = Configuration.Destination.Kind.allCases.map(\.rawValue)
+        guard let kind = try table.choice("kind", among: UploadKind.protocols) else {
+            let kinds = UploadKind.protocols.map(\.rawValue)
             throw table.missing("kind", "write kind = one of " + kinds.joined(separator: ", "))
         }
         guard let url = try address(table, "url", isPresigned: kind == .put) else {

@@ -84,10 +84,15 @@ struct TableReader {
     /// One of the names of an enumeration.
     func choice<Choice: RawRepresentable & CaseIterable>(_ key: String, _: Choice.Type) throws(ConfigurationError) -> Choice?
     where Choice.RawValue == String {
+        try choice(key, among: Array(Choice.allCases))
+    }
+
+    func choice<Choice: RawRepresentable>(_ key: String, among choices: [Choice]) throws(ConfigurationError) -> Choice?
+    where Choice.RawValue == String {
         guard let value = table.entries[key]?.value else { return nil }
         guard case .text(let text) = value else { throw wrongType(key, value, "a text in quotes") }
-        if let choice = Choice(rawValue: text) { return choice }
-        let names = Choice.allCases.map(\.rawValue)
+        if let choice = choices.first(where: { $0.rawValue == text }) { return choice }
+        let names = choices.map(\.rawValue)
         let near = NearestName.find(text, among: names).flatMap { $0.isLikely ? "did you mean \"\($0.name)\"? " : nil } ?? ""
         let shown =
             "\"" + String(text.unicodeScalars.prefix(60).map { $0.properties.generalCategory == .control ? " " : Character($0) })

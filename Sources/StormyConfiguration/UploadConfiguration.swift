@@ -1,3 +1,5 @@
+import TransferMachines
+
 extension Configuration {
     /// Where photos go.
     public struct Upload: Sendable, Equatable {
@@ -22,16 +24,8 @@ extension Configuration {
 
     /// One place photos go to. File names are as written: `~` is the caller's to expand.
     public struct Destination: Sendable, Equatable {
-        /// Protocols by their names in the file.
-        public enum Kind: String, Sendable, CaseIterable {
-            case put, webdav, multipart, tus
-            /// The IETF's resumable uploads.
-            case resumable
-            case s3, nextcloud, immich
-        }
-
         /// `kind`
-        public var kind: Kind
+        public var kind: UploadKind
         /// `url`: http or https, with a host.
         public var url: String
         /// `user`
@@ -58,7 +52,7 @@ extension Configuration {
         public var limitKbps: Int?
 
         /// A destination with what every kind needs.
-        public init(kind: Kind, url: String) {
+        public init(kind: UploadKind, url: String) {
             self.kind = kind
             self.url = url
         }

@@ -32,6 +32,7 @@ public struct UploadMachine: Sendable {
     public init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
         switch plan.kind {
+        case .plain: rules = AddressUpload(plan: plan)
         case .put where AddressUpload.isMeant(by: plan): rules = AddressUpload(plan: plan)
         case .put, .webdav: rules = FolderUpload(plan: plan, resuming: memory)
         case .multipart: rules = FormUpload(plan: plan)

@@ -1,25 +1,5 @@
 import Foundation
 
-/// How a server takes files.
-public enum UploadKind: String, Codable, Sendable, CaseIterable {
-    /// PUT under a temporary name, then MOVE: a half file never has the final name.
-    case webdav
-    /// One PUT to the final name, for servers without MOVE; to an address with a query (presigned) as it stands.
-    case put
-    /// One POST of a form with the file in it, as a browser sends it.
-    case multipart
-    /// tus 1.0.0: resumable, byte by byte.
-    case tus
-    /// Resumable uploads of the IETF (draft-ietf-httpbis-resumable-upload).
-    case resumable
-    /// Amazon's S3 and what speaks like it: in parts, from 5 MiB on.
-    case s3
-    /// Nextcloud's own: in chunks (version 2).
-    case nextcloud
-    /// A form of Immich's, which knows each photo by its SHA-1.
-    case immich
-}
-
 /// What is to be uploaded, and where to.
 public struct UploadPlan: Codable, Equatable, Sendable {
     public var kind: UploadKind
@@ -95,12 +75,9 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
     public static let maximumAnswer: Int64 = 1 << 20
 
-    private static let reserved: Set<String> = [
-        "content-length", "transfer-encoding", "expect", "destination", "overwrite", "if-none-match", "if-match",
-        "range", "content-range", "depth", "tus-resumable", "upload-length", "upload-offset", "upload-metadata",
-        "upload-checksum", "upload-defer-length", "upload-concat", "idempotency-key", "upload-complete", "upload-incomplete",
-        "upload-draft-interop-version", "repr-digest", "oc-total-length", "oc-checksum", "x-oc-mtime", "x-immich-checksum",
-    ]
+    /// A caller's cannot take the place of what HTTP, or a protocol, says itself.
+    private static let reserved = Set(UploadKind.allCases.flatMap(\.ownHeaders))
+        .union(["content-length", "transfer-encoding", "expect", "range", "content-range"])
 
     /// - Parameter extra: the protocol's own headers, which a caller's cannot replace.
     func request(_ method: String, _ url: String, _ extra: [HeaderField] = []) -> WireRequest {

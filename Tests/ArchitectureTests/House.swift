@@ -26,7 +26,7 @@ struct House {
             // product
             "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
             "StormyWeather": [],
-            "StormyConfiguration": ["CTomlplusplus"],
+            "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
             "photo-cleaner": ["PhotoMetadata"],
             "file-chooser": ["DesktopServices"],
             "PhotoMetadata": ["CLibgexiv2"],

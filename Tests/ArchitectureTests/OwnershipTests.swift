@@ -25,6 +25,27 @@ import Testing
         #expect(looked > 10)
     }
 
+    /// A way of uploading is known by name in five files at the most: see "Adding a way" in Uploads.md.
+    @Test(arguments: ["multipart", "tus", "resumable", "nextcloud", "immich"])
+    func aWayOfUploadingIsNamedInFiveFiles(_ way: String) throws {
+        let sources = Self.root.appendingPathComponent("Sources").path
+        let name = way.prefix(1).uppercased() + way.dropFirst()
+        let mention = try Regex("(case |[( ,])\\.\(way)\\b|case \(way)$|(struct |rules = )\(name)Upload\\b")
+        var files: Set<String> = []
+        for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
+            // Test support plays servers, and desktops that use some of the ways.
+            let isTestSupport = ["ServerScripts", "Simulation", "BackgroundTasksTesting", "Rehearsal"].contains {
+                path.hasPrefix($0)
+            }
+            guard !isTestSupport, try text("Sources/" + path).firstMatch(of: mention.anchorsMatchLineEndings()) != nil else {
+                continue
+            }
+            files.insert(path)
+        }
+        #expect(files.contains("TransferMachines/UploadKind.swift"))
+        #expect(files.count <= 5, "\(files.sorted())")
+    }
+
     /// A mutation whose text is gone catches nothing, and says so only hours later.
     @Test func everyMutationFindsItsLine() throws {
         struct Mutation: Decodable {

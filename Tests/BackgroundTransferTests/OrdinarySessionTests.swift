@@ -456,12 +456,13 @@ import Testing
     }
 
     @Test func aHeldDataTaskIsToldLater() async throws {
-        server.route("GET", "/f", .status(200, body: "hello"))
+        server.route("GET", "/f", .status(200, body: "hello").after(.hold(until: "suspended")))
         let listener = Listener()
         let session = URLSession(configuration: .default, delegate: listener, delegateQueue: nil)
         let task = try session.dataTask(with: url("/f"))
         task.resume()
         task.suspend()
+        server.openGate("suspended")
         try await server.waitForRequest { $0.outcome == .answered }
         #expect(!listener.heard.withLock { $0.isOver })
         task.resume()
