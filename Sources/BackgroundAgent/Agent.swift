@@ -263,7 +263,7 @@ package final class Agent {
         case .transport(let event): try note(event, &pass)
         case .presenter(let event): if try !noteProgressNotice(event, &pass) { try note(event, &pass) }
         case .transferSynced(let attempt): try noteSynced(attempt, &pass)
-        case .transferPlaced(let id, let trouble, let isPassing): try notePlaced(id, trouble, isPassing: isPassing, &pass)
+        case .transferPlaced(let id, let trouble): try notePlaced(id, trouble, &pass)
         case .conditions(let conditions): try note(conditions, &pass)
         case .timeChanged:
             mustReplan = true

@@ -11,7 +11,7 @@ public enum AgentEvent: Sendable {
     /// All that arrived of a download is on the disk for good, and nothing more comes for now.
     case transferSynced(AttemptID)
     /// A whole file has its name, or cannot have it.
-    case transferPlaced(Int64, trouble: String?, isPassing: Bool)
+    case transferPlaced(Int64, FileTrouble?)
     case conditions(DesktopConditions)
     /// The clock was set: wall-clock rules are planned anew, and what lies behind may have been missed.
     case timeChanged

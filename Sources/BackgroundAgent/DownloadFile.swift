@@ -4,16 +4,32 @@ import Foundation
 import Synchronization
 import TransferMachines
 
+/// Why a file here is of no use.
+public struct FileTrouble: Sendable {
+    var why: String
+    /// Waiting may help.
+    var isPassing: Bool
+}
+
 /// The part file of one download attempt: takes bytes on the transport's thread as its machine decides.
 ///
 /// Order of writing, so that no crash pairs one version's validator with another's bytes: the new `PartialFile`
 /// (0 bytes) is committed before bytes of an earlier one are truncated, and its durable count grows only after a sync.
 /// Hashing and syncing are the disk worker's, which follows behind what is written.
 final class DownloadFile: BodySink {
+    /// What becomes of bytes that arrive.
+    private enum Intake {
+        /// They are of no answer that is wanted.
+        case discarding
+        case writing
+        /// The attempt was stopped: they are not written, the file may be another attempt's by now.
+        case stopped(wasWriting: Bool)
+    }
+
     private struct State {
         var machine: DownloadMachine
         var descriptor: Int32 = -1
-        var isDiscarding = true
+        var intake = Intake.discarding
         var written: Int64 = 0
         /// Which beginning of the file this is: what the worker found out about an earlier one is of no use.
         var beginning = 0
@@ -26,12 +42,22 @@ final class DownloadFile: BodySink {
         /// Somebody waits for the whole digest.
         var isSettling = false
         var digest = RunningDigest()
-        var trouble: String?
-        var isPassing = false
-        /// The attempt was stopped: what still arrives is not written, the file may be another attempt's by now.
-        var isStopped = false
+        /// Of the whole file, where the server announced one that is no SHA-256.
+        var otherDigests: [RequiredDigest.Algorithm: [UInt8]] = [:]
+        var trouble: FileTrouble?
         /// The ledger speaks of bytes in the file: before they go it must know.
         var hasCommittedPart: Bool
+
+        /// What the machine counts on is in the file.
+        var holdsBytes: Bool {
+            switch intake {
+            case .discarding: false
+            case .writing: true
+            case .stopped(let wasWriting): wasWriting
+            }
+        }
+
+        var isStopped: Bool { if case .stopped = intake { true } else { false } }
     }
 
     /// Bytes, and seconds, between syncs: a crash costs at most this much again.
@@ -80,7 +106,7 @@ final class DownloadFile: BodySink {
         // The ledger is never entered under our own lock: the agent asks for `progress` inside a transaction of its own.
         let (disposition, partial, mustCommit) = state.withLock { state in
             let disposition = state.machine.received(head, now: startedAt)
-            state.isDiscarding = true
+            if !state.isStopped { state.intake = .discarding }
             return (disposition, state.machine.partial, state.hasCommittedPart)
         }
         switch disposition {
@@ -108,8 +134,7 @@ final class DownloadFile: BodySink {
             }
         } catch {
             state.withLock { state in
-                state.trouble = "\(error)"
-                state.isPassing = error.isPassing
+                state.trouble = FileTrouble(why: "\(error)", isPassing: error.isPassing)
             }
             return false
         }
@@ -126,12 +151,11 @@ final class DownloadFile: BodySink {
         state.descriptor = descriptor
         guard Self.size(of: descriptor) >= offset else {
             // The next attempt sees that, too, and asks for the whole.
-            state.trouble = "\(url.path): the part received earlier is gone"
-            state.isPassing = true
+            state.trouble = FileTrouble(why: "\(url.path): the part received earlier is gone", isPassing: true)
             return false
         }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
-        state.isDiscarding = false
+        state.intake = .writing
         state.beginning += 1
         state.written = offset
         // What is held already is read once, after a break.
@@ -159,7 +183,7 @@ final class DownloadFile: BodySink {
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (isTaken, need) = state.withLock { state -> (Bool, DiskWorker.Rest) in
             guard !state.isStopped, state.trouble == nil else { return (false, .nothing) }
-            guard !state.isDiscarding else { return (true, .nothing) }
+            guard case .writing = state.intake else { return (true, .nothing) }
             var rest = bytes
             if disk.isFull {
                 errno = ENOSPC
@@ -244,7 +268,7 @@ final class DownloadFile: BodySink {
     private func sync() {
         state.withLock { state in
             // A full disk is no reason to lose what is on it.
-            guard state.descriptor >= 0, state.trouble == nil || state.isPassing, state.synced < state.written else { return }
+            guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.synced < state.written else { return }
             guard fdatasync(state.descriptor) == 0 else { return _ = fail(&state) }
             state.synced = state.written
             CrashPoint.reach("agent.transferSynced", attempt.transfer)
@@ -263,8 +287,7 @@ final class DownloadFile: BodySink {
     }
 
     private func fail(_ state: inout State) -> Bool {
-        state.isPassing = [ENOSPC, EDQUOT].contains(errno)
-        state.trouble = "\(url.path): " + String(cString: strerror(errno))
+        state.trouble = Self.trouble(with: url.path)
         return false
     }
 
@@ -274,17 +297,17 @@ final class DownloadFile: BodySink {
     var progress: (partial: PartialFile?, written: Int64) {
         state.withLock { state in
             var partial = state.machine.partial
-            if !state.isDiscarding { partial?.durableBytes = state.synced }
+            if state.holdsBytes { partial?.durableBytes = state.synced }
             state.hasCommittedPart = state.hasCommittedPart || partial != nil
-            return (partial, state.isDiscarding ? 0 : state.written)
+            return (partial, state.holdsBytes ? state.written : 0)
         }
     }
 
     /// The attempt is over for its owner, though its transport may not have heard of it yet.
-    func stop() { state.withLock { $0.isStopped = true } }
+    func stop() { state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
 
     /// Makes durable what is here, for a transfer that is stopped.
-    func letGo() -> PartialFile? {
+    func release() -> PartialFile? {
         stop()
         sync()
         return progress.partial
@@ -296,23 +319,28 @@ final class DownloadFile: BodySink {
         var report: ResumeReport
         var sha256: String
         var byteCount: Int64
-        var trouble: String?
-        var isPassing: Bool
+        var trouble: FileTrouble?
     }
 
     /// The slow part of an end: syncing, and of a whole file hashing. Before the ledger is entered: others write there too.
     func settle(_ end: WireEnd) {
         sync()
         let isWhole = state.withLock { state in
-            !state.isDiscarding && (end.failure == nil || state.machine.partial?.totalBytes == state.written)
+            state.holdsBytes && (end.failure == nil || state.machine.partial?.totalBytes == state.written)
         }
-        if isWhole { hashAll() }
+        guard isWhole else { return }
+        hashAll()
+        guard let head = end.head else { return }
+        for digest in state.withLock({ $0.machine.requiredDigests(of: head) }) where digest.algorithm != .sha256 {
+            let found = FileDigest.bytes(of: url, digest.algorithm)
+            state.withLock { $0.otherDigests[digest.algorithm] = found }
+        }
     }
 
     /// The attempt ended, and was settled: asks the machine what follows, and proves a whole file.
     func ended(_ end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
         var command = state.withLock { state in
-            let durable = state.isDiscarding ? state.machine.partial?.durableBytes ?? 0 : state.synced
+            let durable = state.holdsBytes ? state.synced : state.machine.partial?.durableBytes ?? 0
             return state.machine.ended(
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
         }
@@ -320,7 +348,7 @@ final class DownloadFile: BodySink {
             command = state.withLock { state in
                 guard state.trouble == nil else { return command }
                 for digest in state.machine.requiredDigests(of: head) {
-                    let found = digest.algorithm == .sha256 ? state.digest.bytes : FileDigest.bytes(of: url, digest.algorithm)
+                    let found = digest.algorithm == .sha256 ? state.digest.bytes : state.otherDigests[digest.algorithm]
                     guard found != digest.bytes else { continue }
                     return state.machine.refute(
                         digest, found: state.digest.hex, resumedFrom: resumedFrom,
@@ -332,21 +360,26 @@ final class DownloadFile: BodySink {
         return state.withLock { state in
             Outcome(
                 command: command, partial: state.machine.partial, report: state.machine.report, sha256: state.digest.hex,
-                byteCount: state.written, trouble: state.trouble, isPassing: state.isPassing)
+                byteCount: state.written, trouble: state.trouble)
         }
     }
 
     /// Gives a whole, synced file its name; durable once its folder is synced. Otherwise: why not.
-    static func place(_ part: URL, as whole: URL) -> (trouble: String, isPassing: Bool)? {
+    static func place(_ part: URL, as whole: URL) -> FileTrouble? {
         // What it replaces may be for nobody else's eyes.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)
         }
         guard rename(part.path, whole.path) == 0 else {
-            return ("\(whole.path): " + String(cString: strerror(errno)), [ENOSPC, EDQUOT].contains(errno))
+            return trouble(with: whole.path)
         }
         return nil
+    }
+
+    /// What `errno` says of a file.
+    private static func trouble(with path: String) -> FileTrouble {
+        FileTrouble(why: "\(path): " + String(cString: strerror(errno)), isPassing: [ENOSPC, EDQUOT].contains(errno))
     }
 
     /// Makes the names in a folder durable. `nil`: they are. Otherwise: why not.

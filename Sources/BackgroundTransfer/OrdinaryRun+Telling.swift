@@ -26,9 +26,9 @@ extension OrdinaryRun: BodySink {
                 state.file?.truncate(to: place)
                 offset = place
             case .rewrite: state.file?.truncate()
-            case .discard, nil: state.isBodyUnwanted = true
+            case .discard, nil: state.body = .unwanted
             }
-            if state.isBodyUnwanted { return (response, nil) }
+            guard state.wantsBody else { return (response, nil) }
             state.status.bytesExpectedToReceive = state.machine?.partial?.totalBytes ?? -1
             state.status.bytesReceived = state.file?.count ?? 0
             return (response, offset)
@@ -42,10 +42,10 @@ extension OrdinaryRun: BodySink {
         let limit = Self.memoryLimit(engine.configuration)
         let isStreaming = task is URLSessionDataTask && task.facts.withLock { $0.completion == nil }
         let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
-            if state.detour != nil || state.isBodyUnwanted { return (true, nil) }
+            if state.detour != nil || !state.wantsBody { return (true, nil) }
             if let file = state.file {
                 guard file.write(bytes) else {
-                    state.refusal = URLError(.cannotWriteToFile)
+                    state.detour = .refused(URLError(.cannotWriteToFile))
                     return (false, nil)
                 }
                 state.status.bytesReceived = file.count
@@ -55,12 +55,12 @@ extension OrdinaryRun: BodySink {
             if isStreaming { return (true, Data(bytes)) }
             state.data.append(contentsOf: bytes)
             let fits = Int64(state.data.count) <= limit
-            if !fits { state.refusal = URLError(.dataLengthExceedsMaximum) }
+            if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
             return (fits, nil)
         }
         if let data = piece.data {
             tell { session, delegate in
-                guard !self.state.withLock({ $0.isBodyUnwanted }), let task = self.task as? URLSessionDataTask else { return }
+                guard self.state.withLock({ $0.wantsBody }), let task = self.task as? URLSessionDataTask else { return }
                 (delegate as? any URLSessionDataDelegate)?.urlSession(session, dataTask: task, didReceive: data)
             }
         }
@@ -121,7 +121,7 @@ extension OrdinaryRun: BodySink {
         post(isHead: true) {
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 if disposition == .cancel {
-                    self.state.withLock { ($0.isBodyUnwanted, $0.isRejected) = (true, true) }
+                    self.state.withLock { $0.body = .rejected }
                     task.cancel()
                 }
                 self.openGate()
@@ -232,7 +232,7 @@ extension OrdinaryRun: BodySink {
     func finish(_ error: URLError?) {
         let ended = state.withLock { state -> State? in
             guard !state.isOver else { return nil }
-            state.isOver = true
+            state.phase = .over(wasCancelled: state.isCancelling)
             state.status.state = .completed
             return state
         }
@@ -261,7 +261,8 @@ extension OrdinaryRun: BodySink {
 
     private func tellEnd(_ ended: State, _ error: URLError?, _ delegate: (any URLSessionTaskDelegate)?, _ session: URLSession) {
         // Refused by its head when all of it had arrived.
-        let error = error ?? (state.withLock { $0.isRejected } ? URLError(.cancelled) : nil)
+        let isRejected = state.withLock { if case .rejected = $0.body { true } else { false } }
+        let error = error ?? (isRejected ? URLError(.cancelled) : nil)
         let completion = task.facts.withLock { facts in
             (facts.isCompleted, facts.error) = (true, error)
             defer { facts.completion = nil }

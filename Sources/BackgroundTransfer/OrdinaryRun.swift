@@ -11,8 +11,39 @@ final class OrdinaryRun: Sendable {
     enum Detour: Sendable {
         case redirect(method: String, url: String, headers: [HeaderField])
         case challenge(AuthenticationDemand)
-        /// Not where anybody may be led.
+        /// It is not taken, or not in full.
         case refused(URLError)
+    }
+
+    typealias Call = @Sendable () -> Void
+
+    enum Phase {
+        case active
+        case cancelling
+        /// Its end is known. Who hears of it may still be held, unless it was cancelled.
+        case over(wasCancelled: Bool)
+    }
+
+    /// Whether the app holds it.
+    enum Hold {
+        case none
+        /// With what its delegate will hear.
+        case held(withheld: [Call])
+    }
+
+    /// Whether the delegate has said that it wants the body.
+    enum Gate {
+        case open
+        /// It was asked, and will hear this when it has answered.
+        case asked(waiting: [Call])
+    }
+
+    enum Body {
+        case wanted
+        /// It goes nowhere: the machine wants none.
+        case unwanted
+        /// Nor does it here: the delegate refused the answer by its head.
+        case rejected
     }
 
     struct State {
@@ -30,21 +61,10 @@ final class OrdinaryRun: Sendable {
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
-        var isHeld = false
-        /// The delegate has not said whether it wants the body.
-        var isGated = false
-        /// What it will hear when it has.
-        var gated: [@Sendable () -> Void] = []
-        /// What the delegate of a held task will hear.
-        var withheld: [@Sendable () -> Void] = []
-        /// Why an answer was not taken in full.
-        var refusal: URLError?
-        var isCancelled = false
-        var isOver = false
-        /// It goes nowhere: the delegate wants none, or the machine.
-        var isBodyUnwanted = false
-        /// The delegate refused the answer by its head.
-        var isRejected = false
+        var phase = Phase.active
+        var hold = Hold.none
+        var gate = Gate.open
+        var body = Body.wanted
         var keepPart: [CheckedContinuation<Data?, Never>] = []
         /// Kept: what outlives its test goes on by the clock that it began by.
         let runtime = AppRuntime.shared
@@ -52,6 +72,23 @@ final class OrdinaryRun: Sendable {
         var hasSaidWaiting = false
 
         init() { began = runtime.now }
+
+        var isOver: Bool { if case .over = phase { true } else { false } }
+
+        /// Its end is told at once.
+        var wasCancelled: Bool {
+            switch phase {
+            case .active: false
+            case .cancelling: true
+            case .over(let wasCancelled): wasCancelled
+            }
+        }
+
+        var isCancelling: Bool { if case .cancelling = phase { true } else { false } }
+
+        var isHeld: Bool { if case .held = hold { true } else { false } }
+
+        var wantsBody: Bool { if case .wanted = body { true } else { false } }
     }
 
     let task: URLSessionTask
@@ -134,16 +171,13 @@ final class OrdinaryRun: Sendable {
     /// One request. Redirects come back here: the delegate is asked about each.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, WireRequest, Order)? in
-            guard let order = state.order, state.attempt == nil, !state.isOver, !state.isCancelled,
-                !state.isHeld || state.file == nil
-            else {
-                return nil
-            }
+            guard let order = state.order, state.attempt == nil, case .active = state.phase, !state.isHeld || state.file == nil
+            else { return nil }
             state.attempts += 1
             let attempt = AttemptID(transfer: number, number: state.attempts)
             state.attempt = attempt
-            (state.head, state.detour, state.refusal, state.data) = (nil, nil, nil, Data())
-            state.isBodyUnwanted = false
+            (state.head, state.detour, state.data) = (nil, nil, Data())
+            if case .unwanted = state.body { state.body = .wanted }
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
             wire.url = order.url
             wire.method = order.method
@@ -187,7 +221,7 @@ final class OrdinaryRun: Sendable {
 
     func cancel() {
         let attempt = state.withLock { state -> AttemptID? in
-            state.isCancelled = true
+            state.phase = state.isOver ? .over(wasCancelled: true) : .cancelling
             return state.attempt
         }
         if let attempt { transport.cancel(attempt) } else { finish(URLError(.cancelled)) }
@@ -199,27 +233,26 @@ final class OrdinaryRun: Sendable {
     func post(isHead: Bool = false, _ call: @escaping @Sendable () -> Void) {
         // Queued under the lock: what comes from two threads keeps its order.
         state.withLock { state in
-            if isHead { state.isGated = true }
-            if state.isCancelled {
-                enqueue(call)
-            } else if state.isGated, !isHead {
-                state.gated.append(call)
-            } else if state.isHeld {
-                state.withheld.append(call)
-            } else {
-                enqueue(call)
-            }
+            if isHead, case .open = state.gate { state.gate = .asked(waiting: []) }
+            if state.wasCancelled { return enqueue(call) }
+            if !isHead, case .asked(let waiting) = state.gate { return state.gate = .asked(waiting: waiting + [call]) }
+            if case .held(let withheld) = state.hold { return state.hold = .held(withheld: withheld + [call]) }
+            enqueue(call)
         }
     }
 
-    private func enqueue(_ call: @escaping @Sendable () -> Void) { task.session.delegateQueue.addOperation { call() } }
+    private func enqueue(_ call: @escaping Call) { task.session.delegateQueue.addOperation { call() } }
 
     /// The delegate has decided about the body.
     func openGate() {
         state.withLock { state in
-            state.isGated = false
-            if state.isHeld, !state.isCancelled { state.withheld += state.gated } else { state.gated.forEach(enqueue) }
-            state.gated = []
+            guard case .asked(let waiting) = state.gate else { return }
+            state.gate = .open
+            if !state.wasCancelled, case .held(let withheld) = state.hold {
+                state.hold = .held(withheld: withheld + waiting)
+            } else {
+                waiting.forEach(enqueue)
+            }
         }
     }
 
@@ -237,7 +270,7 @@ final class OrdinaryRun: Sendable {
     func hold() {
         let attempt = state.withLock { state -> AttemptID? in
             guard !state.isOver else { return nil }
-            state.isHeld = true
+            if !state.isHeld { state.hold = .held(withheld: []) }
             state.status.state = .suspended
             // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
             return state.file == nil ? nil : state.attempt
@@ -245,13 +278,12 @@ final class OrdinaryRun: Sendable {
         if let attempt { transport.cancel(attempt) }
     }
 
-    func letGoOn() {
+    func release() {
         let mustBegin = state.withLock { state in
-            guard state.isHeld else { return false }
-            state.isHeld = false
+            guard case .held(let withheld) = state.hold else { return false }
+            state.hold = .none
             if !state.isOver { state.status.state = .running }
-            state.withheld.forEach(enqueue)
-            state.withheld = []
+            withheld.forEach(enqueue)
             // Its attempt may not have ended yet: that end begins the next one.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
@@ -272,7 +304,7 @@ final class OrdinaryRun: Sendable {
             let isOurs = state.attempt == attempt && !state.isOver
             if isOurs { state.attempt = nil }
             let isHeld = state.isHeld && state.file != nil
-            return (isOurs, state.detour, isHeld, state.isCancelled, !isHeld && end.failure == .cancelled)
+            return (isOurs, state.detour, isHeld, state.isCancelling, !isHeld && end.failure == .cancelled)
         }
         guard isOurs else { return }
         if isCancelled { return finish(URLError(.cancelled)) }
@@ -290,7 +322,6 @@ final class OrdinaryRun: Sendable {
         case .refused(let error): return finish(error)
         case nil: break
         }
-        if let refusal = state.withLock({ $0.refusal }) { return finish(refusal) }
         if let failure = end.failure, waits(for: failure) { return }
         if task is URLSessionDownloadTask { return endDownload(end) }
         if let failure = end.failure { return finish(Self.error(for: failure)) }

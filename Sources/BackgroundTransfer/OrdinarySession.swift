@@ -59,7 +59,7 @@ final class OrdinarySession: SessionEngine {
             state.kept = task.session
             return (run, true)
         }
-        if isNew { run.begin() } else { run.letGoOn() }
+        if isNew { run.begin() } else { run.release() }
     }
 
     /// The connection is held too: it is ended, and a download goes on from what is here.
