@@ -20,6 +20,9 @@ extension Agent {
                 let before = transfer
                 let commands = try transaction.handle(.agentDied(now: now()), &transfer, now: now())
                 if commands.contains(.removeFiles) { removeFiles(of: before) }
+                if commands.contains(.removeBody), let body = before.bodyFile {
+                    unlink(ledger.directories.spool.appendingPathComponent(body).path)
+                }
             }
             for var notice in try transaction.notifications() where notice.state == .presenting {
                 // Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.

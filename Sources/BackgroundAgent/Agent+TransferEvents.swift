@@ -87,7 +87,7 @@ extension Agent {
         transfer.bytesDone = outcome.partial?.durableBytes ?? outcome.byteCount
         noteFruit(&transfer, hasProgress: noteFurthest(&transfer, outcome.partial), now: pass.now)
         if let trouble = outcome.trouble {
-            return try failLocally(&transfer, trouble, isPassing: outcome.isPassing, &pass)
+            return try failLocally(&transfer, trouble, &pass)
         }
         switch outcome.command {
         case .finish(let head, _):
@@ -118,11 +118,11 @@ extension Agent {
         let spool = ledger.directories.spool
         CrashPoint.reach("agent.transferProven", transfer.id!)
         guard let part = transfer.partFile(in: spool), let whole = transfer.wholeFile(in: spool) else {
-            return try failLocally(&transfer, "the row is damaged", isPassing: false, &pass)
+            return try failLocally(&transfer, .init(why: "the row is damaged", isPassing: false), &pass)
         }
         if transfer.destination == nil, transfer.bytesDone <= Self.smallFile {
-            if let (trouble, isPassing) = DownloadFile.place(part, as: whole) {
-                return try failLocally(&transfer, trouble, isPassing: isPassing, &pass)
+            if let trouble = DownloadFile.place(part, as: whole) {
+                return try failLocally(&transfer, trouble, &pass)
             }
             CrashPoint.reach("agent.transferPlaced", transfer.id!)
             // Synced before this pass commits, once for all that ended in it.
@@ -142,14 +142,16 @@ extension Agent {
         else { return }
         CrashPoint.reach("agent.transferPlacing", id)
         var trouble = DownloadFile.place(part, as: whole)
-        if trouble == nil, let why = DownloadFile.syncFolder(whole.deletingLastPathComponent().path) { trouble = (why, false) }
+        if trouble == nil, let why = DownloadFile.syncFolder(whole.deletingLastPathComponent().path) {
+            trouble = .init(why: why, isPassing: false)
+        }
         CrashPoint.reach("agent.transferPlaced", id)
-        hear(.transferPlaced(id, trouble: trouble?.trouble, isPassing: trouble?.isPassing ?? false))
+        hear(.transferPlaced(id, trouble))
     }
 
-    func notePlaced(_ id: Int64, _ trouble: String?, isPassing: Bool, _ pass: inout Pass) throws {
+    func notePlaced(_ id: Int64, _ trouble: FileTrouble?, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
-        if let trouble { return try failLocally(&transfer, trouble, isPassing: isPassing, &pass) }
+        if let trouble { return try failLocally(&transfer, trouble, &pass) }
         try endWhole(&transfer, &pass)
     }
 
@@ -304,10 +306,13 @@ extension Agent {
     private static let longestStretch: Double = 20
 
     /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
-    private func failLocally(_ transfer: inout TransferRecord, _ why: String, isPassing: Bool, _ pass: inout Pass) throws {
+    private func failLocally(_ transfer: inout TransferRecord, _ trouble: FileTrouble, _ pass: inout Pass) throws {
         let code = URLError.Code.cannotWriteToFile.rawValue
-        guard isPassing else { return try fail(&transfer, TransferTrouble(code: code, message: why), &pass) }
-        let trouble = TransferTrouble(code: code, message: "Waiting for the disk: \(why)")
-        try wait(&transfer, after: 60, trouble, &pass)
+        // Where it would be sent again for that, and must not be, it fails.
+        guard trouble.isPassing, transfer.mayBeRepeated || transfer.isFinishing else {
+            return try fail(&transfer, TransferTrouble(code: code, message: trouble.why), &pass)
+        }
+        try wait(
+            &transfer, after: 60, TransferTrouble(code: code, message: "Waiting for the disk: \(trouble.why)"), &pass)
     }
 }

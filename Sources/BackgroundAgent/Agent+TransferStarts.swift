@@ -58,7 +58,7 @@ extension Agent {
         return PreparedTransfer(transfer, request: file.begin(), source: source, sink: file, work: .download(file))
     }
 
-    /// An agent died between proving a file whole and giving it its name. `false`: what it proved is gone.
+    /// An agent died between proving a file whole and giving it its name. `false`: what it proved is gone, and may be asked for again.
     private func goOnFinishing(_ transfer: inout TransferRecord, _ part: URL, _ pass: inout Pass) throws -> Bool {
         let size = transfer.bytesTotal ?? -1
         func isProven(_ file: URL) -> Bool {
@@ -77,13 +77,16 @@ extension Agent {
             transfer.destination == nil ? isProven(whole) : FileManager.default.fileExists(atPath: whole.path)
         {
             try pass.transaction.update(transfer)
-            hear(.transferPlaced(transfer.id!, trouble: nil, isPassing: false))
+            hear(.transferPlaced(transfer.id!, nil))
             return true
         }
-        _ = transfer.handle(.disproven)
         transfer.partial = nil
         transfer.bytesDone = 0
-        return false
+        let before = transfer
+        let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
+        removeRemains(of: before, commands, &pass)
+        // What may not be asked for again has ended.
+        return transfer.life.hasEnded
     }
 
     private func prepareUpload(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> PreparedTransfer? {

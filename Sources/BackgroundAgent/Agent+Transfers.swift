@@ -52,7 +52,7 @@ extension Agent {
                 continue
             }
             // What must not be done twice is let finish, whatever the network costs by now.
-            let mayStop = transfer.mayBeRepeated && (!isMet || transfer.isSuspended)
+            let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
             guard transfer.state != .running || mayStop else { continue }
             try stop(&transfer, attempt, &pass)
             if let why = attempt.needs.missing(from: met) { log.note("transfer \(id): \(why)") }
@@ -64,7 +64,7 @@ extension Agent {
         pass.effects.append(.stopAttempt(transfer.id!))
         if case .download(let file) = attempt.work,
             transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal,
-            let partial = file.letGo()
+            let partial = file.release()
         {
             transfer.partial = partial
             transfer.bytesDone = partial.durableBytes

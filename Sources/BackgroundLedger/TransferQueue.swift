@@ -182,6 +182,7 @@ extension LedgerTransaction {
             database.cachedStatement(
                 sql: """
                     SELECT EXISTS (SELECT 1 FROM transfer WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0)
+                    OR EXISTS (SELECT 1 FROM transfer WHERE state = 'running')
                     """)) ?? false
     }
 

@@ -1,7 +1,8 @@
 import Foundation
 import TransferMachines
 
-// How a transfer's life stands in the columns of its row. Nothing else writes these.
+// How a transfer's life stands in the columns of its row. Nothing else writes these, but for the moments that come: what waits is queued
+// in one statement, by ``LedgerTransaction/queueDueTransfers(now:limit:)`` and its neighbours.
 extension TransferRecord {
     /// Where it is, who wants it, what of it is kept.
     public var life: TransferLife {
@@ -95,6 +96,9 @@ extension TransferRecord {
         return TransferRequest.isIdempotent(method)
     }
 
+    /// Stopping it half-way does no harm: it may be repeated, and its server can be asked what it has. A form's cannot.
+    public var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
+
     /// Something happened to it.
     ///
     /// - Returns: what else has to be done. Of its own row that is done already.
@@ -139,9 +143,12 @@ extension LedgerTransaction {
     /// The same for a transfer by its number; nothing where there is none. `false`: it meant nothing to it.
     @discardableResult
     public func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
-        guard var transfer = try transfer(id) else { return false }
-        let before = transfer.life
-        try handle(event, &transfer, now: now)
-        return transfer.life != before
+        guard let before = try transfer(id) else { return false }
+        var changed = before
+        // What means nothing is not written: it would ring.
+        guard !changed.handle(event).isEmpty || changed.life != before.life else { return false }
+        changed = before
+        try handle(event, &changed, now: now)
+        return true
     }
 }

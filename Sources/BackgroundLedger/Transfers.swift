@@ -57,7 +57,7 @@ public struct UploadReceipt: Codable, Sendable, Equatable {
 
 /// One transfer of a background session, from its first byte the agent's.
 ///
-/// Its ``life`` changes by ``handle(_:)`` alone: the columns in which it stands can be read anywhere and written nowhere else.
+/// Its ``life`` changes by ``handle(_:)`` alone: other modules can read the columns in which it stands, and write the others.
 public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public enum Kind: String, Codable, Sendable {
         case download

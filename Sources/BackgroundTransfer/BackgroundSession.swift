@@ -208,8 +208,8 @@ final class BackgroundSession: SessionEngine {
     func handle(_ event: (TransferRecord) -> TransferLife.Event, _ row: Int64) {
         do {
             try AppRuntime.shared.commit { transaction in
-                guard var transfer = try transaction.transfer(row) else { return }
-                try transaction.handle(event(transfer), &transfer, now: AppRuntime.shared.now)
+                guard let transfer = try transaction.transfer(row) else { return }
+                try transaction.handle(event(transfer), transfer: row, now: AppRuntime.shared.now)
             }
         } catch {
             complain("\(error)")

@@ -2,7 +2,7 @@ import Foundation
 
 /// One transfer's life: where it is, who wants it, and what of it is kept.
 ///
-/// The only place where these change. Pure: an event comes in, what else has to be done comes out. The ledger keeps it in the columns
+/// What decides is here. Pure: an event comes in, what else has to be done comes out. The ledger keeps it in the columns
 /// of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
 public struct TransferLife: Equatable, Sendable {
     public private(set) var phase: Phase
@@ -23,6 +23,15 @@ public struct TransferLife: Equatable, Sendable {
 
     public var hasEnded: Bool {
         if case .ended = phase { true } else { false }
+    }
+
+    /// An attempt is under way, and more than the file's name is missing.
+    private var isBeingSent: Bool {
+        switch phase {
+        case .running: true
+        case .held(by: _, next: .running): !isProven
+        case .held, .queued, .waiting, .finishing, .ended: false
+        }
     }
 
     /// Seconds that the part of a download which ended is kept for its resume data, or for another try.
@@ -60,6 +69,8 @@ public struct TransferLife: Equatable, Sendable {
             idleSince = max(now, begin ?? now)
             return []
         case .paused:
+            // What must not be done twice is let finish.
+            if isBeingSent, !facts.mayBeRepeated { return [] }
             hold(.person)
             return []
         case .unpaused(let now):
@@ -67,7 +78,7 @@ public struct TransferLife: Equatable, Sendable {
             return []
         case .resumed(let now):
             guard case .held = phase else { return [] }
-            requeue(now)
+            if isBeingSent, !facts.mayBeRepeated { phase = going(on: .running) } else { requeue(now) }
             return []
         case .retried(let now): return retry(now, facts)
         case .scheduled(let date, let now):
@@ -96,11 +107,7 @@ public struct TransferLife: Equatable, Sendable {
             isProven = true
             if case .running = phase { phase = .finishing }
             return []
-        case .disproven:
-            guard !hasEnded else { return [] }
-            isProven = false
-            if case .finishing = phase { phase = .running }
-            return []
+        case .disproven(let now): return disprove(now, facts)
         case .ended(let outcome, let reason, let now): return end(outcome, reason, now, facts)
         case .agentDied(let now): return survive(now, facts)
         case .collected(let now): return collect(now, facts)
@@ -228,8 +235,9 @@ extension TransferLife {
     private mutating func cancel(keeping token: String, _ now: Date) -> [Command] {
         let isMoving: Bool
         switch phase {
-        case .running, .finishing, .held(by: _, next: .running): isMoving = true
-        case .queued, .waiting, .held: isMoving = false
+        case .running, .held(by: _, next: .running): isMoving = !isProven
+        // Nothing of it is on its way any more: no attempt will have a last word.
+        case .queued, .waiting, .finishing, .held: isMoving = false
         case .ended: return []
         }
         let commands = cancel(nil, now)
@@ -267,15 +275,23 @@ extension TransferLife {
     private mutating func survive(_ now: Date, _ facts: Facts) -> [Command] {
         switch phase {
         case .running, .finishing, .held(by: _, next: .running):
-            guard facts.mayBeRepeated || isProven else {
-                let reason = Reason(code: -1005, message: "Interrupted; whether the server carried it out is not known.")
-                return end(.failed, reason, now, facts)
-            }
-            return stop(facts)
+            return facts.mayBeRepeated || isProven ? stop(facts) : end(.failed, Self.interrupted, now, facts)
         // Its app waited for that agent's last word.
         case .ended: return stop(facts)
         case .held, .queued, .waiting: return []
         }
+    }
+
+    private static let interrupted = Reason(
+        code: -1005, message: "Interrupted; whether the server carried it out is not known.")
+
+    /// What was there whole is not any more: it is asked for again, where it may be.
+    private mutating func disprove(_ now: Date, _ facts: Facts) -> [Command] {
+        guard !hasEnded else { return [] }
+        isProven = false
+        guard facts.mayBeRepeated else { return end(.failed, Self.interrupted, now, facts) }
+        if case .finishing = phase { phase = .running }
+        return []
     }
 
     private mutating func end(_ outcome: Outcome, _ why: Reason?, _ now: Date, _ facts: Facts) -> [Command] {

@@ -115,7 +115,7 @@ extension TransferLife {
         /// Every byte is here, and every digest is right.
         case proven
         /// What was proven is not there any more.
-        case disproven
+        case disproven(now: Date)
         case ended(Outcome, Reason?, now: Date)
         /// A new agent finds what an earlier one had under way.
         case agentDied(now: Date)

@@ -37,6 +37,9 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// It names a file by its SHA-1.
     public var needsSHA1: Bool { self == .immich }
 
+    /// Cutting it half-way does no harm: its server can be asked what arrived, or (plain) the request's method decides.
+    public var mayBeCut: Bool { self != .multipart }
+
     /// Headers that it writes itself, in lower case.
     var ownHeaders: [String] {
         switch self {

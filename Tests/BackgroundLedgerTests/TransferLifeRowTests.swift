@@ -23,7 +23,7 @@ import TransferMachines
             .awaited(now: now), .left(until: later), .adopted(suspended: .random(using: &dice)), .suspended,
             .released(notBefore: nil, now: now), .paused, .unpaused(now: now), .resumed(now: now), .retried(now: now),
             .scheduled(for: later, now: now), .cancelled(message: "by hand", now: now), .began, .stopped, .progressed(now: now),
-            .waits(until: later, reason), .proven, .disproven, .ended(.completed, nil, now: now),
+            .waits(until: later, reason), .proven, .disproven(now: now), .ended(.completed, nil, now: now),
             .ended(.failed, reason, now: now),
             .agentDied(now: now), .collected(now: now), .partTaken, .resumeDataMade(hasPart: .random(using: &dice), now: now),
         ]

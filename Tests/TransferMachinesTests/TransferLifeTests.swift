@@ -101,6 +101,20 @@ import Testing
         #expect(after(.agentDied(now: now), .retried(now: now), facts: upload).0.phase == .queued)
     }
 
+    /// A person's pause does not cut it, nor does a person's word that it shall go on; what was proven and is gone is not asked again.
+    @Test func whatMayNotBeRepeatedIsLetFinish() {
+        let post = Self.facts(mayBeRepeated: false)
+        #expect(after(.paused, facts: post).0.phase == .running)
+        #expect(after(.suspended, .resumed(now: now), facts: post).0.phase == .running)
+        let (life, commands) = after(.proven, .agentDied(now: now), .disproven(now: now), facts: post)
+        #expect(life.phase == .ended(.failed, at: now) && life.reason?.code == -1005 && commands.contains(.tell))
+    }
+
+    /// Nothing moves while a file gets its name: no attempt would have a last word.
+    @Test func resumeDataOfWhatOnlyWantsItsName() {
+        #expect(after(.proven, .cancelledKeepingPart(token: "t", now: now)).1 == [.tell])
+    }
+
     // MARK: Ends
 
     @Test func whatIsKeptOfAFailure() {
@@ -155,15 +169,24 @@ import Testing
                 let before = life
                 let event = TransferLife.Event.any(at: now + Double(step), isUpload: facts.isUpload, &dice)
                 let commands = life.handle(event, facts)
-                check(before, event, life, commands, "seed \(seed), step \(step): \(event)")
+                check(before, event, life, commands, facts, "seed \(seed), step \(step): \(event)")
             }
         }
     }
 
     private func check(
         _ before: TransferLife, _ event: TransferLife.Event, _ life: TransferLife, _ commands: [TransferLife.Command],
-        _ place: String
+        _ facts: TransferLife.Facts, _ place: String
     ) {
+        if !facts.mayBeRepeated, Self.wasOrIsSent(before), Self.willBeSent(life) {
+            // Trouble that says that the server cannot have acted; or a person's will.
+            var mayBe = false
+            switch event {
+            case .waits, .retried: mayBe = true
+            default: break
+            }
+            #expect(mayBe, "\(place): sent twice")
+        }
         if before.hasEnded, !life.hasEnded {
             var isRetried = false
             if case .retried = event, case .ended(.failed, _) = before.phase { isRetried = true }
@@ -187,6 +210,24 @@ import Testing
     }
 }
 
+extension TransferLifeTests {
+    /// The server may have acted on it.
+    private static func wasOrIsSent(_ life: TransferLife) -> Bool {
+        switch life.phase {
+        case .running, .finishing, .held(by: _, next: .running): true
+        case .held, .queued, .waiting, .ended: life.isProven
+        }
+    }
+
+    /// An attempt of its own will begin.
+    private static func willBeSent(_ life: TransferLife) -> Bool {
+        switch life.phase {
+        case .queued, .waiting, .held(by: _, next: .queued), .held(by: _, next: .waiting): !life.isProven
+        case .held, .running, .finishing, .ended: false
+        }
+    }
+}
+
 extension TransferLife.Event {
     /// One of them, at this moment.
     static func any(at now: Date, isUpload: Bool, _ dice: inout Dice) -> TransferLife.Event {
@@ -197,7 +238,7 @@ extension TransferLife.Event {
             .released(notBefore: .random(using: &dice) ? later : nil, now: now), .paused, .unpaused(now: now), .resumed(now: now),
             .retried(now: now), .scheduled(for: .random(using: &dice) ? later : nil, now: now),
             .cancelled(message: "by hand", now: now), .resumeDataMade(hasPart: .random(using: &dice), now: now), .began, .stopped,
-            .progressed(now: now), .waits(until: later, reason), .proven, .disproven, .ended(.completed, nil, now: now),
+            .progressed(now: now), .waits(until: later, reason), .proven, .disproven(now: now), .ended(.completed, nil, now: now),
             .ended(.failed, reason, now: now), .agentDied(now: now), .collected(now: now), .partTaken,
         ]
         if !isUpload { events.append(.cancelledKeepingPart(token: "t", now: now)) }

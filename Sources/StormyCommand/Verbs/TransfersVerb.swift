@@ -83,9 +83,10 @@ struct TransfersVerb: AsyncParsableCommand {
             for var transfer in try transaction.transfers() {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
-                let before = transfer.life
-                try transaction.handle(action.event(now: now), &transfer, now: now)
-                guard transfer.life != before else { continue }
+                guard try transaction.handle(action.event(now: now), transfer: transfer.id!, now: now),
+                    let changed = try transaction.transfer(transfer.id!)
+                else { continue }
+                transfer = changed
                 if transfer.state == .queued, let order = transfer.upload, order.method != .plain {
                     if let destination = try destinations.of(transfer, photos) {
                         transfer.renewCredential(destination)
