@@ -7,6 +7,9 @@ package enum CompanionProgram {
         package let places: [String]
     }
 
+    /// Where a program says which one started it, for a companion that runs it in turn.
+    package static let starterVariable = "BACKGROUND_STARTED_BY"
+
     /// Beside this program, in `../libexec`, in `../bin`, then in `PATH`.
     ///
     /// - Parameter override: a variable that names the program outright, and first.

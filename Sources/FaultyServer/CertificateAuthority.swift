@@ -73,7 +73,9 @@ struct OpenSSLError: Error, CustomStringConvertible {
         var text = [CChar](repeating: 0, count: 256)
         let code = ERR_get_error()
         ERR_error_string_n(code, &text, text.count)
-        description = code == 0 ? what : "\(what): \(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self))"
+        description =
+            code == 0
+            ? what : "\(what): \(String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))"
     }
 }
 

@@ -75,7 +75,11 @@ final class TLSHandler: ChannelDuplexHandler {
             case SSL_ERROR_ZERO_RETURN:
                 // The client said goodbye.
                 return context.pipeline.close(mode: .all, promise: nil)
-            default: fail("not to be read", context)
+            default:
+                // With the alert that says why.
+                send(context, promise: nil)
+                context.flush()
+                fail("not to be read", context)
             }
         }
     }

@@ -47,7 +47,7 @@ final class Leftovers: Sendable {
 
     /// Removes a folder now.
     func remove(_ folder: URL) {
-        try? FileManager.default.removeItem(at: folder)
+        Self.removeForGood(folder.path)
         state.withLock { _ = $0.folders.remove(folder.path) }
     }
 

@@ -52,7 +52,7 @@ final class ThrowawayHome: Sendable {
     }
 
     private static func findStormy() throws -> String {
-        switch CompanionProgram.find("stormy") {
+        switch CompanionProgram.find("stormy", override: CompanionProgram.starterVariable) {
         case .success(let path): return path
         case .failure(let missing):
             throw CommandFailure(
@@ -171,7 +171,7 @@ final class ThrowawayHome: Sendable {
         if !isStopped { killProcesses() }
         if !isKept { Leftovers.shared.remove(folder) }
         Leftovers.shared.forget(self)
-        return status == 0 && isStopped
+        return status == 0 && isStopped && (isKept || access(folder.path, F_OK) != 0)
     }
 
     /// It could not be set up: there is nothing in it to keep.

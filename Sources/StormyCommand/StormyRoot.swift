@@ -20,7 +20,10 @@ struct StormyRoot: AsyncParsableCommand {
         ])
 
     /// Parses, runs, and leaves with the contract's exit code.
-    static func runAndExit(_ arguments: [String]) async -> Never {
+    static func runAndExit(_ asked: [String]) async -> Never {
+        // What another program does, that program explains.
+        let isOfAnother = asked.count == 2 && asked[0] == "help" && ["demo", "rehearse"].contains(asked[1])
+        let arguments = isOfAnother ? [asked[1], "--help"] : asked
         await CommandRunner.runAndExit(
             StormyRoot.self, arguments,
             before: { if $0 is any BackgroundCommand { try StormyTool.configure() } },

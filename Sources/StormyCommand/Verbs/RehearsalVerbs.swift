@@ -11,9 +11,17 @@ private protocol RehearsalVerb: AsyncParsableCommand {
 
 extension RehearsalVerb {
     func run() async throws {
-        let name = Self.configuration.commandName ?? ""
+        if arguments == ["--version"] { return Output.line(StormyTool.version) }
+        try Self.runElsewhere(arguments)
+    }
+
+    static func runElsewhere(_ arguments: [String]) throws {
+        let name = configuration.commandName ?? ""
         switch CompanionProgram.find("stormy-rehearse") {
-        case .success(let path): throw become(path, [name] + arguments)
+        case .success(let path):
+            // It runs the verbs of this very program.
+            setenv(CompanionProgram.starterVariable, AppManifest.executableURL.path, 1)
+            throw become(path, [name] + arguments)
         case .failure(let missing):
             throw CommandFailure(
                 .unavailable,
