@@ -2,9 +2,14 @@ import Foundation
 
 /// The other programs of an installation: found from where this one is.
 package enum CompanionProgram {
-    /// Where it was looked for, in this order.
-    package struct Missing: Error {
+    package struct Missing: Error, CustomStringConvertible {
+        let name: String
+        let folder: String
+        /// Where it was looked for, in this order.
         package let places: [String]
+
+        /// Half a sentence; `PATH` may be long.
+        package var description: String { "\(name) is not in \(folder), in ../libexec or ../bin from there, or in PATH" }
     }
 
     /// Where a program says which one started it, for a companion that runs it in turn.
@@ -25,7 +30,7 @@ package enum CompanionProgram {
         ].map(\.path)
         places += inPath(name, environment)
         if let found = places.first(where: isProgram) { return .success(found) }
-        return .failure(Missing(places: places))
+        return .failure(Missing(name: name, folder: folder.path, places: places))
     }
 
     /// Somebody else's.

@@ -55,8 +55,7 @@ final class ThrowawayHome: Sendable {
         switch CompanionProgram.find("stormy", override: CompanionProgram.starterVariable) {
         case .success(let path): return path
         case .failure(let missing):
-            throw CommandFailure(
-                .unavailable, "the program stormy is not installed: looked for in \(missing.places.joined(separator: ", "))")
+            throw CommandFailure(.unavailable, "\(missing)")
         }
     }
 

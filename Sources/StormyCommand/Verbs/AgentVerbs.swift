@@ -16,7 +16,7 @@ struct AgentVerb: AsyncParsableCommand {
         _ = try AppRuntime.shared.ledger()
         switch AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment) {
         case .failure(let missing):
-            throw CommandFailure(.unavailable, "background-agent was not found in: \(missing.places.joined(separator: ", "))")
+            throw CommandFailure(.unavailable, "\(missing)")
         case .success(let path):
             throw become(path, ["--app", AppManifest.current.appIdentifier])
         }

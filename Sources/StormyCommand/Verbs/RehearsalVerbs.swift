@@ -25,9 +25,8 @@ extension RehearsalVerb {
         case .failure(let missing):
             throw CommandFailure(
                 .unavailable,
-                "`stormy \(name)` needs the program stormy-rehearse, which is not installed: it belongs beside stormy "
-                    + "(looked for in \(missing.places.joined(separator: ", "))); in a checkout of the sources "
-                    + "`swift build --product stormy-rehearse` builds it")
+                "`stormy \(name)` is a program of its own, and \(missing): install it beside stormy, or, in a checkout of the "
+                    + "sources, build it with `swift build --product stormy-rehearse`")
         }
     }
 }
