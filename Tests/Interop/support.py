@@ -23,12 +23,16 @@ RESENT_SERVERS = ["tuspyserver", "nio", "seaweedfs s3", "seaweedfs tus"]
 
 
 def free_port():
-    """Low enough for servers that use the port 10,000 above it, too."""
+    """Free, and so is the port 10,000 above it, which some servers use too. Both lie below those that the system gives to connections."""
     while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
+        port = random.randrange(11_000, 22_000)
+        try:
+            for number in (port, port + 10_000):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", number))
+            return port
+        except OSError:
+            continue
 
 
 class Server:
