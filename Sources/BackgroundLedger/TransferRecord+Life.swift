@@ -121,6 +121,14 @@ extension TransferRecord {
     }
 }
 
+extension TransferRecord {
+    /// The event means something to it as it is now.
+    public func isChanged(by event: TransferLife.Event) -> Bool {
+        var copy = self
+        return !copy.handle(event).isEmpty || copy.life != life
+    }
+}
+
 extension LedgerTransaction {
     /// Something happened to a transfer: its row, and the word to its app.
     ///
@@ -143,12 +151,9 @@ extension LedgerTransaction {
     /// The same for a transfer by its number; nothing where there is none. `false`: it meant nothing to it.
     @discardableResult
     public func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
-        guard let before = try transfer(id) else { return false }
-        var changed = before
         // What means nothing is not written: it would ring.
-        guard !changed.handle(event).isEmpty || changed.life != before.life else { return false }
-        changed = before
-        try handle(event, &changed, now: now)
+        guard var transfer = try transfer(id), transfer.isChanged(by: event) else { return false }
+        try handle(event, &transfer, now: now)
         return true
     }
 }

@@ -76,17 +76,20 @@ struct TransfersVerb: AsyncParsableCommand {
         let (destinations, photos) = (try Destinations(), try store.photos())
         let now = AppRuntime.shared.now
         let changed = try AppRuntime.shared.ledger().write {
-            transaction -> (count: Int, unknown: Set<String>, orphans: [Int64]) in
+            transaction -> (count: Int, unknown: Set<String>, orphans: [Int64], letFinish: [Int64]) in
             var count = 0
+            var letFinish: [Int64] = []
             var unknown = unknown
             var orphans: [Int64] = []
             for var transfer in try transaction.transfers() {
                 guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
                 unknown.remove(String(transfer.id!))
-                guard try transaction.handle(action.event(now: now), transfer: transfer.id!, now: now),
-                    let changed = try transaction.transfer(transfer.id!)
-                else { continue }
-                transfer = changed
+                let event = action.event(now: now)
+                guard transfer.isChanged(by: event) else {
+                    if action == .pause, transfer.state == .running { letFinish.append(transfer.id!) }
+                    continue
+                }
+                try transaction.handle(event, &transfer, now: now)
                 if transfer.state == .queued, let order = transfer.upload, order.method != .plain {
                     if let destination = try destinations.of(transfer, photos) {
                         transfer.renewCredential(destination)
@@ -97,11 +100,14 @@ struct TransfersVerb: AsyncParsableCommand {
                 }
                 count += 1
             }
-            return (count, unknown, orphans)
+            return (count, unknown, orphans, letFinish)
         }
         if let first = changed.unknown.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
         for orphan in changed.orphans {
             Output.note("\(orphan): its destination is not in the configuration any more; it goes there as it was queued")
+        }
+        for number in changed.letFinish {
+            Output.note("\(number): is let finish, as nobody could know whether the server carried it out")
         }
         if !json { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
     }
