@@ -10,7 +10,7 @@ extension BackgroundSession {
     /// Looks at the ledger on the delegate's queue; any number of rings before that are one look.
     func lookSoon() {
         let session = state.withLock { state -> URLSession? in
-            guard !state.isInvalid, !state.isLooking, let session = state.session else { return nil }
+            guard state.life != .invalid, !state.isLooking, let session = state.session else { return nil }
             state.isLooking = true
             return session
         }
@@ -33,8 +33,8 @@ extension BackgroundSession {
 
     private func look(_ session: URLSession) {
         let isOn = state.withLock { state in
-            if !state.isInvalid { state.isTelling = true }
-            return !state.isInvalid
+            if state.life != .invalid { state.isTelling = true }
+            return state.life != .invalid
         }
         guard isOn else { return }
         // What is claimed is told to its end: a process that leaves in between would hear it again.

@@ -25,9 +25,7 @@ final class BackgroundSession: SessionEngine {
         var isTelling = false
         var lastLook: ContinuousClock.Instant?
         var hasSaidFinished = false
-        /// No more tasks; invalid when the last one ended.
-        var isEnding = false
-        var isInvalid = false
+        var life = SessionLife.open
         var told: [Int64: Told] = [:]
         /// Tasks of this process that joined a transfer which has another's identifier.
         var joined: [Int64: [URLSessionTask]] = [:]
@@ -70,7 +68,7 @@ final class BackgroundSession: SessionEngine {
     /// Its process ended on a stage: nobody is told any more.
     func abandon() {
         state.withLock { state in
-            state.isInvalid = true
+            state.life = .invalid
             state.watch?.cancel()
             (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
         }
@@ -132,8 +130,8 @@ final class BackgroundSession: SessionEngine {
 
     func add(_ task: URLSessionTask) {
         let (session, delegate, isOver) = state.withLock { state in
-            if !state.isEnding, !state.isInvalid { state.tasks[task.taskIdentifier] = task }
-            return (state.session, state.delegate, state.isEnding || state.isInvalid)
+            if state.life == .open { state.tasks[task.taskIdentifier] = task }
+            return (state.session, state.delegate, state.life != .open)
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         guard let session, let delegate = delegate as? any URLSessionTaskDelegate else { return }
@@ -288,13 +286,17 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        state.withLock { $0.isEnding = true }
+        state.withLock { if $0.life == .open { $0.life = .ending } }
         if cancelling {
-            _ = try? AppRuntime.shared.commit { transaction in
-                let now = AppRuntime.shared.now
-                for var transfer in try transaction.unfinishedTransfers(session: identifier) {
-                    try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
+            do {
+                try AppRuntime.shared.commit { transaction in
+                    let now = AppRuntime.shared.now
+                    for var transfer in try transaction.unfinishedTransfers(session: identifier) {
+                        try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
+                    }
                 }
+            } catch {
+                complain("its tasks could not be cancelled: \(error)")
             }
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
@@ -307,8 +309,8 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            guard state.isEnding, !state.isInvalid, !state.isTelling, state.watch == nil || !hasTasks else { return nil }
-            state.isInvalid = true
+            guard state.life == .ending, !state.isTelling, state.watch == nil || !hasTasks else { return nil }
+            state.life = .invalid
             state.watch?.cancel()
             state.watch = nil
             defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }

@@ -21,7 +21,7 @@ final class KnownSessions: ProcessBound {
     func session(_ identifier: String, _ launch: Int64?, make: () -> BackgroundSession) -> BackgroundSession {
         state.withLock { state in
             let name = Name(identifier: identifier, launch: launch)
-            if let session = state.all[name]?.session, session.state.withLock({ !$0.isInvalid && !$0.isEnding }) {
+            if let session = state.all[name]?.session, session.state.withLock({ $0.life == .open }) {
                 return session
             }
             let session = make()

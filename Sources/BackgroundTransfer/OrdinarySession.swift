@@ -13,8 +13,7 @@ final class OrdinarySession: SessionEngine {
         var lastIdentifier = 0
         var tasks: [Int: URLSessionTask] = [:]
         var runs: [Int: OrdinaryRun] = [:]
-        var isEnding = false
-        var isInvalid = false
+        var life = SessionLife.open
     }
 
     let configuration: URLSessionConfiguration
@@ -39,8 +38,8 @@ final class OrdinarySession: SessionEngine {
 
     func add(_ task: URLSessionTask) {
         let (delegate, isOver) = state.withLock { state in
-            if !state.isEnding { state.tasks[task.taskIdentifier] = task }
-            return (state.delegate, state.isEnding)
+            if state.life == .open { state.tasks[task.taskIdentifier] = task }
+            return (state.delegate, state.life != .open)
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         let session = task.session
@@ -115,7 +114,7 @@ final class OrdinarySession: SessionEngine {
 
     func invalidate(cancelling: Bool) {
         let tasks = state.withLock { state in
-            state.isEnding = true
+            if state.life == .open { state.life = .ending }
             return Array(state.tasks.values)
         }
         if cancelling { for task in tasks { cancel(task) } }
@@ -124,8 +123,8 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, (any URLSessionDelegate)?)? in
-            guard state.isEnding, !state.isInvalid, state.runs.isEmpty else { return nil }
-            state.isInvalid = true
+            guard state.life == .ending, state.runs.isEmpty else { return nil }
+            state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
             return (state.session, state.delegate)
         }

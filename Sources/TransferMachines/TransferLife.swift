@@ -2,25 +2,34 @@ import Foundation
 
 /// One transfer's life: where it is, who wants it, and what of it is kept.
 ///
-/// What decides is here. Pure: an event comes in, what else has to be done comes out. The ledger keeps it in the columns
-/// of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
+/// Every rule about these is here, and nowhere else. Pure: an event comes in, what else has to be done comes out. The ledger keeps the
+/// life in the columns of a row; the app, the commands and the agent tell the ledger what happened, and none of them writes a state.
+///
+/// The words: an app **awaits** a transfer; its last await **leaves**, and for the grace time an equal request may still take it up; a
+/// task **adopts** it, and from then on its end is delivered by an event. The app **suspends** and **releases**, a person **pauses**,
+/// **resumes** and **retries**.
 public struct TransferLife: Equatable, Sendable {
+    /// How far it is.
     public private(set) var phase: Phase
+    /// Who wants it.
     public private(set) var wish: Wish
+    /// What is kept of it after its end.
     public private(set) var kept: Kept
-    /// Whole and proven, only its name is missing. Stays so while the disk is waited for, over the death of an agent, and where giving
-    /// it its name failed.
+    /// It is whole and proven, and only its name is missing. This stays so while the disk is waited for, over the death of an agent, and
+    /// where giving it its name failed.
     public private(set) var isProven: Bool
-    /// Of the last trouble; until it ends well or is tried again by hand.
+    /// Why it waits or failed: the last trouble, until it ends well or a person retries it.
     public private(set) var reason: Reason?
-    /// Since when nothing new of it came, on which its time to be given up depends.
+    /// Since when nothing new of it came. It is given up when that is too long ago.
     public private(set) var idleSince: Date
 
+    /// A life as it was written down.
     public init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
         (self.reason, self.idleSince) = (reason, idleSince)
     }
 
+    /// It ended, well or not. Only a failed one can come back, by `retried`.
     public var hasEnded: Bool {
         if case .ended = phase { true } else { false }
     }
@@ -39,7 +48,12 @@ public struct TransferLife: Equatable, Sendable {
     /// Seconds that the copy of a failed upload is kept for another try.
     static let bodyRetention: Double = 30 * 86_400
 
-    /// An event that means nothing in this phase changes nothing and asks for nothing.
+    /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
+    ///
+    /// - Parameters:
+    ///   - event: what happened.
+    ///   - facts: what its meaning depends on besides.
+    /// - Returns: what else has to be done, in this order.
     public mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
         let commands = react(to: event, facts)
         // Who awaits what ended has the answer before them.

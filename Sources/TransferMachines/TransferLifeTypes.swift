@@ -2,6 +2,7 @@ import Foundation
 
 // What a transfer's life is made of, and what can happen to it.
 extension TransferLife {
+    /// How it ended.
     public enum Outcome: String, Equatable, Sendable {
         case completed
         case failed
@@ -20,15 +21,17 @@ extension TransferLife {
         public static let person = Holders(rawValue: 2)
     }
 
-    /// As what a held transfer goes on.
+    /// What a held transfer is when nobody holds it any more.
     public enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
-        /// Its attempt is still to be stopped.
+        /// Its attempt is still to be stopped, or let finish where it must not be repeated.
         case running
     }
 
+    /// How far a transfer is.
     public enum Phase: Equatable, Sendable {
+        /// It waits for whoever holds it.
         case held(by: Holders, next: Next)
         /// Begins as soon as there is room and what it needs is there.
         case queued
@@ -41,6 +44,7 @@ extension TransferLife {
         case ended(Outcome, at: Date)
     }
 
+    /// Who wants a transfer.
     public enum Wish: Equatable, Sendable {
         /// Processes await it; the ledger lists them.
         case awaited
@@ -52,6 +56,7 @@ extension TransferLife {
         case unwanted
     }
 
+    /// What is kept of a transfer that ended.
     public enum Kept: Equatable, Sendable {
         case nothing
         /// The copy of a failed upload, for another try.
