@@ -68,7 +68,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables ## All of every proof but `mutate` (hours)
+proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables ## All of every proof but `mutate` (takes long)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'
