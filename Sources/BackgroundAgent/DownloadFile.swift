@@ -106,7 +106,7 @@ final class DownloadFile: BodySink {
         // The ledger is never entered under our own lock: the agent asks for `progress` inside a transaction of its own.
         let (disposition, partial, mustCommit) = state.withLock { state in
             let disposition = state.machine.received(head, now: startedAt)
-            if !state.isStopped { state.intake = .discarding }
+            state.intake = state.isStopped ? .stopped(wasWriting: false) : .discarding
             return (disposition, state.machine.partial, state.hasCommittedPart)
         }
         switch disposition {
