@@ -87,7 +87,9 @@ extension TransferRecord {
     private var facts: TransferLife.Facts {
         TransferLife.Facts(
             isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, hasBody: bodyFile != nil,
-            hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil, newToken: UUID().uuidString.lowercased())
+            hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
+            // Only a part is named by it, and this is asked at every progress.
+            newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
     }
 
     /// Nothing is done twice by sending it again; or its protocol knows what the server has.

@@ -211,16 +211,22 @@ import TransferMachines
         #expect(try bench.transfer(id).errorCode == URLError.Code.fileDoesNotExist.rawValue)
     }
 
-    @Test func aPlainUploadSendsItsSnapshot() throws {
+    /// An upload of three bytes as the body of one request, queued with its copy.
+    private func plainUpload(_ method: String) throws -> (id: Int64, body: URL) {
         let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
         try Data("abc".utf8).write(to: body)
         let id = try bench.download {
             $0.kind = .upload
-            $0.method = "PUT"
+            $0.method = method
             $0.bodyFile = "upload-1"
             $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
             $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
         }
+        return (id, body)
+    }
+
+    @Test func aPlainUploadSendsItsSnapshot() throws {
+        let (id, body) = try plainUpload("PUT")
         try bench.turn()
         let source = try #require(try bench.attempt(id).source)
         #expect(source.byteCount == 3)
@@ -231,15 +237,7 @@ import TransferMachines
 
     /// Nobody knows whether the server took it: it is not sent again by itself, and can be by hand.
     @Test func aPostThatTheAgentsDeathInterruptedIsKeptForAnotherTry() throws {
-        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
-        try Data("abc".utf8).write(to: body)
-        let id = try bench.download {
-            $0.kind = .upload
-            $0.method = "POST"
-            $0.bodyFile = "upload-1"
-            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
-        }
+        let (id, body) = try plainUpload("POST")
         try bench.turn()
         try bench.startAgent()
         #expect(try bench.transfer(id).state == .failed)
