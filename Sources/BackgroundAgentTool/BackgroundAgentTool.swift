@@ -83,7 +83,7 @@ public enum BackgroundAgentTool {
             complain("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
-            return try process.run(version: version, ports: ports, machine: desk.agentMachine)
+            return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
         }
         let loop = GLibLoop(name: "desktop")
         let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }

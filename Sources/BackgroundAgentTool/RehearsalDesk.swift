@@ -78,9 +78,9 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     }
 
     /// The clocks of that machine.
-    var agentMachine: AgentMachine {
-        let real = AgentMachine.real
-        return AgentMachine(
+    var hostEnvironment: HostEnvironment {
+        let real = HostEnvironment.real
+        return HostEnvironment(
             now: { Date(timeIntervalSinceNow: self.machine.clockOffset) }, monotonic: real.monotonic,
             slept: { real.slept() + self.machine.slept },
             zone: { TimeZone(identifier: self.machine.zone) ?? .gmt }, environment: { self.machine.environment })

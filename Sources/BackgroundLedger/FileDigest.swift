@@ -26,15 +26,6 @@ public enum FileDigest {
         return digest.hex
     }
 
-    /// Another digest of a file, read in pieces. Empty if it cannot be read.
-    public static func bytes(of url: URL, _ algorithm: RequiredDigest.Algorithm) -> [UInt8] {
-        switch algorithm {
-        case .sha256: digest(of: url, .sha256)
-        case .sha512: digest(of: url, .sha512)
-        case .md5: digest(of: url, .md5)
-        }
-    }
-
     /// For protocols that name a file by it. Hex; empty if it cannot be read.
     public static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
@@ -105,9 +96,18 @@ public struct RunningDigest: Sendable {
     private var context: Context
 
     /// SHA-256.
-    public init() { self.init(.sha256) }
+    public init() { self.init(Algorithm.sha256) }
 
     init(_ algorithm: Algorithm) { context = Context(algorithm) }
+
+    /// Of the kinds that a server announces or a person asks for.
+    public init(_ algorithm: RequiredDigest.Algorithm) {
+        switch algorithm {
+        case .sha256: self.init(Algorithm.sha256)
+        case .sha512: self.init(Algorithm.sha512)
+        case .md5: self.init(Algorithm.md5)
+        }
+    }
 
     public mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if !isKnownUniquelyReferenced(&context) { context = Context(copyOf: context) }

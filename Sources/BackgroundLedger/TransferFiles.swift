@@ -53,7 +53,23 @@ extension LedgerTransaction {
                     SELECT file FROM transfer WHERE file IS NOT NULL AND destination IS NULL
                     UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL
                     """))
-        return Set(names + names.map { $0 + TransferRecord.partSuffix })
+        return Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] })
+    }
+
+    /// Where ended downloads with a destination had their parts, none of which is kept.
+    public func partsBesideDestinations() throws -> [PartPlace] {
+        let rows = try Row.fetchRare(
+            database.cachedStatement(
+                sql: """
+                    SELECT file, destination FROM transfer WHERE state IN ('completed', 'failed', 'cancelled')
+                    AND destination IS NOT NULL AND file IS NOT NULL AND keptUntil IS NULL AND isFinishing = 0
+                    """))
+        return rows.compactMap { row in
+            guard let name = String.fromDatabaseValue(row[0]), let destination = String.fromDatabaseValue(row[1]),
+                TransferRecord.isPlainName(name), name.hasSuffix(PartPlace.suffix)
+            else { return nil }
+            return PartPlace(name: name, spool: URL(fileURLWithPath: "/"), destination: destination)
+        }
     }
 
     /// Drops the oldest ended transfers beyond the limit; returns them, for their files to be removed after the commit.
@@ -80,22 +96,69 @@ extension LedgerTransaction {
     }
 }
 
-extension TransferRecord {
+/// Where the bytes of a download collect.
+///
+/// A part has two names in turn: while the ledger speaks of the bytes under one, a new version of the file begins under the other.
+public struct PartPlace: Sendable, Equatable {
     /// What a file is called until it is whole.
-    public static let partSuffix = ".part"
+    public static let suffix = ".part"
+    private static let mark = ".new"
 
-    /// Where its bytes collect. `nil` before its first attempt.
-    public func partFile(in spool: URL) -> URL? {
-        guard let file, Self.isPlainName(file) else { return nil }
-        guard let destination else { return spool.appendingPathComponent(file + Self.partSuffix) }
-        return URL(fileURLWithPath: destination).deletingLastPathComponent().appendingPathComponent(file)
+    /// The name in the ledger.
+    public let name: String
+    private let folder: URL
+    /// `nil`: it waits in the spool.
+    private let destination: URL?
+
+    fileprivate init(name: String, spool: URL, destination: String?) {
+        self.name = name
+        // Said, or Foundation looks whether a folder stands there.
+        self.destination = destination.map { URL(fileURLWithPath: $0, isDirectory: false) }
+        folder = self.destination?.deletingLastPathComponent() ?? spool
     }
+
+    /// Where its bytes are.
+    public var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
+
+    /// Where the whole file stands in the end.
+    public var whole: URL { destination ?? folder.appendingPathComponent(name) }
+
+    /// Under its other name.
+    public var other: PartPlace {
+        PartPlace(
+            name: Self.other(name), spool: folder, destination: destination?.path)
+    }
+
+    static func other(_ name: String) -> String {
+        let base = name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+        let toggled = base.hasSuffix(mark) ? String(base.dropLast(mark.count)) : base + mark
+        return name.hasSuffix(suffix) ? toggled + suffix : toggled
+    }
+
+    /// The longest name whose other one is a name, too.
+    static let longestName = 255 - mark.utf8.count
+}
+
+extension TransferRecord {
+    /// Where its bytes collect. `nil` before its first attempt.
+    public func partPlace(in spool: URL) -> PartPlace? {
+        guard let file, Self.isPlainName(file) else { return nil }
+        return PartPlace(name: file, spool: spool, destination: destination)
+    }
+
+    /// The file of its part. `nil` before its first attempt.
+    public func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
 
     /// Where the whole file stands in the end.
     public func wholeFile(in spool: URL) -> URL? {
-        if let destination { return URL(fileURLWithPath: destination) }
-        guard let file, Self.isPlainName(file) else { return nil }
-        return spool.appendingPathComponent(file)
+        if let destination { return URL(fileURLWithPath: destination, isDirectory: false) }
+        return partPlace(in: spool)?.whole
+    }
+
+    /// What is to be removed when nothing of it is wanted: beside a destination the part alone, as what stands there is the person's.
+    public func remains(in spool: URL) -> [URL] {
+        guard let place = partPlace(in: spool) else { return [] }
+        return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
     }
 
     /// Names are our own; a damaged row must not reach outside its folder.
@@ -111,7 +174,7 @@ extension TransferRecord {
         // Random: a name of another store's transfer, or of somebody else, is not taken.
         let mark = String(UInt32.random(in: .min ... .max), radix: 36)
         let name = URL(fileURLWithPath: destination).lastPathComponent
-        let full = ".\(name).\(mark)\(Self.partSuffix)"
-        file = full.utf8.count <= 255 ? full : ".download.\(mark)\(Self.partSuffix)"
+        let full = ".\(name).\(mark)\(PartPlace.suffix)"
+        file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
     }
 }

@@ -111,7 +111,10 @@ extension TransferRecord {
         for command in commands {
             switch command {
             case .tell, .forgetTelling: break
-            case .removeFiles: (file, partial) = (nil, nil)
+            case .removeFiles:
+                partial = nil
+                // Beside a destination its name is random: kept, an agent that died before it removed the file is made up for.
+                if destination == nil { file = nil }
             case .removeBody: bodyFile = nil
             case .countAnew:
                 fruitlessAttempts = 0

@@ -171,7 +171,7 @@ public final class LaunchContext: Sendable {
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
         let detail = detail ?? failure
         let acknowledgements = acknowledgements.withLock { $0 }
-        CrashPoint.reach("app.beforeResult")
+        KillPoint.reach(.beforeResult)
         do {
             try AppRuntime.shared.ledger().write { transaction in
                 // Acknowledged only if the handler got through: work cut short is delivered again.
@@ -182,7 +182,7 @@ public final class LaunchContext: Sendable {
             FileHandle.standardError.write(Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
             return leave(74)
         }
-        CrashPoint.reach("app.afterResult")
+        KillPoint.reach(.afterResult)
         leave(0)
     }
 }

@@ -22,10 +22,10 @@ package final class VirtualMachine {
     /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
     private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"
     private let random: () -> Double
-    private var agent: Agent? { didSet { agentPresence.isThere.withLock { [isThere = agent != nil] in $0 = isThere } } }
+    private var host: AgentHost? { didSet { agentPresence.isThere.withLock { [isThere = host != nil] in $0 = isThere } } }
+    private var agent: Agent? { host?.agent }
     private var agentView: Ledger?
-    private var nextWake: Date?
-    /// Commits of others that the agent, or whoever would start one, has looked at.
+    /// Commits that whoever would start an agent has looked at.
     private var seenCommits = -1
     /// Agents so far.
     package private(set) var agentsStarted = 0
@@ -108,13 +108,12 @@ package final class VirtualMachine {
         let made = Agent(
             ledger: view, launcher: processes,
             ports: AgentPorts(transport: network, presenter: desktop, conditions: conditions, sessionChanged: { _ in }),
-            zone: clock.timeZone, now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, disk: disk,
-            random: random, log: { [unowned self] in note("agent: " + $0) })
-        made.watchProcess = { processes.isAlive($0) }
-        made.post = tell
+            host: HostEnvironment(
+                now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, zone: { clock.timeZone }),
+            disk: disk, random: random, log: { [unowned self] in note("agent: " + $0) },
+            watchProcess: { processes.isAlive($0) }, post: tell)
         if let commits { dieAt(commits, moment, view, life) }
-        (agent, agentView, self.life, seenCommits) = (made, view, life, -1)
-        nextWake = clock.date
+        (host, agentView, self.life) = (AgentHost(made, now: { clock.date }), view, life)
         note("an agent starts")
         try guarded { () throws(LedgerError) in try made.reconcile(version: "1") }
         agent?.hear(.conditions(conditions.current))
@@ -147,7 +146,7 @@ package final class VirtualMachine {
     private func bury() {
         life.end()
         agentView?.decideFate { _ in true }
-        (agent, agentView, nextWake) = (nil, nil, nil)
+        (host, agentView) = (nil, nil)
         seenCommits = ledger.commitCount
         inbox.clear()
         network.connect { _ in }
@@ -189,16 +188,9 @@ package final class VirtualMachine {
             let ends = processes.takeEnds()
             for (launch, end) in ends.launches { agent.hear(.launchEnded(launch, end)) }
             for process in ends.processes { agent.hear(.processEnded(process)) }
-            if agent.zone != clock.timeZone { agent.zone = clock.timeZone }
-            let isDue = nextWake.map { $0 <= clock.date } ?? false
-            let news = agentView?.foreignCommitCount ?? 0
-            guard isDue || seenCommits != news || agent.hasHeard else { return }
-            seenCommits = news
-            try guarded { () throws(LedgerError) in
-                let wake = try agent.turn()
-                if life.isAlive { nextWake = wake }
-            }
-            if self.agent != nil, agent.isFinished { leave() }
+            var hasTurned = false
+            try guarded { () throws(LedgerError) in hasTurned = try host?.turn() ?? false }
+            if let host, host.hasFinished { leave() } else if !hasTurned, host != nil { return }
         }
         throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
     }
@@ -223,7 +215,7 @@ package final class VirtualMachine {
 
     /// Waking seconds until something happens by itself; `nil`: nothing does.
     package var untilNextMoment: Double? {
-        let wake = nextWake.map { max(0, $0.timeIntervalSince(clock.date)) }
+        let wake = host?.wake.map { max(0, $0.timeIntervalSince(clock.date)) }
         return [wake, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
@@ -245,7 +237,7 @@ package final class VirtualMachine {
     /// To the next moment at which something happens, or so far.
     package func step(atMost seconds: Double) throws {
         moments += 1
-        if let wake = nextWake, wake > clock.date,
+        if let wake = host?.wake, wake > clock.date,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
             // To the very moment: seconds added up would fall short of it by a little, again and again.

@@ -305,7 +305,7 @@ extension BackgroundSession {
             return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)
         }
         onSubmit(record)
-        CrashPoint.reach("app.transferSubmitted")
+        KillPoint.reach(.transferSubmitted)
         return try await withTaskCancellationHandler {
             try await waiting.result()
         } onCancel: {
@@ -354,9 +354,9 @@ private struct WaitingTransfer: Sendable {
 
     /// The waiter leaves; the connection stays for the grace time.
     func giveUp() {
-        CrashPoint.reach("app.waiterLeaving")
+        KillPoint.reach(.waiterLeaving)
         try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: AppRuntime.shared.now) }
-        CrashPoint.reach("app.waiterLeft")
+        KillPoint.reach(.waiterLeft)
     }
 
     /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.

@@ -158,7 +158,7 @@ final class BackgroundSession: SessionEngine {
             let records = try AppRuntime.shared.commit { transaction in try submissions.map { try $0.order.write(transaction) } }
             for ((task, order), record) in zip(submissions, records) {
                 order.afterwards(record)
-                CrashPoint.reach("app.taskResumed")
+                KillPoint.reach(.taskResumed)
                 task.facts.withLock { $0.row = record.id }
                 if let id = record.id, record.taskIdentifier != task.taskIdentifier {
                     state.withLock { $0.joined[id, default: []].append(task) }

@@ -42,6 +42,9 @@ public struct DownloadMachine: Equatable, Sendable {
         self.policy = policy
     }
 
+    /// The bytes that are said to be here are not: the next attempt asks for the whole.
+    public mutating func forgetPartial() { partial = nil }
+
     /// The next attempt's request.
     public mutating func begin() -> WireRequest {
         var wire = WireRequest(

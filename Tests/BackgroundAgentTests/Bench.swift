@@ -21,20 +21,26 @@ final class Bench {
     /// Processes that `watchProcess` finds gone.
     var gone: Set<ProcessIdentity> = []
     private(set) var watched: [ProcessIdentity] = []
-    private(set) var agent: Agent!
+    private(set) var host: AgentHost!
+    var agent: Agent { host.agent }
 
-    /// What the machine's clock shows; ``step(_:)`` sets it without time passing.
-    private(set) var now = Bench.start
-    private var elapsed: Double = 1_000
-    private var slept: Double = 0
-    var zone: TimeZone
+    /// Hashes and syncs when it is told to; tests of what follows behind have one with a thread.
+    var disk = DiskWorker(hasThread: false)
+    private let clocks: Clocks
+
+    /// What the host's clock shows; ``step(_:)`` sets it without time passing.
+    var now: Date { clocks.value.now }
+    var zone: TimeZone {
+        get { clocks.value.zone }
+        set { clocks.change { $0.zone = newValue } }
+    }
 
     /// 2025-06-10 08:00 UTC: 10:00 in Berlin.
     static let start = Date(timeIntervalSince1970: 1_749_542_400)
 
     init(zone name: String = "Europe/Berlin") throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("agent-" + UUID().uuidString)
-        zone = try #require(TimeZone(identifier: name))
+        clocks = Clocks(now: Self.start, zone: try #require(TimeZone(identifier: name)))
         ledger = try Ledger(
             AppDirectories(
                 appIdentifier: "app",
@@ -53,23 +59,32 @@ final class Bench {
     func startAgent(turning: Bool = true, knowing: Bool = true) throws {
         transport = FakeTransport()
         presenter = FakePresenter()
-        agent = Agent(
+        let clocks = clocks
+        let agent = Agent(
             ledger: ledger, launcher: launcher,
             ports: AgentPorts(transport: transport, presenter: presenter, conditions: conditions, sessionChanged: { _ in }),
-            zone: zone, now: { [unowned self] in now }, monotonic: { [unowned self] in elapsed },
-            slept: { [unowned self] in slept })
-        agent.watchProcess = { [unowned self] process in
-            watched.append(process)
-            return !gone.contains(process)
-        }
-        agent.post = { [posted] in posted.add($0) }
+            host: HostEnvironment(
+                now: { clocks.value.now }, monotonic: { clocks.value.awake }, slept: { clocks.value.slept },
+                zone: { clocks.value.zone }),
+            disk: disk,
+            watchProcess: { [unowned self] process in
+                watched.append(process)
+                return !gone.contains(process)
+            }, post: { [posted] in posted.add($0) })
+        host = AgentHost(agent, now: { clocks.value.now })
         try agent.reconcile(version: "1")
         if knowing { agent.hear(.conditions(conditions.current)) }
         if turning { try turn() }
     }
 
+    /// Whether or not it is time.
     @discardableResult
-    func turn() throws -> Date? { try agent.turn() }
+    func turn() throws -> Date? {
+        let wake = try agent.turn()
+        guard !disk.hasThread, posted.hasAny else { return wake }
+        while let event = posted.take() { agent.hear(event) }
+        return try turn()
+    }
 
     func hear(_ events: AgentEvent...) throws {
         for event in events { agent.hear(event) }
@@ -80,7 +95,7 @@ final class Bench {
     func pass(_ seconds: Double) throws {
         let end = now + seconds
         for _ in 0..<10_000 {
-            guard let wake = try turn(), wake <= end, !agent.isFinished else {
+            guard let wake = try turn(), wake <= end, !host.hasFinished else {
                 move(to: end)
                 try turn()
                 return
@@ -93,20 +108,24 @@ final class Bench {
     }
 
     private func move(to date: Date) {
-        elapsed += date.timeIntervalSince(now)
-        now = date
+        clocks.change { clocks in
+            clocks.awake += date.timeIntervalSince(clocks.now)
+            clocks.now = date
+        }
     }
 
     /// The machine sleeps: its clock goes on and nothing else does; then the timer fires, before any bus tells of the end.
     func suspend(_ seconds: Double) throws {
-        now += seconds
-        slept += seconds
+        clocks.change { clocks in
+            clocks.now += seconds
+            clocks.slept += seconds
+        }
         try hear(.timeChanged)
     }
 
     /// Somebody sets the clock.
     func step(_ seconds: Double) throws {
-        now += seconds
+        clocks.change { $0.now += seconds }
         try hear(.timeChanged)
     }
 

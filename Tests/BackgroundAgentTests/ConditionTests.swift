@@ -162,9 +162,9 @@ import Testing
         try newer.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9999: from the future')") }
         try bench.pass(10)
         #expect(bench.launcher.started == [id], "nothing new begins")
-        #expect(!bench.agent.isFinished, "what runs is let finish")
+        #expect(!bench.host.hasFinished, "what runs is let finish")
         try bench.end(id, .completed)
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
         #expect(bench.launcher.warned.isEmpty)
         #expect(try bench.request("waiting") != nil)
     }

@@ -180,9 +180,9 @@ import Testing
         let id = try #require(try running().id)
         try bench.hear(.stopRequested)
         #expect(try bench.launch(id).stopReason == .quit)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try finish(id, .expired)
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
     }
 
     @Test func aClosedNotificationIsNotShownAgain() throws {
@@ -223,7 +223,7 @@ import Testing
     }
 
     @Test func anotherZoneIsTold() throws {
-        bench.agent.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+        bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
         try bench.hear(.timeChanged)
         #expect(try bench.launch(bench.onlyLive()).reason == "the time zone changed from Europe/Berlin to Asia/Tokyo")
     }
@@ -242,15 +242,15 @@ import Testing
     @Test func whoWantsToBeToldHasAnAgent() throws {
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
         try bench.pass(60)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try bench.ledger.write { try $0.setFact(.significantTime, nil) }
         try bench.pass(60)
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
     }
 
     @Test func whatChangesWhileItIsToldIsToldNext() throws {
         try bench.pass(14 * 3600)
-        bench.agent.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
+        bench.zone = try #require(TimeZone(identifier: "Asia/Tokyo"))
         try bench.hear(.timeChanged)
         try bench.end(bench.onlyLive(), .completed)
         #expect(try bench.launch(bench.onlyLive()).reason.hasPrefix("the time zone changed"))

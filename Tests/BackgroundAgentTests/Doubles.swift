@@ -89,6 +89,24 @@ final class FakeConditions: ConditionsSource {
     func set(_ change: (inout DesktopConditions) -> Void) { value.withLock { change(&$0) } }
 }
 
+/// The clocks of a host, as the test sets them.
+final class Clocks: Sendable {
+    struct Value: Sendable {
+        var now: Date
+        var awake: Double = 1_000
+        var slept: Double = 0
+        var zone: TimeZone
+    }
+
+    private let state: Mutex<Value>
+
+    init(now: Date, zone: TimeZone) { state = Mutex(Value(now: now, zone: zone)) }
+
+    var value: Value { state.withLock { $0 } }
+
+    func change(_ change: (inout Value) -> Void) { state.withLock { change(&$0) } }
+}
+
 /// The agent's mailbox: what its disk worker has to say, waited for.
 final class PostedEvents: @unchecked Sendable {  // because the condition's lock guards it
     private let condition = NSCondition()
@@ -99,6 +117,19 @@ final class PostedEvents: @unchecked Sendable {  // because the condition's lock
         events.append(event)
         condition.broadcast()
         condition.unlock()
+    }
+
+    var hasAny: Bool {
+        condition.lock()
+        defer { condition.unlock() }
+        return !events.isEmpty
+    }
+
+    /// The next one, if it is there.
+    func take() -> AgentEvent? {
+        condition.lock()
+        defer { condition.unlock() }
+        return events.isEmpty ? nil : events.removeFirst()
     }
 
     /// The next one; `nil` after 20 s.

@@ -250,22 +250,22 @@ import Testing
     // MARK: Leaving
 
     @Test func anIdleAgentLeavesAfterItsLinger() throws {
-        #expect(!bench.agent.isFinished)
-        #expect(try bench.turn() == bench.now + Agent.linger)
-        try bench.pass(Agent.linger - 0.1)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
+        #expect(try bench.turn() == bench.now + Lifetime.linger)
+        try bench.pass(Lifetime.linger - 0.1)
+        #expect(!bench.host.hasFinished)
         try bench.pass(0.1)
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
     }
 
     @Test func workKeepsItThere() throws {
         try bench.submit(after: 3_600)
         try bench.pass(1_000)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try bench.ledger.write { try $0.deleteRequest("noon") }
         try bench.turn()
-        try bench.pass(Agent.linger)
-        #expect(bench.agent.isFinished)
+        try bench.pass(Lifetime.linger)
+        #expect(bench.host.hasFinished)
     }
 
     @Test func quitWaitsForLaunches() throws {
@@ -276,23 +276,23 @@ import Testing
         try bench.hear(.stopRequested)
         #expect(bench.launcher.warned == [id])
         #expect(try bench.launch(id).stopReason == .quit)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try bench.pass(4.9)
         #expect(bench.launcher.killed.isEmpty)
         try bench.pass(0.2)
         #expect(bench.launcher.killed == [id])
-        #expect(!bench.agent.isFinished, "it is not gone yet")
+        #expect(!bench.host.hasFinished, "it is not gone yet")
         try bench.pass(60)
         #expect(bench.launcher.started == [id], "nothing new is begun")
         try bench.end(id, nil, .signalled(9))
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
         #expect(try bench.request("b") != nil, "what is queued stays")
     }
 
     @Test func quitByQuestionIsAnswered() throws {
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
         try bench.turn()
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopping")
     }
 }

@@ -142,10 +142,10 @@ import Testing
         try add()
         bench.agent.hear(.stopRequested)
         try takeBack()
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try presented(7)
         #expect(bench.presenter.withdrawn == ["n 7"])
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
     }
 
     @Test func quittingWaitsNotForEver() throws {
@@ -153,9 +153,9 @@ import Testing
         bench.agent.hear(.stopRequested)
         try takeBack()
         try bench.pass(4.9)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
         try bench.pass(0.1)
-        #expect(bench.agent.isFinished)
+        #expect(bench.host.hasFinished)
     }
 
     private func takeBack() throws {
@@ -172,8 +172,8 @@ import Testing
         #expect(try record().state == .delivered, "another one's number")
         try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
         #expect(try record().state == .closed)
-        try bench.pass(Agent.linger)
-        #expect(bench.agent.isFinished, "nothing is left to own")
+        try bench.pass(Lifetime.linger)
+        #expect(bench.host.hasFinished, "nothing is left to own")
     }
 
     @Test func aServerThatLeavesTakesItsNumbers() throws {
@@ -188,7 +188,7 @@ import Testing
         try add()
         try presented()
         try bench.pass(3_600)
-        #expect(!bench.agent.isFinished)
+        #expect(!bench.host.hasFinished)
     }
 
     // MARK: Buttons

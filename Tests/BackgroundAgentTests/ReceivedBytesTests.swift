@@ -52,18 +52,20 @@ import TransferMachines
     /// What arrived before a server fell silent is durable and written down before anything ends: an agent that dies then costs
     /// not one byte again.
     @Test func aSilentServerCostsNothingOverADeath() throws {
+        bench.disk = DiskWorker()
+        try bench.startAgent()
         let id = try bench.download()
         try bench.turn()
         let attempt = try bench.attempt(id)
         let headers = [tag, HeaderField("Content-Length", "10")]
         #expect(attempt.sink.receive(head: ResponseHead(status: 200, headers: headers, url: "")))
         #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
-        guard case .transferSynced(let synced)? = bench.posted.next() else {
+        guard case .attemptMoved(let synced)? = bench.posted.next() else {
             Issue.record("nothing was made durable")
             return
         }
         #expect(synced == attempt.id)
-        try bench.hear(.transferSynced(synced))
+        try bench.hear(.attemptMoved(synced))
         #expect(try bench.transfer(id).partial?.durableBytes == 5)
         #expect(try bench.transfer(id).bytesDone == 5)
         try bench.startAgent()

@@ -190,7 +190,7 @@ import TransferMachines
         let id = try bench.onlyLive()
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
         try bench.startAgent()
-        #expect(bench.agent.isQuitting)
+        #expect(bench.agent.lifetime.isQuitting)
         #expect(bench.launcher.warned == [id])
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "stopping")
     }
@@ -203,7 +203,7 @@ import TransferMachines
             try $0.execute(sql: "UPDATE control SET askerPID = 4000001, askerStart = 1")
         }
         try bench.startAgent()
-        #expect(!bench.agent.isQuitting)
+        #expect(!bench.agent.lifetime.isQuitting)
         #expect(try bench.ledger.read { try $0.answer(to: question) } == "error: nobody waits for it any more")
     }
 
@@ -254,8 +254,8 @@ import TransferMachines
         try bench.startAgent()
         copy.keep()
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [copy.name])
-        try bench.pass(Agent.linger + 1)
-        #expect(bench.agent.isFinished)
+        try bench.pass(Lifetime.linger + 1)
+        #expect(bench.host.hasFinished)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
 }

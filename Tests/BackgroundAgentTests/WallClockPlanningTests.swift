@@ -129,7 +129,7 @@ import Testing
     @Test func aChangeOfZoneReplans() throws {
         try bench.submit(daily: true)
         try bench.turn()
-        bench.agent.zone = try #require(TimeZone(identifier: "America/New_York"))
+        bench.zone = try #require(TimeZone(identifier: "America/New_York"))
         try bench.hear(.timeChanged)
         #expect(try bench.request()?.occurrence == bench.instant("2025-06-10T16:00:00Z"))
         try bench.pass(2 * 3600)

@@ -31,18 +31,10 @@ OLDER = b"an older file of that name"
 
 
 def named_points():
-    """All points of the sources; one that ends in a variable stands for every case of its enum."""
-    text = "\n".join(path.read_text() for path in sorted((support.ROOT / "Sources").rglob("*.swift")))
-    points = []
-    for name in re.findall(r'CrashPoint\.reach\("((?:[^"\\]|\\.)+)"', text):
-        variable = re.search(r"\\\((?:\w+\.)*(\w+)\.rawValue\)", name)
-        if not variable:
-            points.append(name)
-            continue
-        kind = variable[1][0].upper() + variable[1][1:]
-        body = re.search(rf"enum {kind}: String\b[^{{]*{{(.*?)\n *}}", text, re.DOTALL)[1]
-        for case in re.sub(r"\s", "", ",".join(re.findall(r"^ *case (.+)$", body, re.MULTILINE))).split(","):
-            points.append(name.replace(variable[0], case))
+    """All points that a process can be killed at."""
+    text = (support.ROOT / "Sources").rglob("KillPoint.swift")
+    points = re.findall(r'^ *case \w+ = "([\w.]+)"$', next(text).read_text(), re.MULTILINE)
+    assert points, "KillPoint.swift names no point"
     return sorted(set(points))
 
 

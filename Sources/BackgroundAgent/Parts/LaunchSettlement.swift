@@ -2,44 +2,21 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-// Launches end with an outcome; what becomes of the request they served follows from it.
-extension Agent {
-    func finishEndedLaunches(_ pass: inout Pass) throws {
-        // What a process leaves that died while it was queuing: nothing else wakes an agent that lives for months.
-        if !endedLaunches.isEmpty { orphansDue = monotonic() }
-        for (id, end) in endedLaunches {
-            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
-            try finish(launch, end, &pass)
-        }
-        endedLaunches = [:]
-    }
-
-    private func finish(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws {
+/// A launch ends with an outcome; what becomes of the request it served and of what it delivered follows from it. No state.
+enum LaunchSettlement {
+    /// - Returns: the launch as it ended.
+    static func settle(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws -> LaunchRecord {
         var launch = launch
-        CrashPoint.reach("agent.launchEnded")
-        let outcome = launch.result ?? Self.outcomeWithoutResult(launch, end)
+        let outcome = launch.result ?? outcomeWithoutResult(launch, end)
         launch.outcome = outcome
         launch.endedAt = pass.now
-        if launch.result == nil, launch.detail == nil {
-            switch outcome {
-            case .failed: launch.detail = "did not stop; its process was left alone"
-            case .neverBegan: launch.detail = "the agent ended before it had started the process"
-            case .completed, .expired, .killed, .crashed, .skipped: launch.detail = Self.describe(end)
-            }
-        }
-        if outcome == .expired, launch.detail == nil { launch.detail = launch.stopReason.map(Self.describe) }
-        if launch.kind == .urlSession, outcome == .completed, launch.detail == nil {
-            launch.detail = try deliveryNote(session: launch.identifier, since: launch.startedAt, pass.transaction)
-        }
+        launch.detail = try launch.detail ?? detail(of: launch, outcome, end, pass)
         try pass.transaction.update(launch)
         if outcome == .completed { try settleDeliveries(of: launch, pass) }
-        try settle(launch, outcome, &pass)
-        if launch.kind == .continuedProcessing { withdrawProgress(of: launch, &pass) }
-        if launch.kind == .significantTimeChange, outcome.isResult { try settleTimeChange(pass) }
-        supervised[launch.id!] = nil
-        seenProgress[launch.id!] = nil
-        pass.effects.append(.forgetLaunch(launch.id!))
-        log.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
+        try settleRequest(of: launch, outcome, &pass)
+        if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.settle(pass) }
+        pass.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
+        return launch
     }
 
     private static func outcomeWithoutResult(_ launch: LaunchRecord, _ end: ProcessEnd) -> LaunchOutcome {
@@ -49,6 +26,26 @@ extension Agent {
         // A process that a person started is not ours to kill.
         guard launch.kind == .continuedProcessing else { return .killed }
         return .failed
+    }
+
+    // MARK: What the history says
+
+    private static func detail(
+        of launch: LaunchRecord, _ outcome: LaunchOutcome, _ end: ProcessEnd, _ pass: Pass
+    ) throws -> String? {
+        if launch.result == nil {
+            switch outcome {
+            case .failed: return "did not stop; its process was left alone"
+            case .neverBegan: return "the agent ended before it had started the process"
+            case .completed, .expired, .killed, .crashed, .skipped: return describe(end)
+            }
+        }
+        if outcome == .expired { return launch.stopReason.map(describe) }
+        guard launch.kind == .urlSession, outcome == .completed else { return nil }
+        // How the transfers delivered in it got on.
+        let notes = try pass.transaction.deliveredTransfers(session: launch.identifier, since: launch.startedAt)
+            .compactMap(\.note)
+        return notes.isEmpty ? nil : notes.joined(separator: "; ")
     }
 
     private static func describe(_ reason: StopReason) -> String {
@@ -70,9 +67,11 @@ extension Agent {
         }
     }
 
+    // MARK: What it delivered
+
     /// The handler returned: what there was before it began is told, whether or not it looked. Otherwise an app without
     /// a delegate for it would be launched again and again, for ever.
-    private func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
+    private static func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
         // From the future: the clock was set back since. With a second's tolerance: a date read back from the ledger can lie a
         // fraction of a microsecond after the one written, and what ended in this very pass was told to nobody.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
@@ -91,15 +90,16 @@ extension Agent {
         }
     }
 
-    /// What becomes of the request that a launch served.
-    private func settle(_ launch: LaunchRecord, _ outcome: LaunchOutcome, _ pass: inout Pass) throws {
+    // MARK: The request it served
+
+    private static func settleRequest(of launch: LaunchRecord, _ outcome: LaunchOutcome, _ pass: inout Pass) throws {
         guard let token = launch.requestToken, var request = try pass.transaction.request(launch.identifier) else { return }
         let isSame = request.token == token
         if outcome.isResult {
             // A replaced request was submitted by this very launch: it stands for the next time.
             guard isSame else { return }
             if request.recurrence != nil {
-                request.planOccurrence(after: pass.now, served: launch.servedOccurrence, in: zone)
+                try pass.planNext(of: &request, served: launch.servedOccurrence)
             } else if let begin = request.beginAfterRetry {
                 // The lost launch is made up for; from here on the request stands for itself.
                 request.token = UUID().uuidString
@@ -129,16 +129,10 @@ extension Agent {
 
     /// How many launches in a row, this one the last, ended without a result by the app's doing. An agent that died before
     /// it started the process earns no delay, and does not make that of a later crash longer.
-    private func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
+    private static func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
         guard launch.outcome != .neverBegan else { return 0 }
         let inARow = try transaction.endedLaunches(launch.kind, launch.identifier, limit: 60)
             .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
         return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
-    }
-
-    /// How the transfers delivered in a launch got on, for the history.
-    private func deliveryNote(session: String, since: Date, _ transaction: LedgerTransaction) throws -> String? {
-        let notes = try transaction.deliveredTransfers(session: session, since: since).compactMap(\.note)
-        return notes.isEmpty ? nil : notes.joined(separator: "; ")
     }
 }

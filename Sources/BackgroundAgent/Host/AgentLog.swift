@@ -9,10 +9,10 @@ struct AgentLog {
     /// The log of a detached agent. Only this file is cut: never a terminal, a journal, or a file somebody redirected us to.
     let file: URL
     /// Takes the lines in place of standard error.
-    var write: ((String) -> Void)?
+    var redirect: ((String) -> Void)?
 
-    func note(_ text: String) {
-        if let write { return write(text) }
+    func write(_ text: String) {
+        if let redirect { return redirect(text) }
         rotate()
         let line = Date().formatted(.iso8601) + " " + text + "\n"
         try? FileHandle.standardError.write(contentsOf: Data(line.utf8))

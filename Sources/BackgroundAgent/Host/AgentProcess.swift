@@ -53,81 +53,64 @@ public final class AgentProcess {
     public static let superseded: Int32 = 76
 
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
-    public func run(version: String, ports: AgentPorts, machine: AgentMachine = .real) throws(LedgerError) -> Int32 {
-        let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: machine.environment)
+    public func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(LedgerError) -> Int32 {
+        let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
         let watch = ProcessWatch(loop: loop)
         let agent = Agent(
-            ledger: ledger, launcher: launcher, ports: ports, zone: machine.zone(), now: machine.now,
-            monotonic: machine.monotonic, slept: machine.slept)
+            ledger: ledger, launcher: launcher, ports: ports, host: host, watchProcess: { watch.watch($0) }, post: inbox)
         Self.current = agent
         defer { Self.current = nil }
         launcher.onEnd = { [unowned agent] in agent.hear(.launchEnded($0, $1)) }
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
-        agent.watchProcess = { watch.watch($0) }
-        agent.post = inbox
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
         let bell = try Bell(ledger.directories)
         loop.watch(bell.descriptor) { [descriptor = bell.descriptor] in Bell.drain(descriptor) }
-        log.note("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
+        log.write("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
         do throws(LedgerError) {
-            repeat {
+            while true {
                 try agent.reconcile(version: version)
-                try run(agent, on: machine)
+                try run(AgentHost(agent, now: host.now))
                 lock.release()
-                if agent.isDraining, !agent.isQuitting {
-                    log.note("made way for a newer version")
+                switch agent.lifetime {
+                case .finished(.superseded):
+                    log.write("made way for a newer version")
                     return Self.superseded
-                }
                 // Work that came between the last look and the release saw the lock held and started nobody.
-            } while try shouldContinue(agent)
+                case .finished(.idle), .working, .draining:
+                    guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { break }
+                    agent.goOn()
+                    continue
+                case .finished(.quit), .quitting: break
+                }
+                break
+            }
         } catch  where error.isPassing {
-            log.note("\(error); starting afresh")
+            log.write("\(error); starting afresh")
             return Self.tryAgain
         }
-        log.note("agent stopped")
+        log.write("agent stopped")
         return 0
     }
 
-    private func run(_ agent: Agent, on machine: AgentMachine) throws(LedgerError) {
-        agent.isFinished = false
-        agent.idleSince = nil
+    private func run(_ host: AgentHost) throws(LedgerError) {
         var failure: LedgerError?
-        var wake: Date? = .distantPast
         func turn() {
             do throws(LedgerError) {
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                try host.turn()
                 // The timer knows the real clock alone.
-                let now = machine.now()
-                let ahead = now.timeIntervalSinceNow
-                func setTimer() { loop.setTimer(abs(ahead) < 0.001 ? wake : wake?.addingTimeInterval(-ahead)) }
-                if now < wake ?? .distantFuture, try !agent.hasNews() {
-                    // Anew: it may have fired a moment early, and fires once.
-                    return setTimer()
-                }
-                let before = agent.zone
-                if agent.events.contains(where: \.isTimeChange) { agent.zone = machine.zone() }
-                if agent.zone != before { log.note("time zone \(agent.zone.identifier)") }
-                wake = try agent.turn()
-                setTimer()
-                if agent.isFinished { loop.stop() }
+                let ahead = host.now().timeIntervalSinceNow
+                loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
+                if host.hasFinished { loop.stop() }
             } catch {
                 failure = error
                 loop.stop()
             }
         }
         turn()
-        if !agent.isFinished, failure == nil { loop.run(turn: turn) }
+        if !host.hasFinished, failure == nil { loop.run(turn: turn) }
         if let failure { throw failure }
-    }
-
-    private func shouldContinue(_ agent: Agent) throws(LedgerError) -> Bool {
-        guard !agent.isQuitting, try hasWork() else { return false }
-        return try lock.acquire()
-    }
-
-    private func hasWork() throws(LedgerError) -> Bool {
-        try ledger.read { try $0.hasUnfinishedWork() }
     }
 
     private static var stopSignals: sigset_t {
@@ -152,16 +135,6 @@ public final class AgentProcess {
                 // A closed terminal is no reason: the agent was meant to stay.
                 if information.ssi_signo != UInt32(SIGHUP) { agent.hear(.stopRequested) }
             }
-        }
-    }
-}
-
-extension AgentEvent {
-    var isTimeChange: Bool {
-        switch self {
-        case .timeChanged, .zoneChanged, .resumed: true
-        case .transport, .transferSynced, .transferPlaced, .presenter, .conditions, .launchEnded, .processEnded, .stopRequested:
-            false
         }
     }
 }

@@ -1,13 +1,19 @@
 import Foundation
 import Synchronization
 
-/// One thread for what would hold up the transport's, and with it every other transfer: hashing and syncing part files.
+/// Work on a file that takes long.
+protocol DiskWork: AnyObject, Sendable {
+    /// One turn, short enough that others can wait for it.
+    func work() -> DiskWorker.Rest
+}
+
+/// One thread for what would hold up the transport's or the agent's, and with it every other transfer: hashing and syncing files.
 /// Sleeps while there is nothing to do.
 package final class DiskWorker: @unchecked Sendable {  // because the condition's lock guards the queue
     package static let shared = DiskWorker()
 
     /// `false`: it has no thread and works when it is told to, so that in virtual time it is done by a known moment.
-    private let hasThread: Bool
+    let hasThread: Bool
 
     package init(hasThread: Bool = true) { self.hasThread = hasThread }
 
@@ -25,7 +31,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
 
     /// Weak: a small file is mostly whole and gone before its moment comes, and its descriptor with it.
     private struct Waiting {
-        weak var file: DownloadFile?
+        weak var task: (any DiskWork)?
         let due: Date
     }
 
@@ -36,12 +42,12 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         set { pretendsFull.withLock { $0 = newValue } }
     }
     private let pretendsFull = Mutex(false)
-    private var queue: [DownloadFile] = []
+    private var queue: [any DiskWork] = []
     private var later: [Waiting] = []
     private var isRunning = false
 
-    /// This file has so much that is not hashed or not synced.
-    func take(_ file: DownloadFile, _ rest: Rest) {
+    /// So much is to be done for this task.
+    func take(_ task: any DiskWork, _ rest: Rest) {
         if case .nothing = rest { return }
         condition.lock()
         defer { condition.unlock() }
@@ -49,7 +55,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
             isRunning = true
             Thread.detachNewThread { [self] in run() }
         }
-        enqueue(file, rest)
+        enqueue(task, rest)
         condition.broadcast()
     }
 
@@ -61,14 +67,14 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         while !isDone() { condition.wait() }
     }
 
-    private func enqueue(_ file: DownloadFile, _ rest: Rest) {
-        guard !queue.contains(where: { $0 === file }) else { return }
+    private func enqueue(_ task: any DiskWork, _ rest: Rest) {
+        guard !queue.contains(where: { $0 === task }) else { return }
         switch rest {
         case .nothing: break
         case .more:
-            later.removeAll { $0.file === file }
-            queue.append(file)
-        case .little: later.append(Waiting(file: file, due: Date(timeIntervalSinceNow: Self.patience)))
+            later.removeAll { $0.task === task }
+            queue.append(task)
+        case .little: later.append(Waiting(task: task, due: Date(timeIntervalSinceNow: Self.patience)))
         }
     }
 
@@ -77,14 +83,14 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         while true {
             condition.lock()
             if queue.isEmpty {
-                queue = later.compactMap(\.file)
+                queue = later.compactMap(\.task)
                 later = []
             }
-            let file = queue.isEmpty ? nil : queue.removeFirst()
+            let task = queue.isEmpty ? nil : queue.removeFirst()
             condition.unlock()
-            guard let file else { return }
-            var rest = file.work()
-            while case .more = rest { rest = file.work() }
+            guard let task else { return }
+            var rest = task.work()
+            while case .more = rest { rest = task.work() }
         }
     }
 
@@ -92,12 +98,12 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         while true {
             condition.lock()
             while queue.isEmpty { waitForWork() }
-            let file = queue.removeFirst()
+            let task = queue.removeFirst()
             condition.unlock()
             // In turns: a large file keeps no small one waiting.
-            let rest = file.work()
+            let rest = task.work()
             condition.lock()
-            enqueue(file, rest)
+            enqueue(task, rest)
             condition.broadcast()
             condition.unlock()
         }
@@ -108,6 +114,6 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         guard let first = later.first else { return condition.wait() }
         if condition.wait(until: first.due) || !queue.isEmpty { return }
         later.removeFirst()
-        if let file = first.file { enqueue(file, .more) }
+        if let task = first.task { enqueue(task, .more) }
     }
 }

@@ -91,16 +91,16 @@ final class UploadFile: BodySource {
 }
 
 /// A body that is in memory; of no bytes, the server is told that there are none.
-final class WordsBody: BodySource {
-    private let words: Data
+final class DataSource: BodySource {
+    private let bytes: Data
     private let position = Mutex(0)
-    var byteCount: Int64 { Int64(words.count) }
+    var byteCount: Int64 { Int64(bytes.count) }
 
-    init(_ words: Data = Data()) { self.words = words }
+    init(_ bytes: Data) { self.bytes = bytes }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         position.withLock { position in
-            let count = words.dropFirst(position).prefix(buffer.count).copyBytes(to: buffer)
+            let count = bytes.dropFirst(position).prefix(buffer.count).copyBytes(to: buffer)
             position += count
             return count
         }

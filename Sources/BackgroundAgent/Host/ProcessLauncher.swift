@@ -56,7 +56,7 @@ final class ProcessLauncher: Launcher {
         child.inherited = lock.descriptor
         child.blocksTermination = true
         let pid = try child.start()
-        CrashPoint.reach("agent.spawned")
+        KillPoint.reach(.launchSpawned)
         do {
             try watch(launch, pid)
         } catch {

@@ -1,0 +1,173 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+/// What an agent holds in memory, each fact in one part, and the order in which they note and plan.
+struct AgentParts {
+    var time: TimeWatch
+    var glance = Glance()
+    var lifetime = Lifetime.working(idleSince: nil)
+    var conditions: Conditions
+    var launches = Launches()
+    var neighbours = Neighbours()
+    var attempts = Attempts()
+    var screen = Screen()
+    var leftovers = Leftovers()
+    /// Migrations of the ledger that are known to be of this version.
+    private var knownMigrations = 0
+
+    init(_ moment: Moment) {
+        time = TimeWatch(moment)
+        conditions = Conditions(moment)
+    }
+
+    // MARK: The order
+
+    /// One transaction's worth of deciding, in this order.
+    mutating func planEverything(_ heard: [AgentEvent], living: Set<Int64>, _ pass: inout Pass) throws {
+        // Whether this agent may go on at all. Asked inside the transaction: the bell rings before a commit is visible, and this one
+        // may be the last for hours.
+        try noticeNewerVersion(&pass)
+        // Before any budget is looked at: a clock that jumped must not end one.
+        try lookAtClocks(&pass)
+        for event in heard { try note(event, &pass) }
+        if try neighbours.lookAtSession(&pass) { screen.tryAgain() }
+        // A verb's answer may begin or end a launch, which is then watched below.
+        try answerQuestions(&pass)
+        // Ends before budgets: what is over is not warned. Before requests: what ended makes room, and its request is due again.
+        try launches.adoptLate(&pass, living: living)
+        try ContinuedWork.dropOrphans(pass, neighbours)
+        try launches.endContinued(pass, neighbours)
+        try settleEndedLaunches(&pass)
+        try launches.supervise(&pass, conditions)
+        try neighbours.plan(&pass)
+        // Before requests: a rule planned by the clock that was set may not be due any more.
+        try time.plan(&pass)
+        if lifetime.beginsWork {
+            try DueRequests.plan(&pass, conditions, time)
+            try ContinuedWork.plan(&pass)
+            try TimeChanges.plan(&pass)
+            try planAttempts(&pass)
+            // After the attempts: what ended just now is delivered.
+            try Deliveries.plan(&pass, moving: attempts.movingSessions)
+        }
+        // The rows of a newer version may mean something else.
+        if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }
+        // Last: whether anything is left to do shows only now.
+        let others = Lifetime.Others(
+            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(now: pass.now), isShowing: screen.isShowing)
+        try lifetime.plan(&pass, others)
+        leftovers.planOrphans(&pass, lifetime)
+    }
+
+    /// The same, where nothing but the wire has spoken since everything was looked at: with many small transfers that is almost
+    /// every time.
+    mutating func planTransfers(_ heard: [AgentEvent], _ pass: inout Pass) throws {
+        try lookAtClocks(&pass)
+        for event in heard { try note(event, &pass) }
+        if lifetime.beginsWork {
+            try planAttempts(&pass)
+            try Deliveries.plan(&pass, moving: attempts.movingSessions)
+        }
+        // The last one is over: it may be time to leave. Or the host has slept.
+        if attempts.isEmpty || time.mustReplan { glance.lookAtEverything() }
+    }
+
+    private mutating func planAttempts(_ pass: inout Pass) throws {
+        let desktop = conditions.forPlanning(&pass)
+        try leftovers.collect(&pass)
+        try attempts.plan(&pass, desktop)
+        attempts.forget(pass.endedTransfers)
+        try leftovers.prune(&pass)
+    }
+
+    // MARK: What is heard
+
+    private mutating func note(_ event: AgentEvent, _ pass: inout Pass) throws {
+        switch event {
+        case .transport(let event): try attempts.note(event, &pass)
+        case .attemptSettled(let attempt, let end): try attempts.noteEnd(of: attempt, end, &pass)
+        case .attemptMoved(let attempt): try attempts.noteMove(of: attempt, &pass)
+        case .attemptStopped(let attempt): try attempts.noteStop(of: attempt, &pass)
+        case .attemptWithoutSource(let attempt): try attempts.noteMissingSource(of: attempt, &pass)
+        case .proofChecked(let id, let finding): try attempts.noteProof(of: id, finding, &pass)
+        case .filePlaced(let id, let trouble): try attempts.notePlaced(id, trouble, &pass)
+        case .presenter(let event):
+            if event == .busLost { neighbours.noteLostBus() }
+            try screen.note(event, &pass, &launches)
+        case .conditions(let desktop):
+            try conditions.note(desktop, pass)
+            // Any change of the network is a reason to try at once, also one that leaves it "available".
+            if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
+        case .timeChanged: time.noteJump(pass)
+        case .zoneChanged: time.noteZone()
+        case .resumed: try noteWake(&pass)
+        case .launchStarted(let id, let pid): try launches.note(started: id, pid: pid, &pass)
+        case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
+        case .launchEnded(let id, let end): launches.note(ended: id, end)
+        case .processEnded(let process): neighbours.note(ended: process)
+        case .stopRequested: try quit(forGood: false, &pass)
+        }
+    }
+
+    private mutating func lookAtClocks(_ pass: inout Pass) throws {
+        let change = time.look(&pass)
+        if change.shift != 0 { launches.shift(by: change.shift) }
+        if change.hasSlept { try noteWake(&pass) }
+    }
+
+    private mutating func noteWake(_ pass: inout Pass) throws {
+        time.noteJump(pass)
+        try conditions.noteWake(&pass)
+    }
+
+    private mutating func settleEndedLaunches(_ pass: inout Pass) throws {
+        let ended = try launches.settleEnded(&pass)
+        guard !ended.isEmpty else { return }
+        leftovers.noteEndedProcess(pass.moment)
+        screen.note(ended: ended, &pass)
+    }
+
+    private mutating func noticeNewerVersion(_ pass: inout Pass) throws {
+        let count = try pass.transaction.migrationCount()
+        guard count != knownMigrations else { return }
+        knownMigrations = count
+        guard try pass.transaction.isSuperseded(), lifetime.drain() else { return }
+        pass.note("a newer version has taken over the ledger: leaving when what runs has ended")
+        attempts.stopAll(&pass)
+    }
+
+    /// Stops what runs, waits for it, then leaves. What is queued stays in the ledger.
+    private mutating func quit(forGood: Bool, _ pass: inout Pass) throws {
+        guard lifetime.quit(forGood: forGood) else { return }
+        pass.note("stopping")
+        try launches.stopAll(.quit, &pass)
+        attempts.stopAll(&pass)
+    }
+
+    // MARK: Questions
+
+    private mutating func answerQuestions(_ pass: inout Pass) throws {
+        for question in try pass.transaction.openQuestions() {
+            guard let id = question.id else { continue }
+            try pass.transaction.answer(id, try answer(question, &pass))
+        }
+    }
+
+    private mutating func answer(_ question: ControlRecord, _ pass: inout Pass) throws -> String {
+        switch question.verb {
+        case .simulateLaunch:
+            guard lifetime.beginsWork else { return "error: the agent is leaving" }
+            return try DueRequests.simulateLaunch(question.argument, &pass)
+        case .simulateExpire:
+            guard let launch = try pass.transaction.liveLaunches().last(where: { $0.identifier == question.argument }) else {
+                return "error: no launch of \(question.argument) is running"
+            }
+            try launches.stop(launch, .simulated, &pass)
+            return "ended the time of \(question.argument)"
+        case .quit:
+            try quit(forGood: true, &pass)
+            return "stopping"
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import BackgroundLedger
+import Foundation
+
+/// How long this agent stays.
+package enum Lifetime: Equatable {
+    /// - idleSince: since when nothing is left to do.
+    case working(idleSince: Date?)
+    /// A newer version took the ledger over: what runs is let finish, nothing new begins, and another agent follows.
+    case draining
+    /// Everything is stopped and waited for. For good: what handlers ask for while they are stopped is not wanted either.
+    case quitting(forGood: Bool)
+    case finished(Ending)
+
+    package enum Ending: Equatable {
+        /// Nothing is left to do.
+        case idle(since: Date)
+        case superseded
+        case quit(forGood: Bool)
+    }
+
+    /// Seconds without unfinished work after which the agent leaves.
+    static let linger: Double = 5
+
+    /// New work may begin.
+    var beginsWork: Bool {
+        switch self {
+        case .working, .finished(.idle): true
+        case .draining, .quitting, .finished(.superseded), .finished(.quit): false
+        }
+    }
+
+    /// The ledger's rules are those of a newer version.
+    var isSuperseded: Bool {
+        switch self {
+        case .draining, .finished(.superseded): true
+        case .working, .quitting, .finished(.idle), .finished(.quit): false
+        }
+    }
+
+    package var isQuitting: Bool {
+        switch self {
+        case .quitting, .finished(.quit): true
+        case .working, .draining, .finished(.idle), .finished(.superseded): false
+        }
+    }
+
+    package var hasEnded: Bool {
+        switch self {
+        case .finished: true
+        case .working, .draining, .quitting: false
+        }
+    }
+
+    /// Somebody wants everything stopped. `true`: that is new.
+    mutating func quit(forGood: Bool) -> Bool {
+        switch self {
+        case .quitting(let before):
+            self = .quitting(forGood: before || forGood)
+            return false
+        case .finished(.quit): return false
+        case .working, .draining, .finished(.idle), .finished(.superseded):
+            self = .quitting(forGood: forGood)
+            return true
+        }
+    }
+
+    /// A newer version has changed the ledger. `true`: that is new.
+    mutating func drain() -> Bool {
+        guard beginsWork else { return false }
+        self = .draining
+        return true
+    }
+
+    /// Work came after it had nothing left to do.
+    mutating func goOn() { self = .working(idleSince: nil) }
+
+    /// What others still do, when it is asked whether to leave.
+    struct Others {
+        var hasAttempts: Bool
+        /// Until when the answer to a notification that is on its way to the screen is waited for.
+        var answersDue: Date?
+        var isShowing: Bool
+    }
+
+    mutating func plan(_ pass: inout Pass, _ others: Others) throws {
+        switch self {
+        case .working(let idleSince): try consider(idleSince, &pass, others)
+        case .finished(.idle(let since)): try consider(since, &pass, others)
+        case .draining, .finished(.superseded):
+            // Continued processing is not ours to wait for: it runs in processes of its own.
+            let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
+            self = waits || others.isShowing || others.hasAttempts ? .draining : .finished(.superseded)
+        case .quitting(let forGood), .finished(.quit(let forGood)):
+            let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
+            let withdraws = try pass.transaction.notifications().contains { $0.state == .withdrawing }
+            pass.wake(at: others.answersDue)
+            guard !hasLaunches, !withdraws, !others.hasAttempts, others.answersDue == nil else {
+                return self = .quitting(forGood: forGood)
+            }
+            self = .finished(.quit(forGood: forGood))
+            // The verb took away what there was; a handler that asks for its next launch first did so after that.
+            if forGood { try pass.transaction.deleteRequestsOfLaunches() }
+        }
+    }
+
+    private mutating func consider(_ idleSince: Date?, _ pass: inout Pass, _ others: Others) throws {
+        guard try !pass.transaction.hasUnfinishedWork(), !others.hasAttempts else { return self = .working(idleSince: nil) }
+        let since = idleSince ?? pass.now
+        let leaveAt = since.addingTimeInterval(Self.linger)
+        let isTime = pass.now >= leaveAt || pass.now < since
+        self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
+        pass.wake(at: leaveAt)
+    }
+}

@@ -1,0 +1,105 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+
+/// How far continued processing is, on the screen, with a button that ends it. A part of ``Screen``.
+struct ProgressNotices {
+    /// What of a progress notification is on the screen.
+    private struct Shown: Equatable {
+        var notice: Notice
+        var shownAt: Date
+        /// The person closed it: not shown again.
+        var isClosed = false
+    }
+
+    /// Seconds between two showings of one notification.
+    private static let pause: Double = 1
+    private static let prefix = "continued-processing-"
+
+    /// By launch.
+    private var shown: [Int64: Shown] = [:]
+
+    private static func launch(of identifier: String) -> Int64? {
+        identifier.hasPrefix(prefix) ? Int64(identifier.dropFirst(prefix.count)) : nil
+    }
+
+    /// `false`: it is about another notification.
+    mutating func note(_ event: PresenterEvent, _ pass: inout Pass, _ launches: inout Launches) throws -> Bool {
+        switch event {
+        case .presented(let identifier, let serverID):
+            guard let id = Self.launch(of: identifier) else { return false }
+            guard var launch = try pass.transaction.launch(id) else { return true }
+            launch.noticeID = Int64(serverID)
+            try pass.transaction.update(launch)
+            // It ended while the server was asked.
+            if launch.endedAt != nil { pass.perform(.withdraw(identifier: identifier, serverID: serverID)) }
+        case .failed(let identifier, let failure):
+            guard Self.launch(of: identifier) != nil else { return false }
+            pass.note("progress is not shown: \(failure)")
+        case .activated(let identifier, _, let action, _):
+            guard let id = Self.launch(of: identifier) else { return false }
+            if action == "cancel", let launch = try pass.transaction.launch(id), launch.endedAt == nil {
+                try launches.stop(launch, .cancelled, &pass)
+            }
+        case .closed(let identifier, _, _):
+            guard let id = Self.launch(of: identifier) else { return false }
+            shown[id]?.isClosed = true
+            guard var launch = try pass.transaction.launch(id), launch.noticeID != nil else { return true }
+            launch.noticeID = nil
+            try pass.transaction.update(launch)
+        case .serverAppeared, .serverVanished, .busLost:
+            // Another server shows it anew; the numbers of one that is gone mean nothing to it.
+            if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }
+            shown = shown.filter { $0.value.isClosed }
+            return false
+        }
+        return true
+    }
+
+    /// It ended: what is on the screen goes. The number stays until the server says that it is closed, so that an agent
+    /// which dies in between is made up for.
+    mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) {
+        guard let id = launch.id else { return }
+        shown[id] = nil
+        if let effect = Self.withdrawal(of: launch) { pass.perform(effect) }
+    }
+
+    /// `nil`: nothing of it is on the screen.
+    static func withdrawal(of launch: LaunchRecord) -> AgentEffect? {
+        guard let id = launch.id, let serverID = launch.noticeID.flatMap(UInt32.init(exactly:)) else { return nil }
+        return .withdraw(identifier: prefix + String(id), serverID: serverID)
+    }
+
+    mutating func plan(_ pass: inout Pass, _ app: AppRecord?) throws {
+        guard pass.settings.notificationsEnabled else { return }
+        for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
+            guard let id = launch.id else { continue }
+            let notice = notice(of: launch, id, app, pass)
+            if let known = shown[id] {
+                guard !known.isClosed, known.notice != notice else { continue }
+                let next = known.shownAt.addingTimeInterval(Self.pause)
+                guard pass.now >= next || pass.now < known.shownAt else {
+                    pass.wake(at: next)
+                    continue
+                }
+            }
+            shown[id] = Shown(notice: notice, shownAt: pass.now)
+            pass.perform(.present(notice, replacing: launch.noticeID.flatMap(UInt32.init(exactly:))))
+        }
+    }
+
+    private func notice(of launch: LaunchRecord, _ id: Int64, _ app: AppRecord?, _ pass: Pass) -> Notice {
+        let percent = ContinuedProcessing.percent(done: launch.progressDone, total: launch.progressTotal)
+        let appIdentifier = pass.directories.appIdentifier
+        let state = launch.stopReason != nil ? "Stopping…" : percent.map { "\($0) %" }
+        var notice = Notice(
+            identifier: Self.prefix + String(id), appName: app?.displayName ?? appIdentifier,
+            desktopEntry: appIdentifier, iconName: appIdentifier, title: launch.title ?? launch.identifier,
+            body: [launch.subtitle ?? "", state ?? ""].filter { !$0.isEmpty }.joined(separator: "\n"),
+            category: "transfer", urgency: .low,
+            actions: launch.stopReason == nil ? [NoticeAction(key: "cancel", label: "Cancel")] : [], isPersistent: true)
+        notice.percent = percent
+        return notice
+    }
+}

@@ -1,0 +1,36 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+/// Apps that asked for it are launched when the day, the clocks or the time zone changed. No state.
+enum TimeChanges {
+    static func plan(_ pass: inout Pass) throws {
+        guard let reported = try pass.transaction.fact(.significantTime) else { return }
+        let current = SignificantTime(at: pass.now, in: pass.zone)
+        pass.wake(at: SignificantTime.nextChange(after: pass.now, in: pass.zone))
+        guard let change = current.change(since: reported) else { return }
+        let identifier = LaunchKind.significantTimeChange.rawValue
+        let isLive = try pass.transaction.liveLaunches().contains { $0.kind == .significantTimeChange }
+        // One at a time; what changes meanwhile is reported after it.
+        guard !isLive else { return }
+        let now = pass.now
+        // From the future: the clock was set back since, and its pause is over.
+        let failures = try pass.transaction.endedLaunches(.significantTimeChange, identifier, limit: 20)
+            .prefix { $0.outcome?.isResult == false && $0.endedAt ?? now <= now }
+        guard let generation = pass.generation(after: failures) else { return }
+        var launch = LaunchRecord(
+            kind: .significantTimeChange, identifier: identifier, requestToken: nil, generation: generation,
+            reason: failures.isEmpty ? change : "relaunch after \(failures.count) without a result", simulated: false,
+            servedOccurrence: nil, startedAt: pass.now)
+        launch.woke = change
+        try pass.transaction.setFact(.significantTimeBeingTold, current)
+        try pass.begin(launch)
+    }
+
+    /// The app had its say: it knows the time as it was when its launch began. What changed meanwhile is reported next.
+    static func settle(_ pass: Pass) throws {
+        guard try pass.transaction.fact(.significantTime) != nil else { return }
+        let reported = try pass.transaction.fact(.significantTimeBeingTold) ?? SignificantTime(at: pass.now, in: pass.zone)
+        try pass.transaction.setFact(.significantTime, reported)
+    }
+}

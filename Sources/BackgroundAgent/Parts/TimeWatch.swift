@@ -1,0 +1,91 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// Tells time that passes from a clock that was set, a zone that changed and a sleep.
+struct TimeWatch {
+    /// The zone in force.
+    private(set) var zone: TimeZone
+    /// Since when nothing kept this agent from looking: its start, the end of a sleep, a clock that was set.
+    private(set) var lookingSince: Date
+    /// Wall-clock rules have to be planned anew.
+    private(set) var mustReplan = true
+    /// Wall clock minus seconds awake, as last seen.
+    private var offset: Double
+    /// Seconds slept, as last seen.
+    private var slept: Double
+
+    init(_ moment: Moment) {
+        (zone, lookingSince, slept) = (moment.zone, moment.now, moment.slept)
+        offset = Self.offset(moment)
+    }
+
+    private static func offset(_ moment: Moment) -> Double { moment.now.timeIntervalSince1970 - moment.awake }
+
+    /// What happened to the clocks since the look before.
+    struct Change {
+        /// By how many seconds the wall clock moved against the time awake: it was set, or stood still in sleep.
+        var shift: Double
+        /// The host slept: the kernel's count says so before anybody on a bus does, and without a bus.
+        var hasSlept: Bool
+    }
+
+    /// Before anything else in a pass: a budget is a span, and the jump itself must not end one.
+    mutating func look(_ pass: inout Pass) -> Change {
+        let shift = Self.offset(pass.moment) - offset
+        offset += shift
+        let hasSlept = pass.moment.slept > slept + 1
+        slept = pass.moment.slept
+        if abs(shift) > 0.5 { mustReplan = true }
+        if pass.zone != zone {
+            zone = pass.zone
+            pass.note("time zone \(zone.identifier)")
+        }
+        return Change(shift: abs(shift) > 0.5 ? shift : 0, hasSlept: hasSlept)
+    }
+
+    /// The clock was set, or the host woke: what lies behind may have been missed.
+    mutating func noteJump(_ pass: Pass) {
+        mustReplan = true
+        lookingSince = pass.now
+    }
+
+    mutating func noteZone() { mustReplan = true }
+
+    /// Wall-clock rules are planned anew when the clock or the zone changed, unless their moment has already come.
+    mutating func plan(_ pass: inout Pass) throws {
+        guard mustReplan else { return }
+        mustReplan = false
+        try shortenDelays(pass)
+        for var request in try pass.transaction.recurringRequests() {
+            guard let occurrence = request.occurrence, occurrence > pass.now else { continue }
+            try pass.planNext(of: &request)
+            if request.occurrence != occurrence {
+                pass.note("\(request.identifier): the clock or the zone changed, planned anew")
+                try pass.transaction.save(request)
+            }
+        }
+    }
+
+    /// A delay is a span, too: written down as a moment, it must not grow by what the clock was set back.
+    private func shortenDelays(_ pass: Pass) throws {
+        let latest = pass.now.addingTimeInterval(RelaunchBackoff.longest)
+        for var request in try pass.transaction.requestsDelayed(beyond: latest) {
+            request.backoffUntil = latest
+            try pass.transaction.save(request)
+        }
+        let latestAttempt = pass.now.addingTimeInterval(RetryPolicy.standard.maximumRetryAfter)
+        try pass.transaction.shortenTransferDelays(to: latestAttempt)
+    }
+}
+
+extension Pass {
+    /// Plans the next occurrence of a rule: strictly after now, and after every occurrence that was served.
+    ///
+    /// - Parameter occurrence: served by a launch that ends in this very pass, or left out.
+    func planNext(of request: inout RequestRecord, served occurrence: Date? = nil) throws {
+        let served = try occurrence ?? transaction.lastServedOccurrence(request.identifier)
+        request.planOccurrence(after: now, served: served, in: zone)
+    }
+}

@@ -1,0 +1,58 @@
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+// How a transfer waits, fails and ends, in every part of the agent.
+extension Pass {
+    /// It ends for good: its row, its event, its files.
+    mutating func end(
+        _ transfer: inout TransferRecord, as outcome: TransferLife.Outcome, _ reason: TransferLife.Reason? = nil
+    ) throws {
+        let before = transfer
+        let commands = try transaction.handle(.ended(outcome, reason, now: now), &transfer, now: now)
+        remove(commands, of: before)
+        noteEnded(before)
+        let sentence = transfer.errorMessage.map { ": \($0)" } ?? ""
+        note("transfer \(transfer.id ?? 0) of \(transfer.session): \(outcome.rawValue)\(sentence)")
+    }
+
+    mutating func fail(_ transfer: inout TransferRecord, _ trouble: TransferTrouble) throws {
+        try end(&transfer, as: .failed, TransferLife.Reason(trouble))
+    }
+
+    mutating func fail(_ transfer: inout TransferRecord, _ code: URLError.Code, _ message: String) throws {
+        try fail(&transfer, TransferTrouble(code: code.rawValue, message: message))
+    }
+
+    /// The file that it was to be sent from is gone.
+    mutating func failWithoutSource(_ transfer: inout TransferRecord) throws {
+        try fail(&transfer, .fileDoesNotExist, "The queued copy of the file is gone from the spool.")
+    }
+
+    /// It is tried again later.
+    mutating func wait(_ transfer: inout TransferRecord, for seconds: Double, _ trouble: TransferTrouble) throws {
+        let until = now.addingTimeInterval(seconds)
+        try transaction.handle(.waits(until: until, TransferLife.Reason(trouble)), &transfer, now: now)
+        note("transfer \(transfer.id ?? 0) waits \(Int(seconds.rounded(.up))) s: \(trouble.message)")
+    }
+
+    /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
+    mutating func failLocally(_ transfer: inout TransferRecord, _ trouble: FileTrouble) throws {
+        // Where it would be sent again for that, and must not be, it fails.
+        guard trouble.isPassing, transfer.mayBeRepeated || transfer.isFinishing else {
+            return try fail(&transfer, .cannotWriteToFile, trouble.why)
+        }
+        let code = URLError.Code.cannotWriteToFile.rawValue
+        try wait(&transfer, for: 60, TransferTrouble(code: code, message: "Waiting for the disk: \(trouble.why)"))
+    }
+
+    /// What an event of its life leaves to remove.
+    ///
+    /// - Parameter before: as it was, with the names of its files.
+    mutating func remove(_ commands: [TransferLife.Command], of before: TransferRecord) {
+        if commands.contains(.removeFiles) { for file in before.remains(in: spool) { perform(.removeFile(file)) } }
+        if commands.contains(.removeBody), let body = before.bodyFile {
+            perform(.removeFile(spool.appendingPathComponent(body)))
+        }
+    }
+}
