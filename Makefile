@@ -42,7 +42,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads
+.PHONY: help demo programs build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -137,6 +137,11 @@ benchmark-uploads: run-packages test-packages benchmark-packages ## Photos besid
 	for product in background-agent photo-cleaner stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/uploads.py
+
+benchmark-waiting: run-packages test-packages ## What an app's submit waits while 20 GiB are downloaded and proven
+	for product in background-agent stormy courier-example proving-ground; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	python3 Tests/Benchmarks/waiting.py
 
 format: ## Format the sources
 	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift

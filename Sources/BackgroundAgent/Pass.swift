@@ -68,6 +68,13 @@ struct Pass {
 }
 
 extension Pass {
+    /// Plans the next occurrence of a rule.
+    ///
+    /// - Parameter occurrence: served by a launch that ends in this very pass, or left out.
+    func planNext(of request: inout RequestRecord, served occurrence: Date? = nil) throws {
+        try transaction.planNext(of: &request, served: occurrence, now: now, in: zone)
+    }
+
     /// A launch begins: its row now, its process once the row is committed.
     mutating func begin(_ launch: LaunchRecord) throws {
         let launch = try transaction.insert(launch)

@@ -64,10 +64,8 @@ public struct RequestRecord: Codable, Sendable, Equatable {
         beginAfterRetry = nil
     }
 
-    /// Plans the wall-clock rule anew: strictly after now and after what was served. No rule: no change.
-    public mutating func planOccurrence(after now: Date, served: Date?, in zone: TimeZone) {
-        guard let recurrence else { return }
-        let next = recurrence.next(after: now, served: served, in: zone)
+    /// This occurrence of its rule is the one it stands for.
+    fileprivate mutating func stand(for next: Date) {
         occurrence = next
         earliestBegin = next.addingTimeInterval(spread)
     }
@@ -194,6 +192,37 @@ extension LedgerTransaction {
     public func save(_ request: RequestRecord) throws {
         var request = request
         try request.save(database)
+    }
+
+    // MARK: The next occurrence
+
+    /// Plans the next occurrence of a request's rule: strictly after now, and after what was served. Nothing changes without a rule.
+    ///
+    /// Here and nowhere else: for what is submitted, served, left out, and planned anew by a clock that was set.
+    ///
+    /// - Parameter occurrence: what was served or left out just now; `nil`: what the history says was served last.
+    public func planNext(of request: inout RequestRecord, served occurrence: Date? = nil, now: Date, in zone: TimeZone) throws {
+        guard let rule = request.recurrence else { return }
+        let served = try occurrence ?? lastServedOccurrence(request.identifier)
+        request.stand(for: rule.next(after: now, served: served, in: zone))
+    }
+
+    /// The same for a request that is submitted; but an occurrence of the same rule that is due and not served yet is not dropped.
+    ///
+    /// - Parameter occurrence: what the launch that submits it serves.
+    public func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
+        if let earlier = try self.request(request.identifier), earlier.recurrence == request.recurrence,
+            let due = earlier.occurrence, due <= now,
+            try max(occurrence ?? .distantPast, lastServedOccurrence(request.identifier) ?? .distantPast) < due,
+            try !liveLaunches().contains(where: { $0.identifier == request.identifier })
+        {
+            request.stand(for: due)
+            request.failures = earlier.failures
+            request.backoffUntil = earlier.backoffUntil
+            return
+        }
+        // A person who submits it anew after a clock was wrong is not bound by what that clock served.
+        try planNext(of: &request, served: occurrence ?? .distantPast, now: now, in: zone)
     }
 
     @discardableResult

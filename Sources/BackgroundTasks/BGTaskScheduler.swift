@@ -91,24 +91,11 @@ public final class BGTaskScheduler: NSObject, Sendable {
         if let outcome { throw outcome }
     }
 
-    /// The next occurrence of its rule; but one that is due and not served yet is not dropped for the same rule submitted
-    /// again.
+    /// In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
     private static func plan(_ record: inout RequestRecord, now: Date, _ transaction: LedgerTransaction) throws {
-        // In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
         let own = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
         let served = own?.identifier == record.identifier ? own?.servedOccurrence : nil
-        if let earlier = try transaction.request(record.identifier), earlier.recurrence == record.recurrence,
-            let due = earlier.occurrence, due <= now,
-            try max(served ?? .distantPast, transaction.lastServedOccurrence(record.identifier) ?? .distantPast) < due,
-            try !transaction.liveLaunches().contains(where: { $0.identifier == record.identifier })
-        {
-            record.occurrence = due
-            record.earliestBegin = due.addingTimeInterval(record.spread)
-            record.failures = earlier.failures
-            record.backoffUntil = earlier.backoffUntil
-            return
-        }
-        record.planOccurrence(after: now, served: served, in: AppRuntime.shared.zone)
+        try transaction.planSubmitted(&record, served: served, now: now, in: AppRuntime.shared.zone)
     }
 
     /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.

@@ -70,11 +70,14 @@ package struct MatrixCell: Sendable {
         func begin(_ state: MatrixState) throws {
             switch state {
             case .checkWaitsForNoon:
-                var request = RequestRecord(
+                let made = RequestRecord(
                     identifier: "noon", kind: .appRefresh, earliestBegin: nil, recurrence: .daily(.noon), submittedAt: now)
-                request.planOccurrence(after: now, served: nil, in: machine.clock.timeZone)
-                let made = request
-                app.write { try $0.save(made) }
+                let (now, zone) = (now, machine.clock.timeZone)
+                app.write { transaction in
+                    var request = made
+                    try transaction.planNext(of: &request, now: now, in: zone)
+                    try transaction.save(request)
+                }
             case .checkIsAsking: try ask()
             case .checkHandedOver:
                 try ask()

@@ -161,11 +161,13 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
         var request = request
         request.submittedInLaunch = launch
-        let made = request
+        let (made, now, zone) = (request, now, machine.clock.timeZone)
         write { transaction in
             // Replaced: its promise goes over to the new one.
             if let old = try transaction.request(made.identifier) { memory.accepted[old.token] = nil }
-            try transaction.save(made)
+            var request = made
+            try transaction.planNext(of: &request, served: .distantPast, now: now, in: zone)
+            try transaction.save(request)
         }
         memory.accepted[request.token] = request.identifier
     }

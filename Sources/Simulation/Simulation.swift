@@ -95,11 +95,9 @@ package final class Simulation {
     package var story: [String] { machine.transcript }
 
     func noon() -> RequestRecord {
-        var request = RequestRecord(
+        RequestRecord(
             identifier: "noon", kind: .appRefresh, earliestBegin: nil, recurrence: .daily(.noon),
             missed: dice.chance(0.8) ? .once : .skip, submittedAt: machine.clock.date)
-        request.planOccurrence(after: machine.clock.date, served: nil, in: machine.clock.timeZone)
-        return request
     }
 
     private func pass(_ seconds: Double) throws {

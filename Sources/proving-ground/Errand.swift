@@ -8,7 +8,7 @@ struct Errand {
     let log: ProvingLog
 
     static let usage = """
-        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick
+        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick | submit-while URL FILE
         """
 
     /// Returns the exit code.
@@ -25,6 +25,8 @@ struct Errand {
             case "measure":
                 let (submit, commit) = try Measurement.submit()
                 print("{\"decision\": \(try Measurement.decision()), \"submit\": \(submit), \"commit\": \(commit)}")
+            case "submit-while" where words.count == 3:
+                print(try Measurement.submitWhileDownloading(words[1], to: words[2]))
             case "submit":
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
             default:

@@ -140,8 +140,10 @@ final class Bench {
             identifier: identifier, kind: kind, earliestBegin: seconds.map { now + $0 },
             recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network,
             requiresExternalPower: power, submittedAt: now)
-        request.planOccurrence(after: now, served: served, in: zone)
-        try ledger.write { try $0.save(request) }
+        try ledger.write { transaction in
+            try transaction.planNext(of: &request, served: served, now: now, in: zone)
+            try transaction.save(request)
+        }
         return request
     }
 

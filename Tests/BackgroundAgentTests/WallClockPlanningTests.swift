@@ -148,8 +148,10 @@ import Testing
     @Test func theSpreadGoesWithIt() throws {
         var request = try bench.submit(daily: true)
         request.spread = 90
-        request.planOccurrence(after: bench.now, served: nil, in: bench.zone)
-        try bench.ledger.write { try $0.save(request) }
+        try bench.ledger.write { transaction in
+            try transaction.planNext(of: &request, now: bench.now, in: bench.zone)
+            try transaction.save(request)
+        }
         try bench.pass(2 * 3600 + 89)
         #expect(bench.launcher.started.isEmpty)
         try bench.pass(1)

@@ -59,9 +59,12 @@ import Testing
         full.requiresNetwork = true
         full.requiresExternalPower = true
         full.beginAfterRetry = now + 0.123_456
-        full.planOccurrence(after: now, served: nil, in: try #require(TimeZone(identifier: "Europe/Berlin")))
+        let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
+        try ledger.write { transaction in
+            try transaction.planNext(of: &full, now: now, in: berlin)
+            try transaction.save(full)
+        }
         #expect(full.earliestBegin == full.occurrence?.addingTimeInterval(17.25))
-        try ledger.write { try $0.save(full) }
         #expect(try test.open().read { try $0.request("StormyNoon") } == full)
     }
 

@@ -79,13 +79,3 @@ struct TimeWatch {
         try pass.transaction.shortenTransferDelays(to: latestAttempt)
     }
 }
-
-extension Pass {
-    /// Plans the next occurrence of a rule: strictly after now, and after every occurrence that was served.
-    ///
-    /// - Parameter occurrence: served by a launch that ends in this very pass, or left out.
-    func planNext(of request: inout RequestRecord, served occurrence: Date? = nil) throws {
-        let served = try occurrence ?? transaction.lastServedOccurrence(request.identifier)
-        request.planOccurrence(after: now, served: served, in: zone)
-    }
-}
