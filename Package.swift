@@ -12,6 +12,33 @@ let strict: [SwiftSetting] = [
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+// Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
+let floors: [(name: String, modules: [String])] = [
+    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus"]),
+    ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
+    ("Store", ["ProcessSupport", "Spool", "BackgroundLedger"]),
+    (
+        "Agent",
+        ["BackgroundAgent", "CurlTransport", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool", "background-agent"]
+    ),
+    ("API", ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundCommands"]),
+    (
+        "Stormy",
+        [
+            "StormyWeather", "StormyConfiguration", "Stormy", "StormyCommand", "PhotoMetadata", "stormy", "photo-cleaner",
+            "file-chooser",
+        ]
+    ),
+    (
+        "TestKit",
+        [
+            "ServerScripts", "FaultyServer", "BackgroundTasksTesting", "Rehearsal", "stormy-rehearse",
+            "Simulation", "simulate", "proving-ground", "fuzz-wire", "fuzz-resume", "fuzz-ledger", "fuzz-configuration",
+        ]
+    ),
+    ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
+]
+
 let package = Package(
     name: "stormy",
     products: [
@@ -52,26 +79,50 @@ let package = Package(
         .target(name: "TransferMachines", swiftSettings: strict),
         .target(name: "BackgroundNotices", swiftSettings: strict),
 
-        // Border: the durable contract.
+        // Store: files, processes, and the durable contract.
+        .target(name: "ProcessSupport", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(
+            name: "Spool", dependencies: ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "BackgroundLedger",
-            dependencies: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", "CLibcrypto", grdb],
+            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "TransferMachines", grdb],
             swiftSettings: strict),
 
         // System: effects.
-        .target(name: "BackgroundAgent", dependencies: ["BackgroundLedger"], swiftSettings: strict),
-        .target(name: "CurlTransport", dependencies: ["TransferMachines", "CLibcurl", "COpenSSL"], swiftSettings: strict),
+        .target(
+            name: "BackgroundAgent",
+            dependencies: [
+                "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
+                "TransferMachines",
+            ], swiftSettings: strict),
+        .target(name: "CurlTransport", dependencies: ["CLibcurl", "COpenSSL", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "DesktopServices",
-            dependencies: ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
-            swiftSettings: strict),
+            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"], swiftSettings: strict),
 
         // API: what an author imports.
-        .target(name: "BackgroundRuntime", dependencies: ["BackgroundLedger"], swiftSettings: strict),
-        .target(name: "BackgroundTasks", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
-        .target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime", "CurlTransport"], swiftSettings: strict),
-        .target(name: "UserNotifications", dependencies: ["BackgroundRuntime"], swiftSettings: strict),
-        .target(name: "BackgroundCommands", dependencies: ["BackgroundTasks", argumentParser], swiftSettings: strict),
+        .target(
+            name: "BackgroundRuntime", dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport"],
+            swiftSettings: strict),
+        .target(
+            name: "BackgroundTasks",
+            dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "ProcessSupport"],
+            swiftSettings: strict),
+        .target(
+            name: "BackgroundTransfer",
+            dependencies: [
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport", "ProcessSupport", "Spool",
+                "TransferMachines",
+            ], swiftSettings: strict),
+        .target(
+            name: "UserNotifications", dependencies: ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
+            swiftSettings: strict),
+        .target(
+            name: "BackgroundCommands",
+            dependencies: [
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport",
+                argumentParser,
+            ], swiftSettings: strict),
 
         // Product.
         .target(name: "StormyWeather", swiftSettings: strict),
@@ -79,111 +130,133 @@ let package = Package(
             name: "StormyConfiguration", dependencies: ["CTomlplusplus", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "Stormy",
-            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather", grdb],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications", grdb,
+            ], swiftSettings: strict),
 
         // Test support: what servers say, and a server that says it on a socket.
         .target(name: "ServerScripts", swiftSettings: strict),
         .target(
             name: "FaultyServer",
             dependencies: [
-                "ServerScripts", "COpenSSL",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            swiftSettings: strict),
+                "COpenSSL", "ServerScripts", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ], swiftSettings: strict),
 
         .target(
             name: "BackgroundTasksTesting",
-            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "ServerScripts"],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
+                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
+            ], swiftSettings: strict),
 
-        .target(name: "Simulation", dependencies: ["BackgroundTasksTesting", "BackgroundTasks"], swiftSettings: strict),
+        .target(
+            name: "Simulation",
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
+                "ProcessSupport", "ServerScripts", "Spool", "TransferMachines",
+            ], swiftSettings: strict),
         .executableTarget(name: "simulate", dependencies: ["Simulation"], swiftSettings: strict),
 
         // Tools.
         .target(
             name: "StormyCommand",
             dependencies: [
-                "Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger", argumentParser,
-            ],
-            resources: [.embedInCode("Resources/Stormy-Info.plist")],
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "BackgroundTransfer", "ProcessSupport", "Spool", "Stormy", "StormyConfiguration", "StormyWeather",
+                "TransferMachines", argumentParser,
+            ], resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
+        .target(name: "RehearsalSupport", dependencies: ["BackgroundScheduling", "ProcessSupport"], swiftSettings: strict),
         .target(
             name: "Rehearsal",
-            dependencies: ["BackgroundCommands", "BackgroundLedger", "FaultyServer", argumentParser],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
+                "ProcessSupport", "RehearsalSupport", "Spool", argumentParser,
+            ], swiftSettings: strict),
         .executableTarget(name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .target(
             name: "BackgroundAgentTool",
-            dependencies: ["BackgroundAgent", "CurlTransport", "DesktopServices"],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
+                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+            ], swiftSettings: strict),
         .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
         .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
 
         // Somebody else's app.
         .executableTarget(
             name: "tide-example",
-            dependencies: ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
+            dependencies: ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
             resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
 
         .executableTarget(
-            name: "zashi-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            name: "zashi-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("zashi-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "realm-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            name: "realm-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("realm-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "courier-example", dependencies: ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
+            name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "proving-ground", dependencies: ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
-            resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
+            name: "proving-ground",
+            dependencies: [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+            ], resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundTasksTests", dependencies: ["BackgroundTasks", "BackgroundRuntime"], swiftSettings: strict),
+            name: "BackgroundTasksTests", dependencies: ["BackgroundRuntime", "BackgroundTasks"], swiftSettings: strict),
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
         .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
         .testTarget(
-            name: "TransferMachinesTests", dependencies: ["TransferMachines", "ServerScripts"], swiftSettings: strict),
+            name: "TransferMachinesTests", dependencies: ["ServerScripts", "TransferMachines"], swiftSettings: strict),
         .testTarget(
-            name: "CurlTransportTests", dependencies: ["CurlTransport", "TransferMachines", "FaultyServer"],
+            name: "CurlTransportTests", dependencies: ["CurlTransport", "FaultyServer", "TransferMachines"], swiftSettings: strict
+        ),
+        .testTarget(
+            name: "DesktopServicesTests",
+            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "DesktopServices"], swiftSettings: strict),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool"],
             swiftSettings: strict),
-        .testTarget(
-            name: "DesktopServicesTests", dependencies: ["DesktopServices", "BackgroundNotices", "BackgroundScheduling"],
-            swiftSettings: strict),
-        .testTarget(
-            name: "EndToEndTests", dependencies: ["FaultyServer", "BackgroundLedger", "CLinux"], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling"], swiftSettings: strict),
         .testTarget(name: "BackgroundNoticesTests", dependencies: ["BackgroundNotices"], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundLedgerTests", dependencies: ["BackgroundLedger", "CLinux", grdb], swiftSettings: strict),
+            name: "BackgroundLedgerTests",
+            dependencies: [
+                "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
+                "TransferMachines", grdb,
+            ], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundAgentTests", dependencies: ["BackgroundAgent", "BackgroundLedger", grdb], swiftSettings: strict),
+            name: "BackgroundAgentTests",
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "ProcessSupport", "Spool",
+                "TransferMachines", grdb,
+            ], swiftSettings: strict),
         .testTarget(
-            name: "BackgroundTransferTests", dependencies: ["BackgroundTransfer", "BackgroundLedger", "FaultyServer"],
-            swiftSettings: strict),
+            name: "BackgroundTransferTests",
+            dependencies: ["BackgroundLedger", "BackgroundTransfer", "FaultyServer", "TransferMachines"], swiftSettings: strict),
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",
-            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundRuntime"],
-            swiftSettings: [.swiftLanguageMode(.v6)]),
+            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications"], swiftSettings: [.swiftLanguageMode(.v6)]
+        ),
         .testTarget(
             name: "BackgroundTasksTestingTests",
             dependencies: [
-                "BackgroundTasksTesting", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "ServerScripts",
-                "FaultyServer",
-                "Simulation", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport",
-                "TransferMachines",
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
+                "BackgroundTransfer", "CurlTransport", "FaultyServer", "ProcessSupport", "ServerScripts", "Simulation",
+                "TransferMachines", "UserNotifications",
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer", "ServerScripts"], swiftSettings: strict),
     ],
@@ -201,6 +274,12 @@ if Context.environment["FUZZING"] == "1" {
         .executableTarget(
             name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: fuzzing),
     ]
+}
+
+for target in package.targets where target.type != .test {
+    let floor = floors.first { $0.modules.contains(target.name) }
+    guard let floor else { fatalError("\(target.name) stands on no floor") }
+    target.path = "Sources/\(floor.name)/\(target.name)"
 }
 
 // The tests of some modules and what they need, and nothing else: a sanitizer need not wait for the rest to be built.

@@ -15,7 +15,7 @@ struct ArchitectureChecker {
                 findings.append("Package.swift: \(target.name) has no line in the table of modules")
                 continue
             }
-            let allowed = house.closure(of: target.name)
+            let allowed = house.arrows[target.name] ?? []
             for dependency in target.dependencies where !mayImport(target.name, dependency, allowed) {
                 findings.append("Package.swift: \(target.name) → \(dependency) is a wrong arrow")
             }
@@ -32,9 +32,19 @@ struct ArchitectureChecker {
         }
     }
 
+    /// Where the folders say that a module stands, and what it builds on.
+    func wrongFloors(_ places: [String: String]) -> [String] {
+        house.arrows.flatMap { module, imported -> [String] in
+            guard let own = places[module].flatMap(house.floors.firstIndex(of:)) else { return [] }
+            return imported.filter { places[$0].flatMap(house.floors.firstIndex(of:)) ?? 0 > own }.map {
+                "\(module) → \($0) leads upwards, to \(places[$0] ?? "")"
+            }
+        }.sorted()
+    }
+
     func wrongImports(in source: SourceText, manifest: PackageManifest) -> [String] {
-        let allowed = house.closure(of: source.target)
-        let declared = manifest.closure(of: source.target)
+        let allowed = house.arrows[source.target] ?? []
+        let declared = Set(manifest.target(source.target)?.dependencies ?? [])
         var findings: [String] = []
         for found in source.imports {
             let place = "\(source.path):\(found.line): import \(found.module)"

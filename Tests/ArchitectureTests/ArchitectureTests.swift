@@ -38,6 +38,13 @@ import Testing
         expectNone(sources.flatMap { checker.wrongImports(in: $0, manifest: manifest) })
     }
 
+    @Test func everyFloorBuildsOnThoseBelow() throws {
+        let sources = try sources("Sources")
+        let places = Dictionary(sources.compactMap { file in file.floor.map { (file.target, $0) } }) { first, _ in first }
+        #expect(Set(places.values).subtracting(checker.house.floors) == [])
+        expectNone(checker.wrongFloors(places))
+    }
+
     @Test func everySourceKeepsTheHouseRules() throws {
         expectNone(try sources("Sources").flatMap(checker.brokenRules))
     }

@@ -61,9 +61,19 @@ import Testing
     }
 
     @Test func findsAnArrowThatIsNotBuilt() throws {
-        let detour = try manifest(#".target(name: "BackgroundTransfer", dependencies: ["BackgroundRuntime"]),"#)
+        let detour = try manifest(#".target(name: "DesktopServices", dependencies: ["BackgroundNotices", "CLibnotify"]),"#)
         #expect(
-            checker.missingArrows(in: detour) == ["Package.swift: BackgroundTransfer → CurlTransport is drawn, but not built"])
+            checker.missingArrows(in: detour) == ["Package.swift: DesktopServices → BackgroundScheduling is drawn, but not built"]
+        )
+    }
+
+    @Test func findsAnArrowThatLeadsUpwards() {
+        var house = House.asDesigned
+        house.arrows = ["BackgroundLedger": ["Stormy", "Spool"], "Stormy": ["Spool"]]
+        let found = ArchitectureChecker(house: house).wrongFloors([
+            "BackgroundLedger": "Store", "Stormy": "Stormy", "Spool": "Store",
+        ])
+        #expect(found == ["BackgroundLedger → Stormy leads upwards, to Stormy"])
     }
 
     @Test func findsAWrongImport() throws {
@@ -78,31 +88,34 @@ import Testing
             checker.wrongImports(in: source(path, text), manifest: drawn)
         }
         #expect(
-            findings("Sources/BackgroundAgent/A.swift", "import Foundation\nimport CurlTransport\n")
-                == ["Sources/BackgroundAgent/A.swift:2: import CurlTransport is a wrong arrow"])
-        #expect(findings("Sources/BackgroundAgent/A.swift", "@preconcurrency import GRDB").count == 1)
-        #expect(findings("Sources/BackgroundAgent/A.swift", "@_exported import struct Stormy.Place").count == 1)
-        #expect(findings("Sources/BackgroundAgent/A.swift", "import BackgroundScheduling") == [], "transitive")
-        #expect(findings("Sources/BackgroundAgent/A.swift", "  internal import Mystery").count == 1)
+            findings("Sources/Agent/BackgroundAgent/A.swift", "import Foundation\nimport CurlTransport\n")
+                == ["Sources/Agent/BackgroundAgent/A.swift:2: import CurlTransport is a wrong arrow"])
+        #expect(findings("Sources/Agent/BackgroundAgent/A.swift", "@preconcurrency import GRDB").count == 1)
+        #expect(findings("Sources/Agent/BackgroundAgent/A.swift", "@_exported import struct Stormy.Place").count == 1)
+        #expect(findings("Sources/Agent/BackgroundAgent/A.swift", "import BackgroundLedger") == [])
+        #expect(
+            findings("Sources/Agent/BackgroundAgent/A.swift", "import BackgroundScheduling").count == 1,
+            "not declared, only reached")
+        #expect(findings("Sources/Agent/BackgroundAgent/A.swift", "  internal import Mystery").count == 1)
         // Right by the table, but the manifest does not declare the way there.
         #expect(
-            findings("Sources/BackgroundLedger/L.swift", "import CLinux")
-                == ["Sources/BackgroundLedger/L.swift:1: import CLinux is not declared in Package.swift"])
+            findings("Sources/Store/BackgroundLedger/L.swift", "import CLinux")
+                == ["Sources/Store/BackgroundLedger/L.swift:1: import CLinux is not declared in Package.swift"])
     }
 
     @Test(arguments: ["Glibc", "CLinux", "Dispatch", "FoundationNetworking", "BackgroundLedger"])
     func findsAnImpureImport(_ module: String) throws {
         let found = checker.wrongImports(
-            in: source("Sources/TransferMachines/M.swift", "import \(module)"), manifest: try manifest(""))
-        #expect(found == ["Sources/TransferMachines/M.swift:1: import \(module): a pure module imports Foundation only"])
+            in: source("Sources/Core/TransferMachines/M.swift", "import \(module)"), manifest: try manifest(""))
+        #expect(found == ["Sources/Core/TransferMachines/M.swift:1: import \(module): a pure module imports Foundation only"])
     }
 
     @Test func findsBrokenRules() {
         func count(_ path: String, _ text: String) -> Int { checker.brokenRules(in: source(path, text)).count }
-        let agent = "Sources/BackgroundAgent/A.swift"
+        let agent = "Sources/Agent/BackgroundAgent/A.swift"
         #expect(count(agent, String(repeating: "\n", count: 400)) == 0)
         #expect(count(agent, String(repeating: "\n", count: 401)) == 1)
-        #expect(count("Sources/BackgroundAgentTool/T.swift", String(repeating: "\n", count: 121)) == 1)
+        #expect(count("Sources/Agent/BackgroundAgentTool/T.swift", String(repeating: "\n", count: 121)) == 1)
         #expect(count(agent, "// TO" + "DO: later") == 1)
         #expect(count(agent, "let x = try" + "! y()") == 1)
         #expect(count(agent, "let x = try" + "! y()  // because the pattern is a constant") == 0)
@@ -110,9 +123,9 @@ import Testing
         #expect(count(agent, "// because a lock guards it\nfinal class A: @unchecked" + " Sendable {}") == 0)
         #expect(count(agent, "DispatchQueue.global().async {}") == 1)
         #expect(count(agent, "// never DispatchQueue.global()") == 0)
-        #expect(count("Sources/BackgroundTasks/A.swift", "DispatchQueue.global().async {}") == 0)
-        #expect(count("Sources/BackgroundScheduling/A.swift", "let now = Date()") == 1)
-        #expect(count("Sources/BackgroundScheduling/A.swift", "let then = Date(timeIntervalSince1970: 0)") == 0)
+        #expect(count("Sources/API/BackgroundTasks/A.swift", "DispatchQueue.global().async {}") == 0)
+        #expect(count("Sources/Core/BackgroundScheduling/A.swift", "let now = Date()") == 1)
+        #expect(count("Sources/Core/BackgroundScheduling/A.swift", "let then = Date(timeIntervalSince1970: 0)") == 0)
     }
 
     @Test func findsASleep() {

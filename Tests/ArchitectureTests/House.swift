@@ -1,6 +1,8 @@
-/// The table of DESIGN.md, "The modules", as data: who may import whom.
+/// The drawing in ARCHITECTURE.md as data: who may import whom.
 struct House {
-    /// What stands behind each module's arrow. What that may import is allowed too.
+    /// Folders of `Sources`, lowest first: a module imports from its own floor and those below.
+    var floors: [String]
+    /// What each module imports, directly and no more.
     var arrows: [String: Set<String>]
     /// Libraries and the only modules that may import them.
     var doors: [String: Set<String>]
@@ -10,67 +12,96 @@ struct House {
     var agentSide: Set<String>
 
     static let asDesigned = House(
+        floors: ["C", "Core", "Store", "Agent", "API", "Stormy", "TestKit", "Examples"],
         arrows: [
-            // tool
-            "stormy": ["StormyCommand"],
-            "StormyCommand": ["Stormy", "StormyConfiguration", "BackgroundCommands", "BackgroundLedger"],
-            "stormy-rehearse": ["Rehearsal"],
-            "Rehearsal": ["BackgroundCommands", "BackgroundLedger", "FaultyServer"],
-            "background-agent": ["BackgroundAgentTool"],
-            "BackgroundAgentTool": ["BackgroundAgent", "CurlTransport", "DesktopServices"],
-            "tide-example": ["BackgroundTasks", "BackgroundCommands", "UserNotifications"],
-            "zashi-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
-            "realm-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
-            "courier-example": ["BackgroundTasks", "BackgroundTransfer", "BackgroundCommands"],
-            "proving-ground": ["BackgroundTasks", "BackgroundCommands", "BackgroundLedger"],
-            // product
-            "Stormy": ["BackgroundTasks", "BackgroundTransfer", "UserNotifications", "StormyWeather"],
-            "StormyWeather": [],
-            "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
-            "photo-cleaner": ["PhotoMetadata"],
-            "file-chooser": ["DesktopServices"],
-            "PhotoMetadata": ["CLibgexiv2"],
-            // API
-            "BackgroundTasks": ["BackgroundRuntime"],
-            "BackgroundTransfer": ["BackgroundRuntime", "CurlTransport"],
-            "UserNotifications": ["BackgroundRuntime"],
-            "BackgroundRuntime": ["BackgroundLedger"],
-            "BackgroundCommands": ["BackgroundTasks"],
-            // system
-            "BackgroundAgent": ["BackgroundLedger"],
-            "CurlTransport": ["TransferMachines", "CLibcurl", "COpenSSL"],
-            "DesktopServices": ["BackgroundScheduling", "BackgroundNotices", "CLibnotify"],
-            // border
-            "BackgroundLedger": ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "CLinux", "CLibcrypto"],
-            // core
-            "BackgroundScheduling": [],
-            "TransferMachines": [],
-            "BackgroundNotices": [],
             // C
+            "CLinux": [],
             "CLibcurl": [],
             "CLibcrypto": [],
             "COpenSSL": [],
             "CLibnotify": [],
             "CLibgexiv2": [],
-            "CLinux": [],
             "CTomlplusplus": [],
-            // test support
-            "ServerScripts": [],
-            "FaultyServer": ["ServerScripts", "COpenSSL"],
-            "BackgroundTasksTesting": [
-                "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundAgent", "ServerScripts",
+            // Core
+            "BackgroundScheduling": [],
+            "TransferMachines": [],
+            "BackgroundNotices": [],
+            // Store
+            "ProcessSupport": ["CLinux"],
+            "Spool": ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"],
+            "BackgroundLedger": ["BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "TransferMachines"],
+            // Agent
+            "BackgroundAgent": [
+                "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
+                "TransferMachines",
             ],
-            "Simulation": ["BackgroundTasksTesting", "BackgroundTasks"],
+            "CurlTransport": ["CLibcurl", "COpenSSL", "TransferMachines"],
+            "DesktopServices": ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"],
+            "RehearsalSupport": ["BackgroundScheduling", "ProcessSupport"],
+            "BackgroundAgentTool": [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
+                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+            ],
+            "background-agent": ["BackgroundAgentTool"],
+            // API
+            "BackgroundRuntime": ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport"],
+            "BackgroundTasks": ["BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "ProcessSupport"],
+            "BackgroundTransfer": [
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport", "ProcessSupport", "Spool",
+                "TransferMachines",
+            ],
+            "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
+            "BackgroundCommands": [
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport",
+            ],
+            // Stormy
+            "StormyWeather": [],
+            "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
+            "Stormy": ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications"],
+            "StormyCommand": [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "BackgroundTransfer", "ProcessSupport", "Spool", "Stormy", "StormyConfiguration", "StormyWeather",
+                "TransferMachines",
+            ],
+            "PhotoMetadata": ["CLibgexiv2"],
+            "stormy": ["StormyCommand"],
+            "photo-cleaner": ["PhotoMetadata"],
+            "file-chooser": ["DesktopServices"],
+            // TestKit
+            "ServerScripts": [],
+            "FaultyServer": ["COpenSSL", "ServerScripts"],
+            "BackgroundTasksTesting": [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
+                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
+            ],
+            "Rehearsal": [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
+                "ProcessSupport", "RehearsalSupport", "Spool",
+            ],
+            "stormy-rehearse": ["Rehearsal"],
+            "Simulation": [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
+                "ProcessSupport", "ServerScripts", "Spool", "TransferMachines",
+            ],
             "simulate": ["Simulation"],
-            "SanitizedSynchronization": [],
+            "proving-ground": [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+            ],
             "fuzz-wire": ["TransferMachines"],
             "fuzz-resume": ["BackgroundTransfer"],
             "fuzz-ledger": ["BackgroundLedger"],
             "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
+            // Examples
+            "tide-example": ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
+            "zashi-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            "realm-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            "courier-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            // Tests/Sanitizers
+            "SanitizedSynchronization": [],
         ],
         doors: [
             "CLibcurl": ["CurlTransport"],
-            "CLibcrypto": ["BackgroundLedger"],
+            "CLibcrypto": ["Spool"],
             "COpenSSL": ["CurlTransport", "FaultyServer"],
             "CLibnotify": ["DesktopServices"],
             "CLibgexiv2": ["PhotoMetadata"],
@@ -83,14 +114,4 @@ struct House {
         ],
         pure: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])
-
-    /// Everything of the package that a module may import.
-    func closure(of module: String) -> Set<String> {
-        var seen: Set<String> = []
-        var open = Array(arrows[module] ?? [])
-        while let next = open.popLast() {
-            if seen.insert(next).inserted { open += arrows[next] ?? [] }
-        }
-        return seen
-    }
 }

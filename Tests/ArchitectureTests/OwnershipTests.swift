@@ -37,15 +37,12 @@ import Testing
         var files: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
             // Test support plays servers, and desktops that use some of the ways.
-            let isTestSupport = ["ServerScripts", "Simulation", "BackgroundTasksTesting", "Rehearsal"].contains {
-                path.hasPrefix($0)
-            }
-            guard !isTestSupport else { continue }
+            guard !path.hasPrefix("TestKit/") else { continue }
             let text = try text("Sources/" + path)
             guard text.contains(way) || text.contains(name), text.firstMatch(of: mention) != nil else { continue }
             files.insert(path)
         }
-        #expect(files.contains("TransferMachines/UploadKind.swift"))
+        #expect(files.contains("Core/TransferMachines/UploadKind.swift"))
         #expect(files.count <= 5, "\(files.sorted())")
     }
 

@@ -7,8 +7,8 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent()
 
     @Test(arguments: [
-        ("Sources/BackgroundTasks/BackgroundTasks.docc/Rules.md", 40),
-        ("Sources/BackgroundTransfer/BackgroundTransfer.docc/Sessions.md", 20),
+        ("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rules.md", 40),
+        ("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/Sessions.md", 20),
     ])
     func everyTestItNamesIsThere(_ path: String, _ least: Int) throws {
         let page = Self.root.appendingPathComponent(path)

@@ -2,7 +2,7 @@ import Foundation
 
 /// One file of the package, and what the rules look for in it.
 struct SourceText {
-    /// From the package's folder on: "Sources/Stormy/Places.swift".
+    /// From the package's folder on: "Sources/Stormy/Stormy/Places.swift".
     let path: String
     let lines: [String]
 
@@ -11,8 +11,13 @@ struct SourceText {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The target that the file belongs to: the folder under Sources or Tests.
-    var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
+    /// The floor of a source: the folder under Sources.
+    var floor: String? { path.hasPrefix("Sources/") ? folders.dropFirst().first : nil }
+
+    /// The target that the file belongs to: the folder under its floor, or under Tests.
+    var target: String { folders.dropFirst(path.hasPrefix("Sources/") ? 2 : 1).first ?? "" }
+
+    private var folders: [String] { path.split(separator: "/").map(String.init) }
 
     /// A file that ends in a line break has no further line after it.
     var lineCount: Int { lines.last == "" ? lines.count - 1 : lines.count }

@@ -1,3 +1,4 @@
+import ProcessSupport
 @testable import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling

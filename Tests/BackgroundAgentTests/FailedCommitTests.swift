@@ -1,3 +1,4 @@
+import ProcessSupport
 @testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation
@@ -47,7 +48,7 @@ import TransferMachines
     }
 
     private func tryToTurn(_ count: Int = 3) {
-        for _ in 0..<count { #expect(throws: LedgerError.self) { try agent.turn() } }
+        for _ in 0..<count { #expect(throws: StoreError.self) { try agent.turn() } }
     }
 
     @Test func aDueRequestIsLaunchedOnce() throws {

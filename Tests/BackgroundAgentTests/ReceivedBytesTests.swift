@@ -1,3 +1,4 @@
+import Spool
 @testable import BackgroundLedger
 import Foundation
 import Testing

@@ -1,3 +1,4 @@
+import Spool
 @testable import BackgroundLedger
 import BackgroundScheduling
 import Foundation

@@ -1,3 +1,4 @@
+import ProcessSupport
 @testable import BackgroundLedger
 import CLinux
 import Foundation
@@ -104,6 +105,6 @@ import Testing
 
     @Test func needsTheLedgerOpenedBefore() throws {
         let nobody = try TestLedger()
-        #expect(throws: LedgerError.self) { _ = try Listener(nobody.directories) }
+        #expect(throws: StoreError.self) { _ = try Listener(nobody.directories) }
     }
 }

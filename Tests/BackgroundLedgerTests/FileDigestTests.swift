@@ -1,3 +1,4 @@
+import Spool
 import Foundation
 import Testing
 import TransferMachines

@@ -1,3 +1,4 @@
+import ProcessSupport
 @testable import BackgroundLedger
 import CLinux
 import Foundation
@@ -66,7 +67,7 @@ import Testing
     @Test func waitingForItTakesTurns() throws {
         let url = url
         let lock = try #require(try Holder.acquire(url))
-        let other = Background { try FileLock.whileHolding(url) { () throws(LedgerError) in FileLock.isHeld(url) } }
+        let other = Background { try FileLock.whileHolding(url) { () throws(StoreError) in FileLock.isHeld(url) } }
         lock.release()
         #expect(try other.value())
         #expect(!FileLock.isHeld(url))

@@ -1,3 +1,4 @@
+import ProcessSupport
 @testable import BackgroundLedger
 import CLinux
 import Foundation
@@ -33,7 +34,7 @@ import Testing
     @Test(.enabled(if: getuid() == 0)) func somebodyElsesFolderIsRefused() throws {
         try FileManager.default.createDirectory(at: test.directories.state, withIntermediateDirectories: true)
         #expect(chown(test.directories.state.path, 23_456, 23_456) == 0)
-        #expect(throws: LedgerError.self) { try test.open() }
+        #expect(throws: StoreError.self) { try test.open() }
     }
 
     @Test func aCommitSurvivesAPowerCut() throws {
@@ -54,7 +55,7 @@ import Testing
             try queue.close()
         }
         let before = try Data(contentsOf: test.directories.ledger)
-        #expect(throws: LedgerError.newerVersion(path: test.directories.ledger.path)) { try test.open() }
+        #expect(throws: StoreError.newerVersion(path: test.directories.ledger.path)) { try test.open() }
         #expect(try Data(contentsOf: test.directories.ledger) == before)
     }
 
@@ -62,14 +63,14 @@ import Testing
     func garbageIsRefusedAndUntouched(_ length: Int) throws {
         let garbage = Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) })
         try test.place(garbage)
-        #expect(throws: LedgerError.notADatabase(path: test.directories.ledger.path)) { try test.open() }
+        #expect(throws: StoreError.notADatabase(path: test.directories.ledger.path)) { try test.open() }
         #expect(try Data(contentsOf: test.directories.ledger) == garbage)
     }
 
     @Test func aFolderInItsPlaceIsNamed() throws {
         try test.directories.createStateFolders()
         try FileManager.default.createDirectory(at: test.directories.ledger, withIntermediateDirectories: false)
-        #expect(throws: LedgerError.self) { try test.open() }
+        #expect(throws: StoreError.self) { try test.open() }
     }
 
     @Test func anEmptyFileBecomesALedger() throws {
@@ -128,7 +129,7 @@ import Testing
         let second = try test.open()
         try first.write { _ in
             let other = Background { try second.write { _ in } }
-            #expect(throws: LedgerError.busy(path: test.directories.ledger.path)) { try other.value() }
+            #expect(throws: StoreError.busy(path: test.directories.ledger.path)) { try other.value() }
         }
         try second.write { try $0.setFact(.lastTaskIdentifier, 1) }
     }
@@ -136,7 +137,7 @@ import Testing
     @Test func whatThrowsIsRolledBack() throws {
         struct Stop: Error {}
         let ledger = try test.open()
-        #expect(throws: LedgerError.self) {
+        #expect(throws: StoreError.self) {
             try ledger.write { transaction in
                 try transaction.setFact(.lastTaskIdentifier, 9)
                 throw Stop()

@@ -1,3 +1,5 @@
+import ProcessSupport
+import Spool
 @testable import BackgroundLedger
 import CLinux
 import Foundation

@@ -12,7 +12,7 @@ import Testing
     }
 
     private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Sources/BackgroundTasks/BackgroundTasks.docc/Matrix.md")
+        .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Matrix.md")
 
     @Test func thePageSaysTheSame() throws {
         var text = """

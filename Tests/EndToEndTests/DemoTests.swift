@@ -1,3 +1,4 @@
+import Spool
 import BackgroundLedger
 import Foundation
 import Testing

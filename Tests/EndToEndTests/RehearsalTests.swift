@@ -197,7 +197,7 @@ extension EndToEnd {
 /// The page in the documentation is made of the scenarios. `WRITE_TABLES=1` writes it.
 private enum RehearsalPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Sources/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")
+        .deletingLastPathComponent().appendingPathComponent("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rehearsals.md")
 
     static func compare(_ explained: [[String: Any]]) throws {
         var page = """

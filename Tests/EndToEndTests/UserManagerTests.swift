@@ -1,3 +1,4 @@
+import ProcessSupport
 import BackgroundLedger
 import FaultyServer
 import Foundation

@@ -1,3 +1,4 @@
+import Spool
 import BackgroundLedger
 import FaultyServer
 import Foundation

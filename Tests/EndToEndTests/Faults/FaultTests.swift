@@ -1,3 +1,4 @@
+import Spool
 import BackgroundLedger
 import CLinux
 import FaultyServer
@@ -174,7 +175,7 @@ extension Fault {
 private enum FaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Sources/BackgroundTransfer/BackgroundTransfer.docc/Faults.md")
+        .appendingPathComponent("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/Faults.md")
 
     private static let head = """
         # What can go wrong, and what then happens

@@ -1,3 +1,4 @@
+import Spool
 import BackgroundLedger
 import FaultyServer
 import Foundation
@@ -167,7 +168,7 @@ extension EndToEnd {
 private enum UploadFaultPage {
     static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-        .appendingPathComponent("Sources/BackgroundTransfer/BackgroundTransfer.docc/UploadFaults.md")
+        .appendingPathComponent("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/UploadFaults.md")
 
     static func compare(_ rows: [String]) throws {
         let page = """

@@ -1,3 +1,4 @@
+import ProcessSupport
 import BackgroundLedger
 import CLinux
 import FaultyServer

@@ -1,0 +1,76 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+
+/// Exit codes of the commands, those of sysexits.h.
+package enum ExitStatus: Int32 {
+    case usage = 64
+    case badData = 65
+    case notFound = 66
+    case unavailable = 69
+    case cannotCreate = 73
+    case inputOutput = 74
+    case tryAgain = 75
+    case notPermitted = 77
+    case badConfiguration = 78
+}
+
+/// One line for a person, and a code for a script.
+package struct CommandFailure: Error {
+    package let status: ExitStatus
+    package let message: String
+
+    package init(_ status: ExitStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// What an error of the modules below means for whoever typed the command.
+    package init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as StoreError: self.init(Self.status(of: error), "\(error)")
+        case let error as BGTaskScheduler.Error where error.underlyingError is StoreError:
+            self.init(error.underlyingError ?? error)
+        case let error as BGTaskScheduler.Error:
+            self.init(Self.status(of: error), error.reason.isEmpty ? "\(error.code)" : error.reason)
+        case let error as NoAgent: self.init(.unavailable, error.description)
+        default: self.init(.inputOutput, (error as NSError).localizedDescription)
+        }
+    }
+
+    /// Something could not be made or written in a folder.
+    package init(cannotWriteIn folder: URL, _ error: any Error) {
+        if let known = error as? CommandFailure {
+            self = known
+        } else if let known = error as? StoreError {
+            self.init(known)
+        } else {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            let reason =
+                cause?.domain == NSPOSIXErrorDomain
+                ? String(cString: strerror(Int32(cause?.code ?? 0))) : (error as NSError).localizedDescription
+            self.init(.cannotCreate, "\(folder.path): \(reason)")
+        }
+    }
+
+    private static func status(of error: StoreError) -> ExitStatus {
+        switch error {
+        case .cannotCreate: .cannotCreate
+        case .newerVersion: .badConfiguration
+        case .busy: .tryAgain
+        case .notADatabase, .readOnly, .diskFull, .failed: .inputOutput
+        }
+    }
+
+    private static func status(of error: BGTaskScheduler.Error) -> ExitStatus {
+        switch error.code {
+        // The ledger's own errors are told apart above; what is left is that nobody is there to do it.
+        case .unavailable: .unavailable
+        case .tooManyPendingTaskRequests, .immediateRunIneligible: .tryAgain
+        case .notPermitted: .notPermitted
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import ProcessSupport
+import ArgumentParser
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+
+/// `status`.
+public struct StatusCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "status", "What is pending, what runs, and whether an agent is there.", example: "status --json")
+
+    @Flag(help: "Print JSON.") var json = false
+
+    public init() {}
+
+    private struct Report: Encodable {
+        let agent: AgentReport
+        let pending: [PendingReport]
+        let running: [Running]
+        let last: OrNull<Last>
+    }
+
+    private struct Running: Encodable {
+        let identifier: String
+        let kind: LaunchKind
+        let startedAt: Date
+        let percent: OrNull<Int>
+    }
+
+    private struct Last: Encodable {
+        let identifier: String
+        let endedAt: OrNull<Date>
+        let outcome: OrNull<LaunchOutcome>
+    }
+
+    public func perform() async throws {
+        let report = try AppRuntime.shared.ledger().read { transaction in
+            Report(
+                agent: try AgentReport(transaction), pending: try transaction.requests().map(PendingReport.init),
+                running: try transaction.liveLaunches().map {
+                    Running(
+                        identifier: $0.identifier, kind: $0.kind, startedAt: $0.startedAt,
+                        percent: OrNull(ContinuedProcessing.percent(done: $0.progressDone, total: $0.progressTotal)))
+                },
+                last: OrNull(
+                    try transaction.history(limit: 50).last { $0.endedAt != nil }.map {
+                        Last(identifier: $0.identifier, endedAt: OrNull($0.endedAt), outcome: OrNull($0.outcome))
+                    }))
+        }
+        if json { return try Output.json(report) }
+        for request in report.pending {
+            let begin = request.earliestBeginDate.value.map { "not before \(Output.moment($0))" } ?? "as soon as it may"
+            Output.line("\(Output.bold(request.identifier))  \(request.kind.rawValue), \(begin)")
+        }
+        if report.pending.isEmpty { Output.line("Nothing is pending.") }
+        for launch in report.running {
+            Output.line(
+                "\(launch.identifier)  runs since \(Output.moment(launch.startedAt))"
+                    + (launch.percent.value.map { ", \($0) %" } ?? ""))
+        }
+        if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
+            Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")
+        }
+        Output.line(report.agent.line)
+    }
+}
+
+/// Whether an agent is there.
+package struct AgentReport: Encodable {
+    package let running: Bool
+    package let pid: OrNull<Int32>
+    package let version: OrNull<String>
+
+    package init(_ transaction: LedgerTransaction) throws {
+        running = AgentStarter(directories: AppRuntime.shared.directories).isRunning
+        // Just started, it has not said who it is; what stands there may be of the one before.
+        let agent = try transaction.fact(.agent).flatMap { agent in
+            agent.processStart.map { ProcessIdentity(pid: agent.pid, start: $0).isAlive } ?? true ? agent : nil
+        }
+        pid = OrNull(running ? agent?.pid : nil)
+        version = OrNull(running ? agent?.version : nil)
+    }
+
+    package var line: String {
+        guard running else { return "Agent       not running" }
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting")
+    }
+}
+
+/// A pending request, as the contract names it.
+package struct PendingReport: Encodable {
+    package let identifier: String
+    package let kind: LaunchKind
+    package let earliestBeginDate: OrNull<Date>
+    package let requiresNetworkConnectivity: Bool
+    package let requiresExternalPower: Bool
+
+    package init(_ request: RequestRecord) {
+        identifier = request.identifier
+        kind = request.kind
+        earliestBeginDate = OrNull(request.earliestBegin)
+        requiresNetworkConnectivity = request.requiresNetwork
+        requiresExternalPower = request.requiresExternalPower
+    }
+}

@@ -1,0 +1,81 @@
+import ProcessSupport
+import BackgroundLedger
+import CLinux
+import Foundation
+
+/// Starts the app's agent when none runs. Two starters at once are harmless: the second agent finds the lock taken and leaves.
+public struct AgentStarter: Sendable {
+    public enum Result: Sendable, Equatable {
+        case alreadyRunning
+        case started
+        /// `<APP>_NO_AGENT=1` is set: the work waits in the ledger.
+        case forbidden
+        /// No `background-agent` was found in these places.
+        case notFound([String])
+        case failed(String)
+    }
+
+    let directories: AppDirectories
+    private let given: [String: String]?
+
+    /// - Parameter environment: `nil`: this process's own, read when it is needed.
+    public init(directories: AppDirectories, environment: [String: String]? = nil) {
+        self.directories = directories
+        given = environment
+    }
+
+    /// A copy of all of it: not for what every submit asks.
+    private var environment: [String: String] { given ?? ProcessInfo.processInfo.environment }
+
+    var isForbidden: Bool {
+        guard given == nil else { return given?[forbiddingVariable] == "1" }
+        return getenv(forbiddingVariable).map { String(cString: $0) } == "1"
+    }
+
+    public var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
+
+    /// `STORMY_NO_AGENT` for the app id `stormy`.
+    public var forbiddingVariable: String {
+        directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
+    }
+
+    @discardableResult
+    public func startIfNeeded() -> Result {
+        if isRunning { return .alreadyRunning }
+        if isForbidden { return .forbidden }
+        let entry = AutostartEntry(directories: directories, environment: environment)
+        if entry.isUserUnitInstalled, entry.startUserUnit() { return .started }
+        switch Self.findAgent(environment: environment) {
+        case .success(let path): return spawn(path)
+        case .failure(let missing): return .notFound(missing.places)
+        }
+    }
+
+    /// Beside the app's executable, in `../libexec` and `../bin`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
+    package static func findAgent(environment: [String: String]) -> Swift.Result<String, CompanionProgram.Missing> {
+        CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")
+    }
+
+    private func spawn(_ path: String) -> Result {
+        let log = openLog()
+        defer { if log >= 0 { close(log) } }
+        var child = ChildProcess(
+            path: path, arguments: ["--app", directories.appIdentifier], environment: environment)
+        child.standardOutput = log
+        child.startsSession = true
+        do throws(ChildProcess.Failure) {
+            _ = try child.start()
+            return .started
+        } catch {
+            return .failed(error.description)
+        }
+    }
+
+    /// The log of a detached agent, at most about 1 MiB and its predecessor.
+    private func openLog() -> Int32 {
+        let path = directories.agentLog.path
+        var information = stat()
+        if stat(path, &information) == 0, information.st_size > 1 << 20 { rename(path, path + ".1") }
+        return clinux_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+    }
+}

@@ -1,0 +1,127 @@
+import ProcessSupport
+import BackgroundLedger
+import Foundation
+import Synchronization
+
+/// What the system must know of an app before it runs any of its code: Apple's `Info.plist`.
+///
+/// Looked for in this order: what the program set with ``AppManifest/use(propertyList:)``; beside the executable
+/// `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and `Info.plist`. An
+/// executable of SwiftPM has no bundle, and several may share one folder.
+public struct AppManifest: Sendable, Equatable {
+    /// `CFBundleIdentifier`: names the app's folders and its agent.
+    public var appIdentifier: String
+    public var displayName: String
+    public var version: String
+    /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
+    public var permittedIdentifiers: [String]
+    /// `CFBundleExecutable`: which of several executables with this manifest is launched, by its name beside this one. The
+    /// others (helpers, as Apple's extensions) may submit. `nil`: whichever ran last.
+    public var executableName: String?
+
+    public init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
+        self.appIdentifier = appIdentifier
+        self.displayName = displayName
+        self.version = version
+        self.permittedIdentifiers = permittedIdentifiers
+    }
+
+    /// Why a property list is not a manifest.
+    public enum Failure: Error, Equatable, CustomStringConvertible {
+        case notAPropertyList(String)
+        case badIdentifier(String)
+        case badPermittedList(String)
+
+        public var description: String {
+            switch self {
+            case .notAPropertyList(let place): "\(place) is not a property list"
+            case .badPermittedList(let place):
+                "BGTaskSchedulerPermittedIdentifiers in \(place) is not an array of strings"
+            case .badIdentifier(let identifier):
+                "CFBundleIdentifier \"\(identifier)\" is not usable as an app id: letters, digits, '.', '-' and '_' only, 1 to 64 of them"
+            }
+        }
+    }
+
+    /// Reads a property list, XML or binary.
+    public init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent)
+        throws
+    {
+        guard let plist = try? PropertyListSerialization.propertyList(from: propertyList, format: nil) as? [String: Any]
+        else { throw Failure.notAPropertyList(place) }
+        let identifier = plist["CFBundleIdentifier"] as? String ?? executableName
+        guard AppDirectories.isUsable(identifier) else { throw Failure.badIdentifier(identifier) }
+        let list = plist["BGTaskSchedulerPermittedIdentifiers"]
+        guard let permitted = list == nil ? [] : list as? [String] else { throw Failure.badPermittedList(place) }
+        self.init(
+            appIdentifier: identifier, displayName: plist["CFBundleDisplayName"] as? String ?? executableName,
+            version: plist["CFBundleShortVersionString"] as? String ?? "0",
+            permittedIdentifiers: permitted)
+        self.executableName = (plist["CFBundleExecutable"] as? String).flatMap { $0.contains("/") ? nil : $0 }
+    }
+
+    /// What the agent launches for this app.
+    public var launchedExecutable: URL {
+        guard let executableName else { return Self.executableURL }
+        let named = Self.executableURL.deletingLastPathComponent().appendingPathComponent(executableName)
+        return access(named.path, X_OK) == 0 ? named : Self.executableURL
+    }
+
+    /// Whether requests with this identifier may be registered and submitted.
+    public func permits(_ identifier: String) -> Bool {
+        // Control characters would break every line that an identifier stands in.
+        guard !identifier.hasSuffix(".*"),
+            !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else { return false }
+        return permittedIdentifiers.contains { entry in
+            entry == identifier
+                || (entry.hasSuffix(".*") && identifier.hasPrefix(entry.dropLast()) && identifier.utf8.count >= entry.utf8.count)
+        }
+    }
+
+    /// Whether the list has this identifier itself, not only a wildcard that covers it.
+    public func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
+
+    // MARK: The manifest of this process
+
+    private static let chosen = Mutex<AppManifest?>(nil)
+
+    /// Sets the manifest of this process from a property list, typically one embedded in the code. Call it first.
+    public static func use(propertyList: Data) throws {
+        let manifest = try AppManifest(propertyList: propertyList)
+        chosen.withLock { $0 = manifest }
+    }
+
+    /// The manifest of this process. Without any: the executable's name, and nothing permitted.
+    public static var current: AppManifest {
+        chosen.withLock { chosen in
+            if let chosen { return chosen }
+            let found = besideExecutable()
+            chosen = found
+            return found
+        }
+    }
+
+    private static func besideExecutable() -> AppManifest {
+        let executable = executableURL
+        let name = executable.lastPathComponent
+        let folder = executable.deletingLastPathComponent()
+        let resources = ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
+            .filter { $0.hasSuffix("_\(name).resources") }.sorted().map { "\($0)/\(name)-Info.plist" }
+        for candidate in ["\(name)-Info.plist"] + resources + ["Info.plist"] {
+            let url = folder.appendingPathComponent(candidate)
+            guard let data = try? Data(contentsOf: url) else { continue }
+            do {
+                return try AppManifest(propertyList: data, place: url.path, executableName: name)
+            } catch {
+                FileHandle.standardError.write(Data("\(name): \(error); nothing is permitted\n".utf8))
+            }
+        }
+        return AppManifest(
+            appIdentifier: AppDirectories.isUsable(name) ? name : "app", displayName: name, version: "0", permittedIdentifiers: []
+        )
+    }
+
+    /// This process's executable.
+    public static var executableURL: URL { URL(fileURLWithPath: ThisProcess.executablePath) }
+}

@@ -1,0 +1,230 @@
+import ProcessSupport
+import BackgroundLedger
+import Foundation
+import Synchronization
+
+/// This process's way to its ledger and its agent. One per process; everything it does is one durable transaction
+/// followed by making sure that an agent is there to hear of it.
+public final class AppRuntime: Sendable {
+    /// That of this process; while a test drives the app, that of its stage.
+    public static var shared: AppRuntime { LaunchContext.own?.runtime ?? staged.withLock { $0 } ?? process }
+
+    private static let process = AppRuntime()
+    private static let staged = Mutex<AppRuntime?>(nil)
+
+    public let manifest: AppManifest
+    public let directories: AppDirectories
+    private let opened = Mutex<Ledger?>(nil)
+    private let watch = Mutex<LedgerWatch?>(nil)
+    private let wantedSettings = Mutex<AgentSettings?>(nil)
+    private let stage: Stage?
+    private let waits = StagedWaits()
+    private let isClosed = Mutex(false)
+    /// What there is one of: recursive, as parts are made of parts.
+    private let partsLock = NSRecursiveLock()
+    nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
+
+    private init() {
+        manifest = AppManifest.current
+        directories = AppDirectories(appIdentifier: manifest.appIdentifier)
+        stage = nil
+    }
+
+    private init(_ stage: Stage) {
+        manifest = stage.manifest
+        directories = stage.ledger.directories
+        self.stage = stage
+    }
+
+    // MARK: On a stage
+
+    /// From here on ``shared`` is this stage's.
+    package static func enter(_ stage: Stage) -> AppRuntime {
+        let runtime = AppRuntime(stage)
+        staged.withLock { $0 = runtime }
+        return runtime
+    }
+
+    /// The test is over. What still runs of it reaches nothing any more, neither this stage nor the person's own ledger.
+    package func close() { isClosed.withLock { $0 = true } }
+
+    package var isStaged: Bool { stage != nil }
+
+    /// Whether the work that asks is part of the test that plays on the stage. What is not may be a callback of it, on a queue, or
+    /// another test of the same process.
+    package static var isOnStage: Bool { LaunchContext.own != nil || playsOnStage }
+    @TaskLocal package static var playsOnStage = false
+
+    /// This launch awaits something of the ledger, and has seen all of it.
+    package func isWaiting(launch: Int64) -> Bool {
+        waits.isWaiting(launch: launch, commits: stage?.ledger.commitCount ?? 0)
+    }
+
+    /// Lets go of everything that went with a process.
+    package func processEnded(launch: Int64) {
+        for part in partsLock.withLock({ Array(parts.values) }) { (part as? any ProcessBound)?.processEnded(launch: launch) }
+    }
+
+    /// The one object of a kind that this runtime has.
+    public func part<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
+        partsLock.withLock {
+            if let known = parts[ObjectIdentifier(Part.self)] as? Part { return known }
+            let made = make()
+            parts[ObjectIdentifier(Part.self)] = made
+            return made
+        }
+    }
+
+    // MARK: This process
+
+    /// The time, as this process sees it.
+    public var now: Date { stage?.now() ?? ThisProcess.now }
+
+    /// The zone that the person is in.
+    public var zone: TimeZone { stage?.zone() ?? ThisProcess.zone }
+
+    /// Who this is, among processes.
+    public var identity: ProcessIdentity { LaunchContext.current?.identity ?? .current }
+
+    public func isAlive(_ process: ProcessIdentity) -> Bool { stage?.isAlive(process) ?? process.isAlive }
+
+    // MARK: The agent
+
+    /// Makes sure that an agent is there.
+    @discardableResult
+    public func startAgent() -> AgentStarter.Result {
+        guard let stage else { return AgentStarter(directories: directories).startIfNeeded() }
+        stage.agentIsNeeded()
+        return .alreadyRunning
+    }
+
+    public var isAgentRunning: Bool { stage?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
+
+    /// The ledger, opened at first use; a failed opening is tried again at the next use.
+    public func ledger() throws(StoreError) -> Ledger {
+        if let stage {
+            guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
+                throw .failed(path: stage.ledger.directories.ledger.path, reason: "this process is dead, or its test is over")
+            }
+            return stage.ledger
+        }
+        let result: Result<Ledger, StoreError> = opened.withLock { opened in
+            if let opened { return .success(opened) }
+            do throws(StoreError) {
+                let ledger = try Ledger(directories)
+                try introduce(to: ledger)
+                opened = ledger
+                return .success(ledger)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Sets what this app asks of its agent; durable with the first use of the ledger.
+    public func configure(_ settings: AgentSettings) throws(StoreError) {
+        wantedSettings.withLock { $0 = settings }
+        if let ledger = opened.withLock({ $0 }) { try introduce(to: ledger) }
+    }
+
+    /// Says where this app is to be launched and where the person's session is.
+    private func introduce(to ledger: Ledger) throws(StoreError) {
+        let app = AppRecord(
+            executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
+            displayName: manifest.displayName)
+        let environment = SessionEnvironment.current
+        let settings = wantedSettings.withLock { $0 }
+        // A launched process has its environment from the agent: it knows nothing better.
+        let knowsSession = LaunchContext.current == nil && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
+        let isKnown = try ledger.read { transaction in
+            try transaction.fact(.app) == app && (settings == nil || transaction.fact(.settings) == settings)
+                && (!knowsSession || transaction.fact(.sessionEnvironment) == environment)
+        }
+        guard !isKnown else { return }
+        try ledger.write { transaction in
+            try transaction.setFact(.app, app)
+            if let settings { try transaction.setFact(.settings, settings) }
+            if knowsSession { try transaction.setFact(.sessionEnvironment, environment) }
+        }
+    }
+
+    /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
+    /// reboot. A launched process has it already. Cost: two looks at the disk, if the entry is there.
+    public func comeBackAtLogin() {
+        guard LaunchContext.current == nil, stage == nil else { return }
+        let environment = ProcessInfo.processInfo.environment
+        let entry = AutostartEntry(directories: directories, environment: environment)
+        guard entry.installed == nil, case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
+        do {
+            _ = try entry.install(agent: agent, displayName: manifest.displayName)
+        } catch {
+            FileHandle.standardError.write(Data("the agent will not come back at the next login: \(error)\n".utf8))
+        }
+    }
+
+    /// One durable transaction; then an agent is started if none runs.
+    ///
+    /// - Parameter beforeStart: called between the two.
+    @discardableResult
+    public func commit<Value>(
+        beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Value {
+        let value = try ledger().write(body)
+        beforeStart(value)
+        startAgent()
+        return value
+    }
+
+    /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.
+    public func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> LedgerWatch.Token {
+        let ledger = try ledger()
+        if stage != nil {
+            let number = ledger.onCommit(action)
+            return LedgerWatch.Token { ledger.forget(number) }
+        }
+        let result: Result<LedgerWatch, StoreError> = watch.withLock { watch in
+            if let watch { return .success(watch) }
+            do throws(StoreError) {
+                let made = try LedgerWatch(directories)
+                watch = made
+                return .success(made)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get().add(action)
+    }
+
+    /// Waits until `condition`, asked once now and again after every commit, gives a value.
+    ///
+    /// - Throws: what `condition` throws, or `CancellationError` when the awaiting task is cancelled.
+    public func wait<Value: Sendable>(
+        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+    ) async throws -> Value {
+        let ledger = try ledger()
+        let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let token = try onCommit { continuation.yield() }
+        defer { token.cancel() }
+        // Watching began before the first look: a commit in between rings.
+        continuation.yield()
+        guard let stage else {
+            for await _ in rings {
+                if let value = try ledger.readAfterRing(condition) { return value }
+            }
+            throw CancellationError()
+        }
+        let wait = waits.begin(launch: LaunchContext.current?.id)
+        defer {
+            waits.end(wait)
+            stage.waitsChanged()
+        }
+        for await _ in rings {
+            let commits = ledger.commitCount
+            if let value = try ledger.readAfterRing(condition) { return value }
+            waits.looked(wait, at: commits)
+            stage.waitsChanged()
+        }
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,167 @@
+import ProcessSupport
+import BackgroundLedger
+import CLinux
+import Foundation
+
+/// Brings the agent back at the next login: a systemd user unit where a user manager runs, an XDG autostart entry otherwise.
+public struct AutostartEntry: Sendable {
+    public enum Kind: Sendable, Equatable {
+        case userUnit(path: String)
+        case xdgAutostart(path: String)
+
+        public var path: String {
+            switch self {
+            case .userUnit(let path), .xdgAutostart(let path): path
+            }
+        }
+    }
+
+    let directories: AppDirectories
+    let environment: [String: String]
+
+    public init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+        self.directories = directories
+        self.environment = environment
+    }
+
+    private var configurationHome: URL { directories.configuration.deletingLastPathComponent() }
+    public var unitName: String { "background-agent-\(directories.appIdentifier).service" }
+    private var unitURL: URL { configurationHome.appendingPathComponent("systemd/user/\(unitName)") }
+    private var wantsURL: URL { configurationHome.appendingPathComponent("systemd/user/default.target.wants/\(unitName)") }
+    private var desktopURL: URL {
+        configurationHome.appendingPathComponent("autostart/background-agent-\(directories.appIdentifier).desktop")
+    }
+
+    /// A user manager listens.
+    public var hasUserManager: Bool {
+        guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
+        return access(runtime + "/systemd/private", F_OK) == 0
+    }
+
+    public var isUserUnitInstalled: Bool { access(unitURL.path, F_OK) == 0 && hasUserManager }
+
+    /// What is installed now, if anything.
+    public var installed: Kind? {
+        if access(unitURL.path, F_OK) == 0 { return .userUnit(path: unitURL.path) }
+        if access(desktopURL.path, F_OK) == 0 { return .xdgAutostart(path: desktopURL.path) }
+        return nil
+    }
+
+    /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
+    public func install(agent: String, displayName: String) throws -> Kind {
+        if hasUserManager {
+            try write(unitText(agent: agent, displayName: displayName), to: unitURL)
+            try? FileManager.default.createDirectory(
+                at: wantsURL.deletingLastPathComponent(), withIntermediateDirectories: true)
+            // What `systemctl enable` does; done here because a link needs no bus.
+            unlink(wantsURL.path)
+            guard symlink(unitURL.path, wantsURL.path) == 0 else {
+                throw StoreError.cannotCreate(path: wantsURL.path, reason: String(cString: strerror(errno)))
+            }
+            unlink(desktopURL.path)
+            systemctl(["daemon-reload"])
+            return .userUnit(path: unitURL.path)
+        }
+        try write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
+        return .xdgAutostart(path: desktopURL.path)
+    }
+
+    /// Removes whatever was installed; returns what it removed.
+    @discardableResult
+    public func remove() -> [Kind] {
+        var removed: [Kind] = []
+        unlink(wantsURL.path)
+        if unlink(unitURL.path) == 0 {
+            removed.append(.userUnit(path: unitURL.path))
+            if hasUserManager { systemctl(["daemon-reload"]) }
+        }
+        if unlink(desktopURL.path) == 0 { removed.append(.xdgAutostart(path: desktopURL.path)) }
+        return removed
+    }
+
+    /// `false` when systemd does not take it.
+    func startUserUnit() -> Bool { systemctl(["start", "--no-block", unitName]) }
+
+    /// The folders this app was scheduled with: a session at the next login may set none of the variables.
+    private var folderVariables: [(String, String)] {
+        ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in
+            environment[name].map { (name, $0) }
+        }
+    }
+
+    private func unitText(agent: String, displayName: String) -> String {
+        let variables = folderVariables.map { "Environment=\"\($0.0)=\(Self.unitEscaped($0.1))\"\n" }.joined()
+        return """
+            # Written by `schedule`; removed by `unschedule` and `quit`.
+            [Unit]
+            Description=Background work of \(Self.unitEscaped(displayName))
+
+            [Service]
+            \(variables)ExecStart="\(Self.unitEscaped(agent))" --app \(directories.appIdentifier)
+            Restart=on-failure
+            RestartSec=5
+            # The agent's launches are its children and end with their own budgets.
+            KillMode=mixed
+
+            [Install]
+            WantedBy=default.target
+
+            """
+    }
+
+    private static func unitEscaped(_ text: String) -> String {
+        text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
+            .replacingOccurrences(of: "%", with: "%%").replacingOccurrences(of: "\n", with: " ")
+    }
+
+    private func desktopText(agent: String, displayName: String) -> String {
+        let assignments = folderVariables.map { "\"\(Self.desktopEscaped("\($0.0)=\($0.1)"))\" " }.joined()
+        let command = assignments.isEmpty ? "" : "env " + assignments
+        return """
+            [Desktop Entry]
+            Type=Application
+            Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
+            Comment=Written by schedule; removed by unschedule and quit
+            Exec=\(command)"\(Self.desktopEscaped(agent))" --app \(directories.appIdentifier)
+            NoDisplay=true
+            X-GNOME-Autostart-enabled=true
+
+            """
+    }
+
+    /// Quoting of Exec values: backslash, quote, dollar and backtick inside quotes; percent doubled; then the string level.
+    private static func desktopEscaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text {
+            switch character {
+            case "\\": escaped += "\\\\\\\\"
+            case "\"", "$", "`": escaped += "\\\\\(character)"
+            case "%": escaped += "%%"
+            default: escaped.append(character)
+            }
+        }
+        return escaped
+    }
+
+    private func write(_ text: String, to url: URL) throws {
+        do {
+            try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: url, options: .atomic)
+        } catch {
+            throw StoreError.cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
+        }
+    }
+
+    @discardableResult
+    private func systemctl(_ arguments: [String]) -> Bool {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["systemctl", "--user"] + arguments
+        process.environment = environment
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }
+}

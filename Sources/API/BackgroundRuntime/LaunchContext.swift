@@ -1,0 +1,200 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import CLinux
+import Foundation
+import Synchronization
+
+/// Why this process was launched by the agent, when its time ends, and how it says that it is done.
+///
+/// `nil` in a process that a person or another program started.
+public final class LaunchContext: Sendable {
+    /// The environment variable that carries the launch's number.
+    public static let variable = "BACKGROUND_LAUNCH"
+
+    /// Of the work that asks. On a stage, where launches share a process, work that is no task of the launch's own (a callback
+    /// on a queue) belongs to the one that lives, if it is one.
+    public static var current: LaunchContext? {
+        if let own { return own }
+        let runtime = AppRuntime.shared
+        return runtime.isStaged ? runtime.part { StagedLaunches() }.only : ofThisProcess
+    }
+
+    /// On a stage: the launch that this task is a part of.
+    @TaskLocal package static var own: LaunchContext?
+
+    /// Read once; children of this process do not inherit it.
+    private static let ofThisProcess: LaunchContext? = {
+        guard let text = ProcessInfo.processInfo.environment[variable], let id = Int64(text) else { return nil }
+        unsetenv(variable)
+        return LaunchContext(id: id)
+    }()
+
+    private struct State {
+        var stop: StopReason?
+        var handlers: [@Sendable (StopReason) -> Void] = []
+        var isFinished = false
+        var failure: String?
+    }
+
+    public let id: Int64
+    private let state = Mutex(State())
+    private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
+
+    /// On a stage: what takes the place of the process.
+    private struct Role: Sendable {
+        let runtime: AppRuntime
+        let identity: ProcessIdentity
+        let leave: @Sendable (Int32) -> Void
+    }
+
+    private let role: Role?
+    private let farewells = Mutex<[@Sendable () -> Void]>([])
+    private let dead = Mutex(false)
+
+    private init(id: Int64) {
+        self.id = id
+        role = nil
+    }
+
+    /// A launch on a stage.
+    ///
+    /// - Parameter leave: takes the place of `exit`.
+    package init(
+        id: Int64, runtime: AppRuntime, identity: ProcessIdentity, leave: @escaping @Sendable (Int32) -> Void
+    ) {
+        self.id = id
+        role = Role(runtime: runtime, identity: identity, leave: leave)
+        runtime.part { StagedLaunches() }.add(self)
+    }
+
+    var runtime: AppRuntime? { role?.runtime }
+
+    /// The process of this launch.
+    public var identity: ProcessIdentity { role?.identity ?? .current }
+
+    /// On a stage: killed; nothing that it still does counts.
+    package var isDead: Bool { dead.withLock { $0 } }
+
+    /// On a stage: called when it is killed, so that what waits for its work waits no longer.
+    package func onDeath(_ farewell: @escaping @Sendable () -> Void) { farewells.withLock { $0.append(farewell) } }
+
+    /// On a stage: SIGKILL.
+    package func die() {
+        dead.withLock { $0 = true }
+        let farewells = farewells.withLock { farewells in
+            defer { farewells = [] }
+            return farewells
+        }
+        for farewell in farewells { farewell() }
+        runtime?.part { StagedLaunches() }.remove(self)
+    }
+
+    /// The process ends; on a stage only what stands for it.
+    func leave(_ code: Int32) {
+        guard let role else { exit(code) }
+        role.runtime.part { StagedLaunches() }.remove(self)
+        if !isDead { role.leave(code) }
+    }
+
+    /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
+    ///
+    /// The agent started this process with SIGTERM blocked: a warning that comes early waits for the thread made here.
+    public func begin() throws -> LaunchRecord {
+        let ledger = try AppRuntime.shared.ledger()
+        let record = try ledger.write { transaction -> LaunchRecord? in
+            try transaction.launchDidBegin(id, pid: identity.pid)
+            return try transaction.launch(id)
+        }
+        guard let record, record.endedAt == nil else { throw LaunchIsOver() }
+        guard role == nil else { return record }
+        let thread = Thread { [self] in
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGTERM)
+            var signal: Int32 = 0
+            while sigwait(&signals, &signal) == 0 { heardWarning() }
+        }
+        thread.name = "warning"
+        thread.start()
+        return record
+    }
+
+    public struct LaunchIsOver: Error {}
+
+    /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say).
+    package func heardWarning() {
+        let ledger = try? AppRuntime.shared.ledger()
+        let reason = (try? ledger?.read { try $0.launch(id)?.stopReason }) ?? .quit
+        let handlers = state.withLock { state -> [@Sendable (StopReason) -> Void] in
+            guard state.stop == nil else { return [] }
+            state.stop = reason
+            defer { state.handlers = [] }
+            return state.handlers
+        }
+        for handler in handlers { handler(reason) }
+    }
+
+    /// The reason to stop, once warned.
+    public var stopReason: StopReason? { state.withLock { $0.stop } }
+
+    /// Called once, off the work's own thread, when the time is up; at once if it already is.
+    public func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
+        let already = state.withLock { state -> StopReason? in
+            if state.stop == nil { state.handlers.append(handler) }
+            return state.stop
+        }
+        if let already { handler(already) }
+    }
+
+    /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
+    /// so that a launch which dies first is delivered the same again.
+    public func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
+        acknowledgements.withLock { $0.append(acknowledgement) }
+    }
+
+    /// While a person chooses a file the budget does not run out (ceiling 10 min).
+    public func setPersonChoosing(_ isChoosing: Bool) throws {
+        try AppRuntime.shared.ledger().write { try $0.setPersonChoosing(isChoosing, launch: id) }
+    }
+
+    /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
+    public func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
+
+    /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
+    public func finish(success: Bool, detail: String? = nil) {
+        let isFirst = state.withLock { state -> Bool in
+            defer { state.isFinished = true }
+            return !state.isFinished
+        }
+        guard isFirst, !isDead else { return }
+        let failure = state.withLock { $0.failure }
+        let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
+        let detail = detail ?? failure
+        let acknowledgements = acknowledgements.withLock { $0 }
+        KillPoint.reach(.beforeResult)
+        do {
+            try AppRuntime.shared.ledger().write { transaction in
+                // Acknowledged only if the handler got through: work cut short is delivered again.
+                if result == .completed { for acknowledge in acknowledgements { try acknowledge(transaction) } }
+                try transaction.setResult(result, detail: detail, ofLaunch: id)
+            }
+        } catch {
+            FileHandle.standardError.write(Data("the result of launch \(id) could not be recorded: \(error)\n".utf8))
+            return leave(74)
+        }
+        KillPoint.reach(.afterResult)
+        leave(0)
+    }
+}
+
+/// The launches that live on a stage.
+private final class StagedLaunches: Sendable {
+    private let living = Mutex<[LaunchContext]>([])
+
+    var only: LaunchContext? { living.withLock { $0.count == 1 ? $0[0] : nil } }
+
+    func add(_ context: LaunchContext) { living.withLock { $0.append(context) } }
+
+    func remove(_ context: LaunchContext) { living.withLock { $0.removeAll { $0 === context } } }
+}

@@ -1,0 +1,68 @@
+import ProcessSupport
+import BackgroundLedger
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Turns the bell into calls, on a queue of its own. One inotify descriptor per process however many listen.
+public final class LedgerWatch: Sendable {
+    private struct Listeners {
+        var next = 0
+        var actions: [Int: @Sendable () -> Void] = [:]
+    }
+
+    private let listeners = Mutex(Listeners())
+    private let queue = DispatchQueue(label: "ledger-watch")
+    /// Set once in `init`; dispatch sources may be used from any thread.
+    nonisolated(unsafe) private let source: any DispatchSourceRead
+
+    init(_ directories: AppDirectories) throws(StoreError) {
+        let bell = BellBox(try Bell(directories))
+        let reader = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
+        source = reader
+        // @Sendable: a handler made in an isolated context would trap when called on this queue.
+        reader.setEventHandler { @Sendable [weak self] in
+            bell.drain()
+            self?.ring()
+        }
+        reader.activate()
+    }
+
+    deinit { source.cancel() }
+
+    private func ring() {
+        let actions = listeners.withLock { Array($0.actions.values) }
+        for action in actions { action() }
+    }
+
+    func add(_ action: @escaping @Sendable () -> Void) -> Token {
+        let number = listeners.withLock { listeners in
+            listeners.next += 1
+            listeners.actions[listeners.next] = action
+            return listeners.next
+        }
+        return Token { [weak self] in self?.listeners.withLock { _ = $0.actions.removeValue(forKey: number) } }
+    }
+
+    /// Ends listening, at the latest when it is released.
+    public final class Token: Sendable {
+        private let end: @Sendable () -> Void
+
+        init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+
+        public func cancel() { end() }
+
+        deinit { end() }
+    }
+}
+
+/// Lets a closure own the non-copyable bell.
+private final class BellBox: Sendable {
+    private let bell: Bell
+
+    init(_ bell: consuming Bell) { self.bell = bell }
+
+    var descriptor: Int32 { bell.descriptor }
+
+    func drain() { bell.drain() }
+}

@@ -1,0 +1,66 @@
+import ProcessSupport
+import BackgroundLedger
+import Foundation
+import Synchronization
+
+/// What takes the system's place while a test drives an app in virtual time.
+package struct Stage: Sendable {
+    package var manifest: AppManifest
+    /// In memory, as the app sees it.
+    package var ledger: Ledger
+    package var now: @Sendable () -> Date
+    package var zone: @Sendable () -> TimeZone
+    /// Something was committed that an agent should hear of.
+    package var agentIsNeeded: @Sendable () -> Void
+    package var hasAgent: @Sendable () -> Bool
+    package var isAlive: @Sendable (ProcessIdentity) -> Bool
+    /// An await on the ledger began, looked or ended.
+    package var waitsChanged: @Sendable () -> Void
+
+    package init(
+        manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, zone: @escaping @Sendable () -> TimeZone,
+        agentIsNeeded: @escaping @Sendable () -> Void, hasAgent: @escaping @Sendable () -> Bool,
+        isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void
+    ) {
+        (self.manifest, self.ledger, self.now, self.zone) = (manifest, ledger, now, zone)
+        (self.agentIsNeeded, self.hasAgent, self.isAlive) = (agentIsNeeded, hasAgent, isAlive)
+        self.waitsChanged = waitsChanged
+    }
+}
+
+/// Who awaits the ledger on a stage, and what of it each has seen.
+final class StagedWaits: Sendable {
+    private struct Wait {
+        let launch: Int64?
+        /// Commits that it has looked at, and goes on waiting.
+        var seen = -1
+    }
+
+    private struct State {
+        var waits: [Int: Wait] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    func begin(launch: Int64?) -> Int {
+        state.withLock { state in
+            state.next += 1
+            state.waits[state.next] = Wait(launch: launch)
+            return state.next
+        }
+    }
+
+    func looked(_ number: Int, at commits: Int) { state.withLock { $0.waits[number]?.seen = commits } }
+
+    func end(_ number: Int) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
+
+    func isWaiting(launch: Int64, commits: Int) -> Bool {
+        state.withLock { $0.waits.values.contains { $0.launch == launch && $0.seen >= commits } }
+    }
+}
+
+/// Something that goes with a process: on a stage, where processes share one memory, with each that ends.
+package protocol ProcessBound: AnyObject, Sendable {
+    func processEnded(launch: Int64)
+}

@@ -1,0 +1,215 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import Synchronization
+
+/// Asks for launches in the background, and names who handles them.
+///
+/// A request that ``submit(_:)`` accepted is durable: it survives this process, the agent, logout and reboot.
+///
+/// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
+/// conditions hold, and `why` says which one does not.
+public final class BGTaskScheduler: NSObject, Sendable {
+    /// The scheduler of this process.
+    public static let shared = BGTaskScheduler()
+
+    private override init() { super.init() }
+
+    // MARK: Handlers
+
+    /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
+    ///
+    /// - Parameters:
+    ///   - identifier: of the permitted list.
+    ///   - queue: where the handler runs; `nil`: a background queue of the framework's.
+    ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
+    /// - Returns: `false` when the identifier is not in the permitted list, or is a wildcard itself.
+    /// - Precondition: not registered before; and not after ``run()``, unless only a wildcard of the list permits it, as for
+    ///   continued processing.
+    @discardableResult
+    public func register(
+        forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
+    ) -> Bool {
+        let manifest = AppRuntime.shared.manifest
+        guard manifest.permits(identifier) else { return false }
+        TaskHandlers.shared.register(
+            identifier, queue: queue, isLateAllowed: !manifest.names(identifier), handler: launchHandler)
+        return true
+    }
+
+    /// Hands control to the launch this process was started for; the process ends with it. Beyond Apple.
+    ///
+    /// For a plain `main.swift` without ``App``: register, then call this. In a process that the agent did not launch it
+    /// returns when the continued processing that the process asked for has ended, mostly at once. Registering afterwards
+    /// traps.
+    public func run() {
+        TaskHandlers.shared.close()
+        guard let context = LaunchContext.current else {
+            return ContinuedTasks.shared.runUntilIdle()
+        }
+        LaunchHandlers.shared.run(context)
+        RunLoop.main.run()
+        // The run loop returns when it has nothing to watch; the launch ends the process.
+        dispatchMain()
+    }
+
+    // MARK: Requests
+
+    /// Makes a request durable. One with the same identifier is replaced.
+    ///
+    /// Cost: one transaction, synced to disk. If no agent runs one is started.
+    /// - Throws: ``BGTaskScheduler/Error``.
+    public func submit(_ taskRequest: BGTaskRequest) throws {
+        let manifest = AppRuntime.shared.manifest
+        guard manifest.permits(taskRequest.identifier) else {
+            throw Error(
+                .notPermitted,
+                "\"\(taskRequest.identifier.prefix(80))\" is not among the permitted identifiers of \(manifest.appIdentifier)")
+        }
+        if let continued = taskRequest as? BGContinuedProcessingTaskRequest { return try submitContinued(continued) }
+        if taskRequest is BGHealthResearchTaskRequest {
+            throw Error(.notPermitted, "\(taskRequest.identifier): nobody is entitled to health research here")
+        }
+        let now = AppRuntime.shared.now
+        var record = taskRequest.record(now: now)
+        try check(record)
+        record.submittedInLaunch = LaunchContext.current?.id
+        let outcome = try storing(beforeStart: { if $0 == nil { AppRuntime.shared.comeBackAtLogin() } }) {
+            transaction -> Error? in
+            if let limit = PendingLimit.of(record.kind) {
+                let others = try transaction.pendingCount(of: record.kind, besides: record.identifier, upTo: limit)
+                guard others < limit else {
+                    return Error(
+                        .tooManyPendingTaskRequests, "\(others) \(record.kind.rawValue) requests are pending, \(limit) may be")
+                }
+            }
+            if record.recurrence != nil { try Self.plan(&record, now: now, transaction) }
+            try transaction.save(record)
+            return nil
+        }
+        if let outcome { throw outcome }
+    }
+
+    /// In a handler of the same request the occurrence it serves is behind us, whatever the clock says now.
+    private static func plan(_ record: inout RequestRecord, now: Date, _ transaction: LedgerTransaction) throws {
+        let own = try LaunchContext.current.flatMap { try transaction.launch($0.id) }
+        let served = own?.identifier == record.identifier ? own?.servedOccurrence : nil
+        try transaction.planSubmitted(&record, served: served, now: now, in: AppRuntime.shared.zone)
+    }
+
+    /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
+    nonisolated(nonsending)
+        public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
+    { try submit(taskRequest) }
+
+    /// The form of SDK 27 with a completion handler, called on a background queue.
+    ///
+    /// Differs from Apple: the request is durable when this returns, so that a process which then ends has asked.
+    public func submitTaskRequest(
+        _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
+    ) {
+        let outcome = Result { try submit(taskRequest) }
+        OutstandingCalls.shared.run {
+            switch outcome {
+            case .success: completionHandler(nil)
+            case .failure(let error): completionHandler(error)
+            }
+        }
+    }
+
+    /// Removes a pending request; a running launch is not stopped.
+    public func cancel(taskRequestWithIdentifier identifier: String) {
+        _ = try? storing { try $0.deleteRequest(identifier) }
+    }
+
+    /// The same for callers who must know that it is done. Beyond Apple.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``.
+    public func removeTaskRequest(withIdentifier identifier: String) throws {
+        _ = try storing { try $0.deleteRequest(identifier) }
+    }
+
+    /// Removes every pending request; what runs goes on.
+    public func cancelAllTaskRequests() {
+        _ = try? storing { try $0.deleteAllRequests() }
+    }
+
+    /// Copies of what is pending: changing them changes nothing until they are submitted.
+    public func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
+
+    /// The same for callers that do not await; `completionHandler` is called on a background queue.
+    public func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
+        OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
+    }
+
+    private func pendingNow() -> [BGTaskRequest] {
+        ((try? AppRuntime.shared.ledger().read { try $0.requests() }) ?? []).compactMap(BGTaskRequest.make(from:))
+    }
+
+    // MARK: Simulation
+
+    /// Launches a pending request now, as the system would. Beyond Apple's debugger-only call.
+    /// - Returns: the agent's answer, in words.
+    public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
+        try await ask(.simulateLaunch, identifier)
+    }
+
+    /// Ends the running launch's time now.
+    public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
+        try await ask(.simulateExpire, identifier)
+    }
+
+    /// While a person chooses something (a file, say) the launch's time does not run out; 10 minutes at most. Beyond Apple.
+    public func personIsChoosing(_ isChoosing: Bool) { try? LaunchContext.current?.setPersonChoosing(isChoosing) }
+
+    /// The launch this process runs could not do its work, though its action returns: the history then says `failed`, and
+    /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.
+    public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
+
+    /// The time by which requests of this process begin: in a rehearsal, or in a test that drives the app, that of its machine.
+    package static var now: Date { AppRuntime.isOnStage ? AppRuntime.shared.now : ThisProcess.now }
+
+    private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
+        let id = try storing { try $0.ask(verb, argument, now: AppRuntime.shared.now) }
+        do {
+            return try await AppRuntime.shared.waitForAgent { try $0.answer(to: id) }
+        } catch let error as NoAgent {
+            throw Error(.unavailable, error.description)
+        }
+    }
+
+    private func check(_ record: RequestRecord) throws {
+        if let date = record.earliestBegin, date.timeIntervalSince1970.isNaN {
+            throw Error(.unavailable, "earliestBeginDate of \(record.identifier) is not a date")
+        }
+        guard record.spread >= 0, record.spread < 86_400 else {
+            throw Error(.unavailable, "recurrenceDelay of \(record.identifier) is not between 0 s and a day")
+        }
+    }
+
+    private func storing<Value>(
+        beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
+    ) throws -> Value {
+        do {
+            return try AppRuntime.shared.commit(beforeStart: beforeStart, body)
+        } catch {
+            throw Error(.unavailable, "\(error)", underlyingError: error)
+        }
+    }
+}
+
+/// How many requests of a kind may be pending: Apple's numbers.
+enum PendingLimit {
+    /// `nil`: as many as there are.
+    static func of(_ kind: LaunchKind) -> Int? { isLifted ? nil : kind == .appRefresh ? 1 : 10 }
+
+    /// For runs that measure and torture with more than an app may have. Debug builds only.
+    private static let isLifted: Bool = {
+        #if DEBUG
+            return ProcessInfo.processInfo.environment["BACKGROUND_UNLIMITED_REQUESTS"] == "1"
+        #else
+            return false
+        #endif
+    }()
+}

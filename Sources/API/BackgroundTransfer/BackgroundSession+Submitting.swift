@@ -1,0 +1,368 @@
+import ProcessSupport
+import Spool
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+// Orders become rows: durable before a byte moves.
+extension BackgroundSession {
+    /// A task on its way into the ledger.
+    struct Submission {
+        /// Begins or joins its transfer, in the transaction.
+        let write: (LedgerTransaction) throws -> TransferRecord
+        /// Once that is committed.
+        var afterwards: (TransferRecord) -> Void = { _ in }
+    }
+
+    func submission(of task: URLSessionTask) throws -> Submission {
+        switch task {
+        case let upload as URLSessionUploadTask: try submission(of: upload)
+        case let download as URLSessionDownloadTask: try submission(of: download)
+        default: try submission(of: task, request: task.originalRequest, kind: "data")
+        }
+    }
+
+    private func submission(of task: URLSessionDownloadTask) throws -> Submission {
+        switch task.source {
+        case .request(let request):
+            return try submission(of: task, request: request, kind: nil)
+        case .resumeData(let data):
+            guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
+            let order = try Order(request, configuration)
+            let now = AppRuntime.shared.now
+            var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
+            Self.fill(&new, from: task, now: now)
+            let wanted = new
+            return Submission { transaction in
+                var new = wanted
+                try Self.takePart(resume.token, &new, transaction)
+                return try transaction.insert(new)
+            }
+        }
+    }
+
+    static var badResumeData: URLError {
+        URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: "this is no resume data, or of another version"])
+    }
+
+    /// The part that a token names is the new transfer's from now on. If it is gone, or belongs beside another destination,
+    /// the download begins anew.
+    static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
+        guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
+        if new.destination == nil { new.destination = old.destination }
+        if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
+        guard new.destination == old.destination else { return }
+        (new.file, new.partial) = (old.file, old.partial)
+        new.bytesDone = old.partial?.durableBytes ?? 0
+        new.bytesTotal = old.partial?.totalBytes
+        (old.file, old.partial) = (nil, nil)
+        try transaction.handle(.partTaken, &old, now: AppRuntime.shared.now)
+    }
+
+    /// What the app set on the task before it was resumed.
+    private static func fill(_ record: inout TransferRecord, from task: URLSessionTask, now: Date) {
+        let facts = task.facts.withLock { $0 }
+        record.taskIdentifier = task.taskIdentifier
+        _ = record.handle(.adopted(suspended: facts.startsSuspended))
+        // A handler lives in this process only: nobody is launched for its answer.
+        if facts.completion != nil { record.launchesApp = false }
+        record.taskDescription = facts.description ?? record.taskDescription
+        record.priority = Double(facts.priority)
+        record.expectedToReceive = facts.expectsToReceive
+        record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
+        record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
+        if facts.earliestBegin != nil {
+            record.earliestBegin = facts.earliestBegin
+            _ = record.handle(.scheduled(for: facts.earliestBegin, now: now))
+        }
+    }
+
+    /// What was awaited is the task's from here on, with its session's patience.
+    private static func takeUp(
+        _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
+        _ transaction: LedgerTransaction, now: Date
+    ) throws {
+        fill(&known, from: task, now: now)
+        known.taskIdentifier = identifier
+        known.resourceTimeout = max(known.resourceTimeout, patience)
+        try transaction.update(known)
+        // It ended between the cancellation and now: the answer that is there is the one delivered.
+        if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+    }
+
+    private func submission(of task: URLSessionTask, request: URLRequest?, kind: String?) throws -> Submission {
+        guard let request else { throw URLError(.badURL) }
+        let order = try Order(request, configuration)
+        let now = AppRuntime.shared.now
+        let facts = task.facts.withLock { $0 }
+        if let digest = facts.expectedSHA256, RequiredDigest(askedSHA256: digest) == nil {
+            throw URLError(.badURL, userInfo: [NSLocalizedDescriptionKey: "\(digest) is no SHA-256: 64 hex digits are"])
+        }
+        let body = try storeBody(of: order)
+        var new = order.record(configuration, session: identifier, key: order.key(session: identifier), kind: .download, now: now)
+        if let body { (new.bodyFile, new.expectedToSend) = (body.name, body.byteCount) }
+        new.taskKind = kind
+        Self.fill(&new, from: task, now: now)
+        let wanted = new
+        // A file with a place of its own is nobody else's.
+        let mayRevive = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
+        let handedOver = state.withLock { $0.handedOver }
+        return Submission { transaction in
+            guard mayRevive,
+                var known = try transaction.revivableTransfer(
+                    session: wanted.session, key: wanted.key, handedOver: handedOver, now: now),
+                known.kind == .download
+            else { return try transaction.insert(wanted) }
+            let identifier = known.isAdopted ? known.taskIdentifier : task.taskIdentifier
+            known.launchesApp = wanted.launchesApp
+            try Self.takeUp(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
+            return known
+        } afterwards: { [self] started in
+            settle(body, started)
+            // Taken up once; an equal task after this one is a transfer of its own.
+            if let id = started.id { state.withLock { _ = $0.handedOver.remove(id) } }
+        }
+    }
+
+    private func submission(of task: URLSessionUploadTask) throws -> Submission {
+        // Without a body it was made from resume data, which no upload gives.
+        guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
+        let order = try Order(request, configuration, defaultMethod: "PUT")
+        let taken = try task.currentSnapshot()
+        let key = task.submissionKey.map { "key:" + $0 }
+        let now = AppRuntime.shared.now
+        let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
+        var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
+        if case .file(let file) = body { new.sourceName = file.path }
+        var upload = Self.uploadOrder(task.delivery, name, taken)
+        if case .file(let file) = body {
+            upload.modifiedAt = try? FileManager.default.attributesOfItem(atPath: file.path)[.modificationDate] as? Date
+        }
+        new.upload = upload
+        Self.fill(&new, from: task, now: now)
+        let wanted = new
+        let awaited = order.key(session: identifier, bodyDigest: taken.sha256)
+        let handedOver = state.withLock { $0.handedOver }
+        return Submission { transaction in
+            if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
+                try transaction.handle(.unpaused(now: now), &earlier, now: now)
+                return earlier
+            }
+            // The upload whose await was cancelled a moment ago.
+            if key == nil, upload.method == .plain,
+                var known = try transaction.revivableTransfer(
+                    session: wanted.session, key: awaited, handedOver: handedOver, now: now),
+                !known.isAdopted
+            {
+                try Self.takeUp(
+                    &known, for: task, identifier: task.taskIdentifier, patience: wanted.resourceTimeout, transaction, now: now)
+                return known
+            }
+            return try transaction.insert(wanted)
+        } afterwards: { started in
+            if started.bodyFile == taken.name {
+                taken.keep()
+            } else {
+                task.discardSnapshot()
+            }
+        }
+    }
+
+    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
+        let kind = delivery.way.kind
+        var order = UploadOrder(
+            method: kind, fileName: delivery.fileName ?? name, byteCount: taken.byteCount, token: taken.name)
+        if kind.tellsContentType { order.contentType = delivery.contentType }
+        if kind.needsSHA1 {
+            order.sha1 = FileDigest.sha1(of: AppRuntime.shared.directories.spool.appendingPathComponent(taken.name))
+        }
+        (order.field, order.s3) = (delivery.way.field, delivery.way.s3)
+        return order
+    }
+
+    private func uploadRecord(_ order: Order, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {
+        var record = order.record(configuration, session: identifier, key: key, kind: .upload, now: now)
+        record.bodyFile = taken.name
+        record.bytesTotal = taken.byteCount
+        record.sourceSHA256 = taken.sha256
+        record.originalSHA256 = taken.originalSHA256
+        record.upload = UploadOrder(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
+        return record
+    }
+
+    /// A download's own body (a POST's, say), in the spool.
+    private func storeBody(of order: Order) throws -> Snapshot? {
+        guard let body = order.body, !body.isEmpty else { return nil }
+        _ = try AppRuntime.shared.ledger()
+        return try Snapshot.store(body, in: AppRuntime.shared.directories)
+    }
+
+    /// Once a row is committed: it names the body, or is another's that was joined.
+    private func settle(_ body: Snapshot?, _ record: TransferRecord) {
+        if record.bodyFile == body?.name { body?.keep() } else { body?.discard() }
+    }
+
+    // MARK: Awaited
+
+    func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse) {
+        let ended = try await awaitDownload(.request(request))
+        defer { ended.letGo() }
+        return (try Data(contentsOf: ended.file), ended.response)
+    }
+
+    func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
+        let ended = try await awaitDownload(source)
+        defer { ended.letGo() }
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "download-\(UUID().uuidString.lowercased()).tmp")
+        do {
+            try FileManager.default.linkItem(at: ended.file, to: place)
+        } catch {
+            // Another file system.
+            try FileManager.default.copyItem(at: ended.file, to: place)
+        }
+        return (place, ended.response)
+    }
+
+    func upload(
+        for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (Data, URLResponse) {
+        let order = try Order(request, configuration, defaultMethod: "PUT")
+        guard !Task.isCancelled else { throw URLError(.cancelled) }
+        _ = try AppRuntime.shared.ledger()
+        let directories = AppRuntime.shared.directories
+        let taken: Snapshot
+        do {
+            taken =
+                switch body {
+                case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: true)
+                case .data(let data): try Snapshot.store(data, in: directories)
+                }
+        } catch {
+            throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+        }
+        let key = order.key(session: identifier, bodyDigest: taken.sha256)
+        let now = AppRuntime.shared.now
+        var new = uploadRecord(order, taken, key: key, now: now)
+        if case .file(let file) = body { new.sourceName = file.path }
+        let wanted = new
+        let ended = try await wait { transaction in
+            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            return try known ?? transaction.insert(wanted)
+        } onSubmit: { record in
+            settle(taken, record)
+        }
+        defer { ended.letGo() }
+        return (try Data(contentsOf: ended.file), ended.response)
+    }
+
+    private func awaitDownload(_ source: DownloadSource) async throws -> EndedTransfer {
+        let resume: ResumeData?
+        let request: URLRequest
+        switch source {
+        case .request(let asked): (resume, request) = (nil, asked)
+        case .resumeData(let data):
+            resume = ResumeData(data)
+            guard let known = resume?.request else { throw Self.badResumeData }
+            request = known
+        }
+        let order = try Order(request, configuration)
+        // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
+        guard !Task.isCancelled else { throw URLError(.cancelled) }
+        let body = try storeBody(of: order)
+        let now = AppRuntime.shared.now
+        let key = order.key(session: identifier)
+        var new = order.record(configuration, session: identifier, key: key, kind: .download, now: now)
+        if let body { (new.bodyFile, new.expectedToSend) = (body.name, body.byteCount) }
+        let wanted = new
+        return try await wait { transaction in
+            var new = wanted
+            if let resume {
+                try Self.takePart(resume.token, &new, transaction)
+                return try transaction.insert(new)
+            }
+            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            // A file with a place of its own is nobody else's.
+            if let known, known.kind == .download, known.destination == nil { return known }
+            return try transaction.insert(new)
+        } onSubmit: { record in
+            settle(body, record)
+        }
+    }
+
+    /// Submits and awaits.
+    private func wait(
+        _ submit: @escaping (LedgerTransaction) throws -> TransferRecord, onSubmit: (TransferRecord) -> Void
+    ) async throws -> EndedTransfer {
+        let grace = try AppRuntime.shared.ledger().read { try $0.fact(.settings) }?.grace ?? AgentSettings().grace
+        let now = AppRuntime.shared.now
+        let (waiting, record) = try AppRuntime.shared.commit { transaction -> (WaitingTransfer, TransferRecord) in
+            var transfer = try submit(transaction)
+            // Paused when all work was ended, say; whoever awaits it now wants it again. (A task's `resume()` leaves it
+            // paused: the handler of a launch that is being ended calls that.)
+            try transaction.handle(.awaited(now: now), &transfer, now: now)
+            let waiter = try transaction.addWaiter(to: transfer.id!, process: process)
+            return (WaitingTransfer(transfer: transfer.id!, waiter: waiter, grace: grace), transfer)
+        }
+        onSubmit(record)
+        KillPoint.reach(.transferSubmitted)
+        return try await withTaskCancellationHandler {
+            try await waiting.result()
+        } onCancel: {
+            state.withLock { _ = $0.handedOver.insert(waiting.transfer) }
+            waiting.giveUp()
+        }
+    }
+}
+
+/// The answer of an awaited transfer, until it was taken.
+private struct EndedTransfer {
+    let file: URL
+    let response: URLResponse
+    let letGo: @Sendable () -> Void
+}
+
+/// One await on one transfer of the agent's.
+private struct WaitingTransfer: Sendable {
+    let transfer: Int64
+    let waiter: Int64
+    let grace: Double
+
+    /// Waits for the end. The caller takes the answer, then lets go of it.
+    func result() async throws -> EndedTransfer {
+        let ended: TransferRecord
+        do {
+            let id = transfer
+            ended = try await AppRuntime.shared.waitWithAgent { transaction in
+                // A row that is gone was cancelled and pruned.
+                guard let record = try transaction.transfer(id) else { throw URLError(.cancelled) }
+                return record.state.isTerminal ? record : nil
+            }
+        } catch is CancellationError {
+            throw URLError(.cancelled)
+        } catch let error as NoAgent {
+            throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
+        }
+        guard ended.hasAnswer, let response = ended.response,
+            let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)
+        else {
+            letGo()
+            throw ended.hasAnswer ? URLError(.badServerResponse) : ended.urlError
+        }
+        return EndedTransfer(file: file, response: response) { letGo() }
+    }
+
+    /// The waiter leaves; the connection stays for the grace time.
+    func giveUp() {
+        KillPoint.reach(.waiterLeaving)
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: AppRuntime.shared.now) }
+        KillPoint.reach(.waiterLeft)
+    }
+
+    /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
+    private func letGo() {
+        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: AppRuntime.shared.now) }
+    }
+}

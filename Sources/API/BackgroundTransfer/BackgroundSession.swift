@@ -1,0 +1,329 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+/// A background session in this process: what it asks of the ledger, and whom it tells of what became of it. The bytes are the
+/// agent's.
+final class BackgroundSession: SessionEngine {
+    struct State {
+        /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
+        var session: URLSession?
+        var delegate: (any URLSessionDelegate)?
+        /// Tasks of this process that have not ended, by their identifiers.
+        var tasks: [Int: URLSessionTask] = [:]
+        /// Transfers whose await was cancelled here: an equal task takes them up.
+        var handedOver: Set<Int64> = []
+        /// Reserved in the ledger, not given yet.
+        var identifiers = 0..<0
+        var watch: LedgerWatch.Token?
+        var isLooking = false
+        /// The delegate is being told: the session does not end under it.
+        var isTelling = false
+        var lastLook: ContinuousClock.Instant?
+        var hasSaidFinished = false
+        var life = SessionLife.open
+        var told: [Int64: Told] = [:]
+        /// Tasks of this process that joined a transfer which has another's identifier.
+        var joined: [Int64: [URLSessionTask]] = [:]
+        var keeper = AgentKeeper()
+        var isKeeping = false
+    }
+
+    /// What the delegate heard of a transfer that runs.
+    struct Told {
+        var bytes: Int64 = 0
+        var resumedAt: Int64?
+        var isWaiting = false
+    }
+
+    let identifier: String
+    let configuration: URLSessionConfiguration
+    let state = Mutex(State())
+
+    /// Identifiers are taken from the ledger so many at a time.
+    private static let identifierBlock = 16
+
+    // MARK: One per identifier
+
+    static func named(_ identifier: String, _ configuration: URLSessionConfiguration) -> BackgroundSession {
+        let launch = LaunchContext.current
+        return AppRuntime.shared.part { KnownSessions() }.session(identifier, launch?.id) {
+            BackgroundSession(identifier, configuration, launch)
+        }
+    }
+
+    /// The process that this session lives in, and the launch that it is for.
+    let process: ProcessIdentity
+    let launch: LaunchContext?
+
+    private init(_ identifier: String, _ configuration: URLSessionConfiguration, _ launch: LaunchContext?) {
+        (self.identifier, self.configuration, self.launch) = (identifier, configuration, launch)
+        process = AppRuntime.shared.identity
+    }
+
+    /// Its process ended on a stage: nobody is told any more.
+    func abandon() {
+        state.withLock { state in
+            state.life = .invalid
+            state.watch?.cancel()
+            (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
+        }
+    }
+
+    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+
+    /// A session object of the app's for this identifier.
+    func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
+        guard let delegate else { return }
+        let isFirst = state.withLock { state -> Bool in
+            guard state.delegate == nil else { return false }
+            (state.session, state.delegate) = (session, delegate)
+            return true
+        }
+        guard isFirst else { return complain("a second session of this identifier: its delegate is not called") }
+        listen(session)
+    }
+
+    /// Hears of the session's events from here on.
+    private func listen(_ session: URLSession) {
+        AppRuntime.shared.part { KnownSessions() }.keep(self)
+        let isListening = state.withLock { state -> Bool in
+            if state.session == nil { state.session = session }
+            return state.watch != nil
+        }
+        guard !isListening else { return }
+        do {
+            // While this process is attached the agent launches no other for the session's events. Without a delegate it takes
+            // none but those that its handlers wait for.
+            if state.withLock({ $0.delegate != nil }) {
+                try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: process) }
+            }
+            let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
+            state.withLock { $0.watch = token }
+        } catch {
+            complain("\(error)")
+        }
+        lookSoon()
+    }
+
+    func complain(_ text: String) {
+        FileHandle.standardError.write(Data("background session \(identifier): \(text)\n".utf8))
+    }
+
+    // MARK: Tasks
+
+    func nextTaskIdentifier() -> Int {
+        state.withLock { state in
+            if state.identifiers.isEmpty {
+                let first = try? AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
+                // Without a ledger nothing can be resumed either, and says so.
+                guard let first else { return 0 }
+                state.identifiers = first..<first + Self.identifierBlock
+            }
+            return state.identifiers.removeFirst()
+        }
+    }
+
+    func add(_ task: URLSessionTask) {
+        let (session, delegate, isOver) = state.withLock { state in
+            if state.life == .open { state.tasks[task.taskIdentifier] = task }
+            return (state.session, state.delegate, state.life != .open)
+        }
+        guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        guard let session, let delegate = delegate as? any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
+    }
+
+    func resume(_ task: URLSessionTask) { resume([task]) }
+
+    /// In one transaction: durable is what takes the time.
+    func resume(_ tasks: [URLSessionTask]) {
+        let new = tasks.filter { task in
+            let (row, refused) = task.facts.withLock { ($0.row, $0.error) }
+            if refused != nil { end(task, refused) } else if let row { release(row) }
+            return refused == nil && row == nil
+        }
+        var submissions: [(task: URLSessionTask, order: Submission)] = []
+        for task in new {
+            // Somebody in this process waits for its end.
+            if task.facts.withLock({ $0.completion != nil }) { listen(task.session) }
+            do { submissions.append((task, try submission(of: task))) } catch { refuse(task, error) }
+        }
+        guard !submissions.isEmpty else { return }
+        do {
+            let records = try AppRuntime.shared.commit { transaction in try submissions.map { try $0.order.write(transaction) } }
+            for ((task, order), record) in zip(submissions, records) {
+                order.afterwards(record)
+                KillPoint.reach(.taskResumed)
+                task.facts.withLock { $0.row = record.id }
+                if let id = record.id, record.taskIdentifier != task.taskIdentifier {
+                    state.withLock { $0.joined[id, default: []].append(task) }
+                }
+            }
+            keepAgentSoon()
+        } catch {
+            for (task, _) in submissions { refuse(task, error) }
+        }
+    }
+
+    private func refuse(_ task: URLSessionTask, _ error: any Error) {
+        let failure = error as? URLError ?? URLError(.cannotCreateFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+        task.facts.withLock { $0.error = failure }
+        end(task, failure)
+    }
+
+    /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.
+    private func keepAgentSoon() {
+        let begins = state.withLock { state in
+            guard state.watch != nil, !state.isKeeping else { return false }
+            state.isKeeping = true
+            return true
+        }
+        if begins { keepAgent() }
+    }
+
+    private func keepAgent() {
+        let goesOn = state.withLock { state in
+            let waits =
+                state.watch != nil && state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+            state.isKeeping = waits && state.keeper.tick()
+            return state.isKeeping
+        }
+        guard goesOn else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
+    }
+
+    private func release(_ row: Int64) {
+        let now = AppRuntime.shared.now
+        handle({ .released(notBefore: $0.earliestBegin, now: now) }, row)
+    }
+
+    /// Something happened to a transfer, durably. What could not be written is said.
+    func handle(_ event: (TransferRecord) -> TransferLife.Event, _ row: Int64) {
+        do {
+            try AppRuntime.shared.commit { transaction in
+                guard let transfer = try transaction.transfer(row) else { return }
+                try transaction.handle(event(transfer), transfer: row, now: AppRuntime.shared.now)
+            }
+        } catch {
+            complain("\(error)")
+        }
+    }
+
+    func status(of task: URLSessionTask) -> TaskStatus {
+        let facts = task.facts.withLock { $0 }
+        var status = TaskStatus(error: facts.error)
+        if facts.isCompleted { status.state = .completed } else if facts.isCanceling { status.state = .canceling }
+        guard let row = facts.row, let record = try? AppRuntime.shared.ledger().read({ try $0.transfer(row) }) else {
+            return status
+        }
+        status.response = record.response
+        if record.state.isTerminal, !record.hasAnswer { status.error = status.error ?? record.urlError }
+        if record.kind == .upload {
+            status.bytesSent = record.bytesDone
+            status.bytesExpectedToSend = record.bytesTotal ?? -1
+        } else {
+            status.bytesReceived = record.bytesDone
+            status.bytesExpectedToReceive = record.bytesTotal ?? -1
+        }
+        guard !facts.isCompleted, !facts.isCanceling else { return status }
+        switch record.state {
+        case .queued, .running, .waiting: status.state = record.isSuspended ? .suspended : .running
+        case .paused: (status.state, status.isPaused) = (.suspended, true)
+        // Ended, and its delegate has not heard of it: still on its way out.
+        case .completed, .failed, .cancelled: status.state = .running
+        }
+        return status
+    }
+
+    func allTasks() -> [URLSessionTask] {
+        let rows = (try? AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: self.identifier) }) ?? []
+        var tasks = state.withLock { $0.tasks }
+        guard let session = state.withLock({ $0.session }) ?? tasks.values.first?.session ?? ownSession() else { return [] }
+        let ofRows = rows.filter(\.isAdopted).map { task(of: $0, session) }
+        for task in ofRows { tasks[task.taskIdentifier] = nil }
+        // Made here and not resumed yet.
+        let unresumed = tasks.values.filter { $0.facts.withLock { $0.row == nil && $0.error == nil } }
+        return (ofRows + unresumed).sorted { $0.taskIdentifier < $1.taskIdentifier }
+    }
+
+    /// A session object for tasks that nobody in this process made.
+    private func ownSession() -> URLSession? { URLSession(configuration: configuration) }
+
+    /// The task of a transfer: the one that this process made, or one made for it.
+    func task(of transfer: TransferRecord, _ session: URLSession) -> URLSessionTask {
+        if let known = state.withLock({ $0.tasks[transfer.taskIdentifier] }) { return known }
+        let made: URLSessionTask
+        if transfer.kind == .upload {
+            made = URLSessionUploadTask(
+                session: session, request: transfer.request, body: nil, identifier: transfer.taskIdentifier)
+        } else if transfer.taskKind == "data" {
+            made = URLSessionDataTask(session: session, request: transfer.request, identifier: transfer.taskIdentifier)
+        } else {
+            let source = DownloadSource.request(transfer.request ?? URLRequest(url: URL(fileURLWithPath: "/")))
+            made = URLSessionDownloadTask(session: session, source: source, identifier: transfer.taskIdentifier)
+        }
+        made.facts.withLock { facts in
+            facts.row = transfer.id
+            facts.description = transfer.taskDescription
+            facts.priority = Float(transfer.priority)
+            facts.earliestBegin = transfer.earliestBegin
+            facts.expectsToReceive = transfer.expectedToReceive
+            facts.destination = transfer.destination.map { URL(fileURLWithPath: $0) }
+            facts.expectedSHA256 = transfer.expectedSHA256
+        }
+        return state.withLock { state in
+            if let known = state.tasks[transfer.taskIdentifier] { return known }
+            if !transfer.state.isTerminal { state.tasks[transfer.taskIdentifier] = made }
+            return made
+        }
+    }
+
+    // MARK: The end of the session
+
+    func invalidate(cancelling: Bool) {
+        state.withLock { if $0.life == .open { $0.life = .ending } }
+        if cancelling {
+            do {
+                try AppRuntime.shared.commit { transaction in
+                    let now = AppRuntime.shared.now
+                    for var transfer in try transaction.unfinishedTransfers(session: identifier) {
+                        try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
+                    }
+                }
+            } catch {
+                complain("its tasks could not be cancelled: \(error)")
+            }
+            let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
+            for task in unresumed { cancel(task) }
+        }
+        lookSoon()
+        considerEnding()
+    }
+
+    /// Invalid when the tasks that this process resumed have ended.
+    func considerEnding() {
+        let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
+            let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
+            guard state.life == .ending, !state.isTelling, state.watch == nil || !hasTasks else { return nil }
+            state.life = .invalid
+            state.watch?.cancel()
+            state.watch = nil
+            defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }
+            return state.session.map { ($0, state.delegate) }
+        }
+        AppRuntime.shared.part { KnownSessions() }.letGo(self)
+        guard let (session, delegate) = ended else { return }
+        try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: process) }
+        OutstandingCalls.shared.enter()
+        session.delegateQueue.addOperation {
+            delegate?.urlSession(session, didBecomeInvalidWithError: nil)
+            OutstandingCalls.shared.leave()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Spool
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+/// A request as it goes to the wire: what the key of a transfer is made of.
+struct Order: Sendable {
+    var method: String
+    var url: String
+    var headers: [HeaderField]
+    var body: Data?
+    var idleTimeout: Double
+    var allowsCellular: Bool
+
+    /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background.
+    init(_ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET") throws {
+        guard let url = request.url, let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            url.host?.isEmpty == false
+        else { throw URLError(.unsupportedURL) }
+        guard request.httpBodyStream == nil else {
+            throw URLError(
+                .unsupportedURL,
+                userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
+        }
+        var fields = request.allHTTPHeaderFields ?? [:]
+        let named = Set(fields.keys.map { $0.lowercased() })
+        for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
+            fields["\(name)"] = "\(value)"
+        }
+        headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
+        let asked = request.httpMethod ?? "GET"
+        method = asked == "GET" ? defaultMethod : asked
+        self.url = url.absoluteString
+        body = request.httpBody
+        idleTimeout = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
+        allowsCellular = request.allowsCellularAccess
+    }
+
+    /// Equal requests of a session have equal keys.
+    func key(session: String, bodyDigest: String? = nil) -> String {
+        let digest = bodyDigest ?? body.map(FileDigest.sha256(of:)) ?? ""
+        let parts = [session, method, url, digest] + headers.map { "\($0.name.lowercased()):\($0.value)" }
+        return FileDigest.sha256(of: Data(parts.joined(separator: "\n").utf8))
+    }
+
+    /// A new row for it.
+    func record(
+        _ configuration: URLSessionConfiguration, session: String, key: String, kind: TransferRecord.Kind, now: Date
+    ) -> TransferRecord {
+        var record = TransferRecord(
+            session: session, key: key, kind: kind, method: method, url: url, headers: headers, now: now)
+        record.idleTimeout = idleTimeout
+        record.resourceTimeout = configuration.timeoutIntervalForResource
+        record.maximumBodyBytes = configuration.maximumBodyBytes
+        record.rateLimit = configuration.maximumBytesPerSecond
+        record.hostLimit = max(1, configuration.httpMaximumConnectionsPerHost)
+        record.launchesApp = configuration.sessionSendsLaunchEvents
+        if configuration.isDiscretionary { record.needs.formUnion([.externalPower, .unmetered]) }
+        if !configuration.allowsExpensiveNetworkAccess { record.needs.insert(.unmetered) }
+        if !configuration.allowsConstrainedNetworkAccess { record.needs.insert(.unconstrained) }
+        if !configuration.allowsCellularAccess || !allowsCellular { record.needs.insert(.notCellular) }
+        return record
+    }
+}
+
+extension URLRequest {
+    /// `nil`: not an address.
+    init?(method: String, url: String, headers: [HeaderField]) {
+        guard let url = URL(string: url) else { return nil }
+        self.init(url: url)
+        httpMethod = method
+        for header in headers { addValue(header.value, forHTTPHeaderField: header.name) }
+    }
+}
+
+extension ResponseHead {
+    /// As Foundation has it: values of one name in one field.
+    ///
+    /// - Parameter asked: the address, where the answer's own is none.
+    func response(asked: String) -> HTTPURLResponse? {
+        guard let url = URL(string: url) ?? URL(string: asked) else { return nil }
+        return HTTPURLResponse(
+            url: url, statusCode: status, httpVersion: "HTTP/1.1",
+            headerFields: Dictionary(headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 }))
+    }
+}
+
+extension TransferRecord {
+    var request: URLRequest? { URLRequest(method: method, url: url, headers: headers) }
+
+    var response: HTTPURLResponse? {
+        guard var head else { return nil }
+        // Put together from several answers it is the whole all the same: a 206 is the app's business only if it asked for a part.
+        if head.status == 206, !headers.contains(where: { $0.name.lowercased() == "range" }) {
+            head.status = 200
+            head.headers.removeAll { ["content-range", "content-length"].contains($0.name.lowercased()) }
+            if let total = bytesTotal { head.headers.append(HeaderField("Content-Length", "\(total)")) }
+        }
+        return head.response(asked: url)
+    }
+
+    /// The error of an awaited call or of a delegate; with resume data, where a part is kept.
+    var urlError: URLError {
+        var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
+        if let url = URL(string: url) {
+            info[NSURLErrorFailingURLErrorKey] = url
+        }
+        if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
+        let code = errorCode.flatMap(URLError.Code.init(rawValue:)) ?? (state == .cancelled ? .cancelled : .unknown)
+        return URLError(code, userInfo: info)
+    }
+
+    /// An answer arrived, whatever its status: for a delegate that is no error.
+    var hasAnswer: Bool { state == .completed || kind == .upload && upload?.method == .plain && state == .failed && head != nil }
+}
+
+extension URLError {
+    /// What ``URLSession/downloadTask(withResumeData:)`` goes on from, if the download left a part that can be added to.
+    public var downloadTaskResumeData: Data? { userInfo[NSURLSessionDownloadTaskResumeData] as? Data }
+
+    /// Always `nil`: no upload gives resume data yet.
+    public var uploadTaskResumeData: Data? { nil }
+}

@@ -1,0 +1,207 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// The conductor: it hears, lets its parts note what was heard and plan what follows, commits, and then performs.
+///
+/// One thread, one loop. Everything that must outlive it is in the ledger; what its parts hold can be derived again. The parts are
+/// values: a commit that fails leaves them, and what was heard, as they were before.
+package final class Agent {
+    private let ledger: Ledger
+    private let launcher: any Launcher
+    private let ports: AgentPorts
+    private let host: HostEnvironment
+    /// Where files are hashed and synced.
+    private let disk: DiskWorker
+    private let random: () -> Double
+    private let log: AgentLog
+    /// Watches processes that wait for the agent's work. `false`: gone already.
+    private let watchProcess: (ProcessIdentity) -> Bool
+    /// Has this agent hear something, from any thread.
+    private let post: @Sendable (AgentEvent) -> Void
+
+    private var parts: AgentParts
+    private var heard: [AgentEvent] = []
+
+    /// - Parameters:
+    ///   - watchProcess: hears of the end of a process by `.processEnded`; `false`: it is gone already.
+    ///   - post: hands an event to the thread that runs this agent, which lets it ``hear(_:)`` it.
+    ///   - random: a number from 0 up to 1.
+    ///   - log: takes the lines in place of standard error.
+    package init(
+        ledger: Ledger, launcher: any Launcher, ports: AgentPorts, host: HostEnvironment, disk: DiskWorker = .shared,
+        random: @escaping () -> Double = { Double.random(in: 0..<1) }, log: ((String) -> Void)? = nil,
+        watchProcess: @escaping (ProcessIdentity) -> Bool, post: @escaping @Sendable (AgentEvent) -> Void
+    ) {
+        (self.ledger, self.launcher, self.ports, self.host) = (ledger, launcher, ports, host)
+        (self.disk, self.random, self.watchProcess, self.post) = (disk, random, watchProcess, post)
+        self.log = AgentLog(file: ledger.directories.agentLog, redirect: log)
+        parts = AgentParts(Moment(of: host, zone: host.zone()))
+    }
+
+    /// How long it stays.
+    package var lifetime: Lifetime { parts.lifetime }
+
+    /// Work came after it had nothing left to do.
+    package func goOn() { parts.lifetime.goOn() }
+
+    // MARK: Hearing
+
+    /// Something was heard that no turn has handled.
+    package var hasHeard: Bool { !heard.isEmpty }
+
+    package func hear(_ event: AgentEvent) { heard.append(event) }
+
+    /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with
+    /// many small transfers most rings are those.
+    package func hasNews() throws(StoreError) -> Bool {
+        guard heard.isEmpty else { return true }
+        return parts.glance.isNews(try ledger.readAfterRing { try $0.foreignVersion() })
+    }
+
+    // MARK: Turning
+
+    /// What a new agent does first: everything an earlier one left is adopted, made up for, or tidied away.
+    package func reconcile(version: String) throws(StoreError) {
+        let inheritance = try Inheritance.take(from: ledger, version: version, now: host.now())
+        for effect in inheritance.effects { perform(effect) }
+        for launch in inheritance.launches {
+            guard let id = launch.id else { continue }
+            switch (launcher.isAlive(id), launch.pid) {
+            // Started, but its number was not committed: the process itself writes it when it begins.
+            case (true, nil): parts.launches.awaitPID(of: id)
+            case (true, let pid?): perform(.adoptLaunch(id, pid: pid))
+            case (false, _): hear(.launchEnded(id, .unknown))
+            }
+        }
+        try inheritance.settle(ledger)
+        perform(.removeOrphans)
+    }
+
+    /// Handles what was heard and whatever the ledger asks for. Returns when to be called again at the latest.
+    ///
+    /// - Throws: ``StoreError`` when it could not be committed. What was heard is heard again by the next turn.
+    package func turn() throws(StoreError) -> Date? {
+        var wake: Date?
+        var hasLookedAgain = false
+        // Performing may make something else due (a launch that cannot start): look again until nothing is.
+        for _ in 0..<100 {
+            let look = try look()
+            wake = look.wake
+            let isDueAgain = parts.glance.note(look.effects)
+            for effect in look.effects { perform(effect) }
+            guard heard.isEmpty, !isDueAgain else { continue }
+            // What was decided last may matter to what was decided first: one more look, as our own commits ring no more.
+            if !look.hasChanged || hasLookedAgain { break }
+            hasLookedAgain = true
+        }
+        // Still something heard: come back at once rather than never.
+        guard heard.isEmpty else { return host.now() }
+        return parts.glance.settle(wake, now: host.now())
+    }
+
+    private struct Look {
+        var effects: [AgentEffect]
+        var wake: Date?
+        /// So that another look at everything may find more.
+        var hasChanged: Bool
+    }
+
+    /// One pass: the slow part before the transaction, the decisions inside, the lines of the log behind it.
+    private func look() throws(StoreError) -> Look {
+        let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
+        heard = events
+        if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path) { log.write(trouble) }
+        let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
+        let moment = Moment(of: host, zone: zone)
+        let desktop = ports.conditions.current
+        let living = Set(parts.launches.awaitingPID.filter(launcher.isAlive))
+        let (next, look, lines) = try ledger.write { transaction in
+            var next = parts
+            let before = transaction.changeCount
+            let (extent, settings) = try next.glance.begin(events, transaction, now: moment.now)
+            var pass = Pass(transaction, settings, moment, desktop, ledger.directories, random: random)
+            switch extent {
+            case .everything: try next.planEverything(events, living: living, &pass)
+            case .transfers: try next.planTransfers(events, &pass)
+            }
+            next.glance.end(extent, &pass)
+            let hasChanged = extent == .everything && transaction.changeCount != before
+            return (next, Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged), pass.log)
+        }
+        (parts, heard) = (next, [])
+        for line in lines { log.write(line) }
+        return look
+    }
+
+    // MARK: Performing
+
+    /// After a commit; none of it can be refused by the ledger.
+    private func perform(_ effect: AgentEffect) {
+        switch effect {
+        case .startLaunch(let id): startLaunch(id)
+        case .adoptLaunch(let id, let pid):
+            guard launcher.adopt(id, pid: pid) else { return hear(.launchEnded(id, .unknown)) }
+            log.write("adopted launch \(id), pid \(pid)")
+        case .warnLaunch(let id): launcher.warn(id)
+        case .killLaunch(let id): launcher.kill(id)
+        case .endLaunch(let id): hear(.launchEnded(id, .unknown))
+        case .forgetLaunch(let id): launcher.forget(id)
+        case .startAttempt(let id): startAttempt(id)
+        case .stopAttempt(let id):
+            guard let attempt = parts.attempts.stop(id) else { return }
+            ports.transport.cancel(attempt)
+            hear(.attemptStopped(attempt))
+        case .checkProof(let id, let expectation):
+            let proof = FileProof(expectation) { [post] in post(.proofChecked(id, $0)) }
+            disk.take(proof, .more)
+            if !disk.hasThread { disk.catchUp() }
+        case .placeFile(let id, let part, let whole): placeFile(id, part, whole)
+        case .tidyServer(let request, let attempt): ports.transport.start(attempt, request, source: nil, sink: AnswerSink())
+        case .removeFile(let file): unlink(file.path)
+        case .removeOrphans:
+            if !ledger.directories.removeOrphans(knownTo: ledger) {
+                parts.leftovers.noteInTheWay(Moment(of: host, zone: parts.time.zone))
+            }
+        case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
+        case .withdraw(let identifier, let serverID):
+            ports.presenter.withdraw(identifier: identifier, serverID: serverID)
+        case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
+        case .sessionChanged(let session): ports.sessionChanged(session)
+        }
+    }
+
+    private func startLaunch(_ id: Int64) {
+        KillPoint.reach(.launchCommitted)
+        do {
+            hear(.launchStarted(id, pid: try launcher.start(id)))
+        } catch {
+            hear(.launchFailed(id, reason: "\(error)"))
+        }
+    }
+
+    private func startAttempt(_ id: Int64) {
+        switch parts.attempts.start(id, disk: disk, now: host.now(), post: post) {
+        case .attempt(let attempt, let wire):
+            ports.transport.start(attempt.id, wire.request, source: wire.source, sink: wire.sink)
+        case .withoutSource(let attempt): hear(.attemptWithoutSource(attempt))
+        case nil: break
+        }
+    }
+
+    private func placeFile(_ id: Int64, _ part: URL, _ whole: URL) {
+        // Cancelled meanwhile: it shall not appear.
+        if let transfer = try? ledger.read({ try $0.transfer(id) }), transfer.state != .running {
+            return hear(.filePlaced(id, nil))
+        }
+        KillPoint.reach(.transferPlacing, id)
+        var trouble = FileName.give(part, whole)
+        if trouble == nil, let why = FileName.sync(folder: whole.deletingLastPathComponent().path) {
+            trouble = .init(why: why, isPassing: false)
+        }
+        KillPoint.reach(.transferPlaced, id)
+        hear(.filePlaced(id, trouble))
+    }
+}

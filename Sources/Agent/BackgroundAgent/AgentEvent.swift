@@ -1,0 +1,67 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// What the agent hears of the world. Each is handled on its loop, in order.
+public enum AgentEvent: Sendable {
+    case transport(TransportEvent)
+    case presenter(PresenterEvent)
+    case conditions(DesktopConditions)
+    /// The clock was set: wall-clock rules are planned anew, and what lies behind may have been missed.
+    case timeChanged
+    /// The time zone changed: wall-clock rules are planned anew.
+    case zoneChanged
+    /// The host woke: the same, and the network may not be back yet.
+    case resumed
+    /// The process of a launch runs.
+    case launchStarted(Int64, pid: Int32)
+    /// No process could be started for a launch.
+    case launchFailed(Int64, reason: String)
+    case launchEnded(Int64, ProcessEnd)
+    case processEnded(ProcessIdentity)
+    /// Of a download there is news that others should know of: it goes on at an offset, or all that arrived is durable.
+    case attemptMoved(AttemptID)
+    /// A download's attempt ended, and what arrived is durable and, of a whole file, hashed.
+    case attemptSettled(AttemptID, WireEnd)
+    /// What was to be sent is not in the spool any more.
+    case attemptWithoutSource(AttemptID)
+    /// An attempt was stopped on our side, and its part is durable.
+    case attemptStopped(AttemptID)
+    /// What became of a file that an earlier agent had proven.
+    case proofChecked(Int64, FileProof.Finding)
+    /// A whole file has its name, or cannot have it.
+    case filePlaced(Int64, FileTrouble?)
+    /// SIGTERM or SIGINT.
+    case stopRequested
+
+    /// It is about transfers alone, and makes nothing else due.
+    var isOfTransport: Bool {
+        switch self {
+        case .transport, .attemptSettled: true
+        case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed, .launchEnded,
+            .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .stopRequested:
+            false
+        }
+    }
+
+    var isTimeChange: Bool {
+        switch self {
+        case .timeChanged, .zoneChanged, .resumed: true
+        case .transport, .presenter, .conditions, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved,
+            .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .stopRequested:
+            false
+        }
+    }
+}
+
+extension [AgentEvent] {
+    /// Of an attempt that has ended by now, how far it was is of no use to anybody.
+    var withoutLateProgress: [AgentEvent] {
+        let ended = Set(compactMap { if case .transport(.ended(let attempt, _)) = $0 { attempt } else { nil } })
+        guard !ended.isEmpty else { return self }
+        return filter { if case .transport(.progress(let attempt, _, _)) = $0 { !ended.contains(attempt) } else { true } }
+    }
+}

@@ -1,0 +1,35 @@
+import Spool
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+/// The digests of a file that are computed as it arrives: always SHA-256, and what the server announced.
+struct ArrivalDigests: Sendable {
+    private var running: [RequiredDigest.Algorithm: RunningDigest] = [.sha256: RunningDigest()]
+
+    init(_ wanted: [RequiredDigest.Algorithm]) { for algorithm in wanted { running[algorithm] = RunningDigest(algorithm) } }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        for algorithm in running.keys { running[algorithm]?.update(bytes) }
+    }
+
+    /// A range of an open file. `false`: it could not be read.
+    mutating func update(_ descriptor: Int32, _ range: Range<Int64>) -> Bool {
+        withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
+            var position = range.lowerBound
+            while position < range.upperBound {
+                let wanted = min(buffer.count, Int(range.upperBound - position))
+                let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
+                guard count > 0 else { return false }
+                update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+                position += Int64(count)
+            }
+            return true
+        }
+    }
+
+    /// `nil`: not computed.
+    func bytes(_ algorithm: RequiredDigest.Algorithm) -> [UInt8]? { running[algorithm]?.bytes }
+
+    var sha256: String { running[.sha256]?.hex ?? "" }
+}

@@ -1,0 +1,391 @@
+import ProcessSupport
+import BackgroundLedger
+import CLinux
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// The part file of one download attempt: takes bytes on the transport's thread as its machine decides.
+///
+/// Order of writing, so that no crash pairs one version's validator with another's bytes: while the ledger speaks of bytes in a part, a
+/// new version begins in a file of another name, and the agent commits that name together with the new version's validator. What
+/// the ledger calls durable was synced before. Hashing and syncing are the disk worker's, which follows behind what is written.
+final class DownloadFile: BodySink, DiskWork {
+    /// What becomes of bytes that arrive.
+    private enum Intake {
+        /// They are of no answer that is wanted.
+        case discarding
+        case writing
+        /// The attempt was stopped: they are not written, the file may be another attempt's by now.
+        case stopped(wasWriting: Bool)
+    }
+
+    /// What the answer was, as far as it concerns the file.
+    private enum Answer {
+        case none
+        case whole
+        case rest(from: Int64)
+    }
+
+    /// Whether its owner waits for the last byte to be durable and hashed.
+    private enum Settling {
+        case no
+        /// On its own thread.
+        case waitedFor
+        /// The owner hears of it.
+        case reported(WireEnd)
+
+        var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }
+    }
+
+    private struct State {
+        var machine: DownloadMachine
+        var place: PartPlace
+        var descriptor: Int32 = -1
+        var intake = Intake.discarding
+        var answer = Answer.none
+        var written: Int64 = 0
+        /// Which beginning of the file this is: what the worker found out about an earlier one is of no use.
+        var beginning = 0
+        /// The worker's: how far it came.
+        var hashed: Int64 = 0
+        var synced: Int64 = 0
+        var syncedAt = ContinuousClock.now
+        /// The worker will look after a little that arrived.
+        var isRemembered = false
+        var settling = Settling.no
+        var digests = ArrivalDigests([])
+        var trouble: FileTrouble?
+        /// The ledger speaks of bytes in the file, or may do so soon.
+        var isCommitted: Bool
+
+        /// What the machine counts on is in the file.
+        var holdsBytes: Bool {
+            switch intake {
+            case .discarding: false
+            case .writing: true
+            case .stopped(let wasWriting): wasWriting
+            }
+        }
+
+        var isStopped: Bool { if case .stopped = intake { true } else { false } }
+        var isSettling: Bool { if case .no = settling { false } else { true } }
+    }
+
+    /// Bytes, and seconds, between syncs: a crash costs at most this much again.
+    private static let syncInterval: Int64 = 8 << 20
+    private static let syncSeconds = 1.0
+    /// Bytes hashed in one turn of the worker.
+    private static let turn: Int64 = 4 << 20
+    /// Bytes that may be left to hash when an attempt ends for its owner to wait for them.
+    private static let waitedFor: Int64 = 16 << 20
+
+    private let state: Mutex<State>
+    private let attempt: AttemptID
+    private let permissions: mode_t
+    private let post: @Sendable (AgentEvent) -> Void
+    private let disk: DiskWorker
+    private let startedAt: Date
+
+    /// - Parameters:
+    ///   - place: where the bytes collect.
+    ///   - isPrivate: nobody else may read it; otherwise as the person's other files.
+    ///   - disk: hashes and syncs behind what is written.
+    ///   - now: when the attempt begins.
+    ///   - post: takes news of it, from any thread.
+    init(
+        attempt: AttemptID, place: PartPlace, isPrivate: Bool, machine: DownloadMachine, disk: DiskWorker, now: Date,
+        post: @escaping @Sendable (AgentEvent) -> Void
+    ) {
+        self.disk = disk
+        startedAt = now
+        self.post = post
+        self.attempt = attempt
+        permissions = isPrivate ? 0o600 : 0o666
+        var state = State(machine: machine, place: place, isCommitted: machine.partial != nil)
+        // Somebody tidied up: what is not there cannot be resumed.
+        if let partial = machine.partial, !FileName.holds(partial.durableBytes, at: place.url) { state.machine.forgetPartial() }
+        self.state = Mutex(state)
+    }
+
+    deinit { state.withLock { if $0.descriptor >= 0 { close($0.descriptor) } } }
+
+    func begin() -> WireRequest { state.withLock { $0.machine.begin() } }
+
+    // MARK: On the transport's thread
+
+    func receive(head: ResponseHead) -> Bool {
+        KillPoint.reach(.transferHead, attempt.transfer)
+        var isResumed = false
+        let isTaken = state.withLock { state in
+            let disposition = state.machine.received(head, now: startedAt)
+            state.intake = state.isStopped ? .stopped(wasWriting: false) : .discarding
+            switch disposition {
+            case .discard: return true
+            case .rewrite:
+                // What the ledger says of this part stays true until it knows of the other one.
+                if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
+                state.answer = .whole
+                return prepare(&state, head, offset: 0)
+            case .append(let offset):
+                isResumed = true
+                state.answer = .rest(from: offset)
+                return prepare(&state, head, offset: offset)
+            }
+        }
+        if isResumed, isTaken { post(.attemptMoved(attempt)) }
+        return isTaken
+    }
+
+    private func prepare(_ state: inout State, _ head: ResponseHead, offset: Int64) -> Bool {
+        KillPoint.reach(.transferPrepared, attempt.transfer)
+        guard !state.isStopped else { return false }
+        // A part that is to be added to must be there, and long enough: a hole is not what was received.
+        let descriptor = clinux_open(
+            state.place.url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
+        guard descriptor >= 0 else { return fail(&state) }
+        if state.descriptor >= 0 { close(state.descriptor) }
+        state.descriptor = descriptor
+        guard FileName.size(of: descriptor) >= offset else {
+            // The next attempt sees that, too, and asks for the whole.
+            state.trouble = FileTrouble(why: "\(state.place.url.path): the part received earlier is gone", isPassing: true)
+            return false
+        }
+        guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
+        state.intake = .writing
+        state.beginning += 1
+        state.written = offset
+        // What is held already is read once, after a break.
+        state.hashed = 0
+        state.synced = offset
+        state.syncedAt = .now
+        state.digests = ArrivalDigests(state.machine.requiredDigests(of: head).map(\.algorithm))
+        return true
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (isTaken, need) = state.withLock { state -> (Bool, DiskWorker.Rest) in
+            guard !state.isStopped, state.trouble == nil else { return (false, .nothing) }
+            guard case .writing = state.intake else { return (true, .nothing) }
+            var rest = bytes
+            if disk.isFull {
+                errno = ENOSPC
+                return (fail(&state), .nothing)
+            }
+            while !rest.isEmpty {
+                let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
+                guard count > 0 else { return (fail(&state), .nothing) }
+                state.written += Int64(count)
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            }
+            if state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state) { return (true, .more) }
+            defer { state.isRemembered = true }
+            return (true, state.isRemembered ? .nothing : .little)
+        }
+        // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
+        disk.take(self, need)
+        return isTaken
+    }
+
+    private static func isSyncDue(_ state: State) -> Bool {
+        state.written > state.synced
+            && (state.written - state.synced >= syncInterval || ContinuousClock.now - state.syncedAt >= .seconds(syncSeconds))
+    }
+
+    // MARK: On the disk worker's thread
+
+    /// One turn.
+    func work() -> DiskWorker.Rest {
+        let start = state.withLock { $0 }
+        guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else { return .nothing }
+        let to = min(start.written, start.hashed + Self.turn)
+        // On a copy, without the lock: the transport goes on writing behind.
+        var hashing = start.digests
+        guard start.hashed == to || hashing.update(start.descriptor, start.hashed..<to) else { return failWork() }
+        let hashed = hashing
+        let syncTo = state.withLock { state -> Int64? in
+            guard state.beginning == start.beginning else { return nil }
+            (state.hashed, state.digests) = (to, hashed)
+            // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
+            let isCaughtUp = state.hashed == state.written && state.synced < state.written
+            return isCaughtUp || Self.isSyncDue(state) ? state.written : nil
+        }
+        if let syncTo {
+            guard fdatasync(start.descriptor) == 0 else { return failWork() }
+            let isAll = state.withLock { state in
+                // The transfer may have ended meanwhile, and been synced further.
+                guard state.beginning == start.beginning, syncTo > state.synced else { return false }
+                (state.synced, state.syncedAt) = (syncTo, .now)
+                return syncTo == state.written && !state.isSettling
+            }
+            KillPoint.reach(.transferSynced, attempt.transfer)
+            if isAll { post(.attemptMoved(attempt)) }
+        }
+        let (rest, settled) = state.withLock { state -> (DiskWorker.Rest, WireEnd?) in
+            if state.hashed < state.written, state.isSettling || state.written - state.hashed >= Self.turn / 4 {
+                return (.more, nil)
+            }
+            if case .reported(let end) = state.settling, state.beginning == start.beginning {
+                state.settling = .no
+                return (.nothing, end)
+            }
+            state.isRemembered = state.synced < state.written
+            return (state.isRemembered ? .little : .nothing, nil)
+        }
+        if let settled { post(.attemptSettled(attempt, settled)) }
+        return rest
+    }
+
+    private func failWork() -> DiskWorker.Rest {
+        let settled = state.withLock { state -> WireEnd? in
+            _ = fail(&state)
+            guard case .reported(let end) = state.settling else { return nil }
+            state.settling = .no
+            return end
+        }
+        if let settled { post(.attemptSettled(attempt, settled)) }
+        return .nothing
+    }
+
+    /// Everything written is on the disk for good when this returns, or there is trouble.
+    private func sync() {
+        state.withLock { state in
+            // A full disk is no reason to lose what is on it.
+            guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.synced < state.written else { return }
+            guard fdatasync(state.descriptor) == 0 else { return _ = fail(&state) }
+            state.synced = state.written
+            KillPoint.reach(.transferSynced, attempt.transfer)
+        }
+    }
+
+    private func fail(_ state: inout State) -> Bool {
+        state.trouble = FileTrouble(with: state.place.url.path)
+        return false
+    }
+
+    // MARK: On the agent's loop
+
+    /// How far it is.
+    struct Progress {
+        /// What is on disk for good.
+        var partial: PartialFile?
+        /// Under this name.
+        var place: PartPlace
+        var written: Int64
+        /// Where the answer went on; `nil`: it is a whole one.
+        var resumedAt: Int64?
+        /// An answer that is wanted has begun.
+        var hasAnswer: Bool
+    }
+
+    var progress: Progress {
+        state.withLock { state in
+            state.isCommitted = state.isCommitted || state.machine.partial != nil
+            return Self.progress(of: state)
+        }
+    }
+
+    private static func progress(of state: State) -> Progress {
+        var progress = Progress(
+            partial: state.machine.partial, place: state.place, written: state.holdsBytes ? state.written : 0, hasAnswer: true)
+        if state.holdsBytes { progress.partial?.durableBytes = state.synced }
+        switch state.answer {
+        case .none: progress.hasAnswer = false
+        case .whole: break
+        case .rest(let offset): progress.resumedAt = offset
+        }
+        return progress
+    }
+
+    /// The attempt is over for its owner, though its transport may not have heard of it yet. What is here becomes durable.
+    func release() {
+        state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) }
+        sync()
+    }
+
+    /// The attempt ended on the wire: what is here becomes durable and, of a whole file, hashed.
+    ///
+    /// - Returns: `true`: now. Otherwise much of it is left to do, and `.attemptSettled` is posted when it is done.
+    func settle(_ end: WireEnd) -> Bool {
+        let isWhole = state.withLock { state in
+            let isWhole =
+                state.holdsBytes && state.descriptor >= 0 && state.trouble == nil
+                && (end.failure == nil || state.machine.partial?.totalBytes == state.written)
+            guard isWhole, let head = end.head else { return isWhole }
+            // A digest that came behind the body: all of it is read again.
+            let wanted = state.machine.requiredDigests(of: head).map(\.algorithm)
+            if wanted.contains(where: { state.digests.bytes($0) == nil }) {
+                (state.digests, state.hashed) = (ArrivalDigests(wanted), 0)
+                state.beginning += 1
+            }
+            return isWhole
+        }
+        guard isWhole else {
+            sync()
+            return true
+        }
+        let isWaitedFor = state.withLock { state in
+            let isLittle = state.written - state.hashed <= Self.waitedFor
+            state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
+            return state.settling.isWaitedFor
+        }
+        guard isWaitedFor else {
+            disk.take(self, .more)
+            return false
+        }
+        sync()
+        if state.withLock({ $0.hashed < $0.written }) {
+            disk.take(self, .more)
+            disk.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
+        }
+        return true
+    }
+
+    struct Outcome {
+        var command: DownloadCommand
+        var progress: Progress
+        var report: ResumeReport
+        var sha256: String
+        var trouble: FileTrouble?
+    }
+
+    /// What follows from the end of the attempt, once it is settled: the machine is asked, and a whole file proven. Asked twice, it
+    /// says the same.
+    func outcome(of end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
+        state.withLock { state in
+            var ended = state
+            let durable = ended.holdsBytes ? ended.synced : ended.machine.partial?.durableBytes ?? 0
+            var command = ended.machine.ended(
+                end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+            if case .finish(let head, let resumedFrom) = command, ended.trouble == nil {
+                for digest in ended.machine.requiredDigests(of: head)
+                where ended.digests.bytes(digest.algorithm) != digest.bytes {
+                    command = ended.machine.refute(
+                        digest, found: ended.digests.sha256, resumedFrom: resumedFrom,
+                        attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
+                    break
+                }
+            }
+            var progress = Self.progress(of: ended)
+            progress.partial = ended.machine.partial
+            progress.written = ended.written
+            return Outcome(
+                command: command, progress: progress, report: ended.machine.report, sha256: ended.digests.sha256,
+                trouble: ended.trouble)
+        }
+    }
+
+    /// It is whole, proven and in the way of nobody: it gets its name beside the one of its part, before the ledger is entered.
+    ///
+    /// A second name and not a new one: if the ledger turns out to say that it was stopped meanwhile, its part is still there.
+    /// `false`: its name has to come later.
+    func linkIfWhole(_ end: WireEnd, upTo limit: Int64) -> Bool {
+        let outcome = outcome(of: end, now: startedAt, attemptsWithoutProgress: 0, jitter: 0)
+        guard case .finish = outcome.command, outcome.trouble == nil, outcome.progress.written <= limit else { return false }
+        KillPoint.reach(.transferProven, attempt.transfer)
+        let (part, whole) = (outcome.progress.place.url.path, outcome.progress.place.whole.path)
+        guard FileName.add(part, whole) else { return false }
+        KillPoint.reach(.transferPlaced, attempt.transfer)
+        return true
+    }
+}

@@ -1,0 +1,129 @@
+import Spool
+import BackgroundLedger
+import CLinux
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// Reads what a request carries of an upload's snapshot, and hashes what it hands out.
+final class UploadFile: BodySource {
+    private struct State {
+        var descriptor: Int32
+        /// In the body, not in the file.
+        var position: Int64 = 0
+        var digest = RunningDigest()
+    }
+
+    private let state: Mutex<State>
+    private let before: Data
+    private let after: Data
+    private let start: Int64
+    /// Bytes of the file in this body.
+    private let fileBytes: Int64
+    private let isWhole: Bool
+    let byteCount: Int64
+
+    /// `nil` when the snapshot is not there in full.
+    ///
+    /// - Parameters:
+    ///   - size: of the snapshot.
+    ///   - content: what of it goes out; the whole by default.
+    init?(_ url: URL, size: Int64, content: UploadContent? = nil) {
+        switch content ?? .snapshot(from: 0, count: size) {
+        case .none, .empty, .words: return nil
+        case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
+        case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
+        }
+        let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0)
+        var information = stat()
+        guard descriptor >= 0, fstat(descriptor, &information) == 0, Int64(information.st_size) == size,
+            start >= 0, fileBytes >= 0, start + fileBytes <= size
+        else {
+            if descriptor >= 0 { close(descriptor) }
+            return nil
+        }
+        isWhole = start == 0 && fileBytes == size
+        byteCount = Int64(before.count + after.count) + fileBytes
+        state = Mutex(State(descriptor: descriptor))
+    }
+
+    deinit { state.withLock { _ = close($0.descriptor) } }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        state.withLock { state in
+            let endOfFile = Int64(before.count) + fileBytes
+            let count: Int
+            switch state.position {
+            case ..<Int64(before.count):
+                count = Self.copy(before, from: state.position, into: buffer)
+            case endOfFile...:
+                count = Self.copy(after, from: state.position - endOfFile, into: buffer)
+            default:
+                let offset = start + state.position - Int64(before.count)
+                count = pread(
+                    state.descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), endOfFile - state.position)), off_t(offset)
+                )
+                guard count >= 0 else { return nil }
+                state.digest.update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+            }
+            state.position += Int64(count)
+            return count
+        }
+    }
+
+    private static func copy(_ data: Data, from offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let piece = data.dropFirst(Int(offset)).prefix(buffer.count)
+        return piece.copyBytes(to: buffer)
+    }
+
+    func rewind() -> Bool {
+        state.withLock { state in
+            state.position = 0
+            state.digest = RunningDigest()
+        }
+        return true
+    }
+
+    /// Where in the file a body of which so much was sent has come to.
+    func place(sent: Int64) -> Int64 { start + min(max(0, sent - Int64(before.count)), fileBytes) }
+
+    /// Digest of what was handed out, once all of the file was.
+    var sha256: String? { state.withLock { isWhole && $0.position == byteCount ? $0.digest.hex : nil } }
+}
+
+/// A body that is in memory; of no bytes, the server is told that there are none.
+final class DataSource: BodySource {
+    private let bytes: Data
+    private let position = Mutex(0)
+    var byteCount: Int64 { Int64(bytes.count) }
+
+    init(_ bytes: Data) { self.bytes = bytes }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        position.withLock { position in
+            let count = bytes.dropFirst(position).prefix(buffer.count).copyBytes(to: buffer)
+            position += count
+            return count
+        }
+    }
+
+    func rewind() -> Bool {
+        position.withLock { $0 = 0 }
+        return true
+    }
+}
+
+/// The short answer to an upload: kept up to a bound, the rest is read and dropped.
+final class AnswerSink: BodySink {
+    private let kept = Mutex(Data())
+
+    /// What came so far.
+    var body: Data { kept.withLock { $0 } }
+
+    func receive(head: ResponseHead) -> Bool { true }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        kept.withLock { kept in kept.append(contentsOf: bytes.prefix(max(0, Int(UploadPlan.maximumAnswer) - kept.count))) }
+        return true
+    }
+}

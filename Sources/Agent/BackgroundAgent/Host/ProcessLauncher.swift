@@ -1,0 +1,138 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import CLinux
+import Foundation
+import Glibc
+
+/// Starts app processes by posix_spawn and hears of their end through process descriptors.
+final class ProcessLauncher: Launcher {
+    private struct Held {
+        var pid: Int32
+        var descriptor: Int32
+    }
+
+    private let ledger: Ledger
+    private let loop: EventLoop
+    private var held: [Int64: Held] = [:]
+    /// Called on the loop when a launch's process is gone.
+    var onEnd: (Int64, ProcessEnd) -> Void = { _, _ in }
+
+    private let environment: () -> [String: String]
+
+    /// - Parameter environment: what processes find besides.
+    init(ledger: Ledger, loop: EventLoop, environment: @escaping () -> [String: String] = { [:] }) {
+        self.ledger = ledger
+        self.loop = loop
+        self.environment = environment
+    }
+
+    enum Failure: Error, CustomStringConvertible {
+        case appUnknown
+        case lockTaken(Int64)
+        case cannotWatch(String)
+
+        var description: String {
+            switch self {
+            case .appUnknown: "the app has not said where its executable is"
+            case .lockTaken(let id): "the lock of launch \(id) is taken"
+            case .cannotWatch(let reason): "its process cannot be watched: \(reason)"
+            }
+        }
+    }
+
+    func start(_ launch: Int64) throws -> Int32 {
+        let (app, session) = try ledger.read { (try $0.fact(.app), try $0.fact(.sessionEnvironment)) }
+        guard let app else { throw Failure.appUnknown }
+        guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
+        var environment = ProcessInfo.processInfo.environment
+        // What a verb told last is nearer to the person than what the agent was started with.
+        environment.merge(session?.variables ?? [:]) { $1 }
+        environment["BACKGROUND_LAUNCH"] = String(launch)
+        environment.merge(self.environment()) { $1 }
+        // A crash wanted of the agent is not wanted of the app, and the other way round.
+        environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")
+        var child = ChildProcess(path: app.executable, arguments: app.arguments, environment: environment)
+        child.standardOutput = 2
+        child.inherited = lock.descriptor
+        child.blocksTermination = true
+        let pid = try child.start()
+        KillPoint.reach(.launchSpawned)
+        do {
+            try watch(launch, pid)
+        } catch {
+            // Unwatched it would be launched a second time while it runs.
+            _ = Glibc.kill(pid, SIGKILL)
+            waitpid(pid, nil, 0)
+            throw error
+        }
+        return pid
+    }
+
+    func adopt(_ launch: Int64, pid: Int32) -> Bool {
+        // Our own child after all, when this process became what it is by `exec`: a dead one must not stay behind.
+        waitpid(pid, nil, WNOHANG)
+        guard isAlive(launch) else { return false }
+        return (try? watch(launch, pid)) != nil
+    }
+
+    private func watch(_ launch: Int64, _ pid: Int32) throws {
+        let descriptor = clinux_pidfd_open(pid)
+        guard descriptor >= 0 else { throw Failure.cannotWatch(String(cString: strerror(errno))) }
+        held[launch] = Held(pid: pid, descriptor: descriptor)
+        loop.watch(descriptor) { [unowned self] in ended(launch) }
+    }
+
+    private func ended(_ launch: Int64) {
+        guard let process = held.removeValue(forKey: launch) else { return }
+        loop.unwatch(process.descriptor)
+        close(process.descriptor)
+        var status: Int32 = 0
+        guard waitpid(process.pid, &status, WNOHANG) == process.pid else { return onEnd(launch, .unknown) }
+        let signal = status & 0x7f
+        onEnd(launch, signal == 0 ? .exited((status >> 8) & 0xff) : .signalled(signal))
+    }
+
+    func isAlive(_ launch: Int64) -> Bool { FileLock.isHeld(ledger.directories.launchLock(launch)) }
+
+    func warn(_ launch: Int64) { send(SIGTERM, launch) }
+
+    func kill(_ launch: Int64) { send(SIGKILL, launch) }
+
+    private func send(_ signal: Int32, _ launch: Int64) {
+        guard let process = held[launch] else { return }
+        // Through the descriptor: a number could by now be somebody else's.
+        _ = clinux_pidfd_send_signal(process.descriptor, signal)
+    }
+
+    func forget(_ launch: Int64) { unlink(ledger.directories.launchLock(launch).path) }
+}
+
+/// Hears of the end of processes that are not launches: those that await a transfer or hold a session's delegate.
+final class ProcessWatch {
+    private let loop: EventLoop
+    private var watched: [ProcessIdentity: Int32] = [:]
+    var onEnd: (ProcessIdentity) -> Void = { _ in }
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    /// `false` when it is gone already.
+    func watch(_ process: ProcessIdentity) -> Bool {
+        if watched[process] != nil { return true }
+        let descriptor = clinux_pidfd_open(process.pid)
+        guard descriptor >= 0 else { return false }
+        // Asked after opening: from here on the descriptor means this very process.
+        guard process.isAlive else {
+            close(descriptor)
+            return false
+        }
+        watched[process] = descriptor
+        loop.watch(descriptor) { [unowned self] in
+            loop.unwatch(descriptor)
+            close(descriptor)
+            watched[process] = nil
+            onEnd(process)
+        }
+        return true
+    }
+}

@@ -1,0 +1,72 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// What an earlier agent left, made up for in one transaction. Every effect can be derived again from the ledger.
+struct Inheritance {
+    /// Launches whose processes may live, to be adopted.
+    private(set) var launches: [LaunchRecord] = []
+    private(set) var effects: [AgentEffect] = []
+    private var hasShownProgress = false
+
+    static func take(from ledger: Ledger, version: String, now: Date) throws(StoreError) -> Inheritance {
+        let spool = ledger.directories.spool
+        return try ledger.write { transaction in
+            var left = Inheritance()
+            try transaction.setFact(
+                .agent,
+                AgentRecord(pid: getpid(), version: version, startedAt: now, processStart: ProcessIdentity.current.start))
+            for question in try transaction.openQuestions() where !question.isAwaited {
+                try transaction.answer(question.id!, "error: nobody waits for it any more")
+            }
+            for var transfer in try transaction.transfersOfADeadAgent() {
+                let before = transfer
+                let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
+                if commands.contains(.removeFiles) { left.effects += before.remains(in: spool).map(AgentEffect.removeFile) }
+                if commands.contains(.removeBody), let body = before.bodyFile {
+                    left.effects.append(.removeFile(spool.appendingPathComponent(body)))
+                }
+            }
+            // An agent that died behind a commit may have left a part beside a person's file; those in the spool are found as orphans.
+            for place in try transaction.partsBesideDestinations() {
+                left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
+            }
+            for var notice in try transaction.notifications() where notice.state == .presenting {
+                // Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
+                notice.state = .pending
+                try transaction.save(notice)
+            }
+            let shown = try transaction.endedLaunchesStillShown()
+            left.hasShownProgress = !shown.isEmpty
+            left.effects += shown.compactMap(ProgressNotices.withdrawal)
+            // Continued processing runs in a process of its own making, which is watched like any that waits.
+            left.launches = try transaction.liveLaunches().filter { $0.kind != .continuedProcessing }
+            return left
+        }
+    }
+
+    /// After the effects: what was on the screen has been taken off.
+    func settle(_ ledger: Ledger) throws(StoreError) {
+        if hasShownProgress { try ledger.write { try $0.forgetEndedProgressNotices() } }
+    }
+}
+
+extension AppDirectories {
+    /// Removes files in the spool that no row knows, left by a process that died between file and row, or between row and file. Nobody
+    /// living is between those while the lock is ours alone.
+    ///
+    /// - Returns: `false`: somebody was in the way.
+    func removeOrphans(knownTo ledger: Ledger) -> Bool {
+        guard let lock = try? FileLock.acquire(spoolLock) else { return false }
+        defer { extendLifetime(lock) }
+        guard let known = try? ledger.read({ try $0.spoolFiles() }),
+            let names = try? FileManager.default.contentsOfDirectory(atPath: spool.path)
+        else { return false }
+        for name in names where !known.contains(name) && TransferRecord.isPlainName(name) {
+            unlink(spool.appendingPathComponent(name).path)
+        }
+        return true
+    }
+}

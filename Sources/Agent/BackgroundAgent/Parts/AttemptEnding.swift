@@ -1,0 +1,201 @@
+import ProcessSupport
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+/// What an attempt's end means for its transfer: done, tried again, another step, or failed. No state of its own.
+struct AttemptEnding {
+    /// What follows besides the row.
+    enum Next {
+        case nothing
+        /// Its file gets its name.
+        case place
+        /// The next request of an upload that goes on.
+        case nextStep
+    }
+
+    let end: WireEnd
+    let attempt: RunningAttempt
+
+    func judge(_ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: inout Pass) throws -> Next {
+        switch attempt.work {
+        case .download(let file): return try judge(file, &transfer, &entry, &pass)
+        case .upload(let machine, let source, let answer):
+            var end = end
+            end.body = answer.body
+            return try judge(machine, source, end, &transfer, &entry, &pass)
+        }
+    }
+
+    // MARK: Downloads
+
+    private func judge(
+        _ file: DownloadFile, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: inout Pass
+    ) throws -> Next {
+        let outcome = file.outcome(
+            of: end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
+        let partial = outcome.progress.partial
+        transfer.take(outcome.progress, &pass)
+        if outcome.progress.hasAnswer, transfer.kind == .download { transfer.resumedAt = outcome.progress.resumedAt }
+        transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
+        record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
+        if let trouble = outcome.trouble {
+            try pass.failLocally(&transfer, trouble)
+            return .nothing
+        }
+        switch outcome.command {
+        case .finish(let head, _):
+            transfer.head = head
+            transfer.bytesDone = outcome.progress.written
+            transfer.bytesTotal = outcome.progress.written
+            transfer.sha256 = outcome.sha256
+            if transfer.kind == .download { transfer.note = describe(outcome.report, transfer) }
+            return try finishWhole(&transfer, &pass)
+        case .retry(let after, let trouble):
+            try wait(&transfer, after, trouble, &entry, &pass)
+        case .restart(let after, let trouble):
+            transfer.partial = nil
+            transfer.bytesDone = 0
+            transfer.note = outcome.report.description
+            try wait(&transfer, after, trouble, &entry, &pass)
+        case .fail(let trouble):
+            try pass.fail(&transfer, trouble)
+        }
+        return .nothing
+    }
+
+    /// Proven and synced. Where it has no name yet, that comes next: after a commit that says so, or a crash in between would leave a
+    /// file that nobody can tell from somebody else's.
+    private func finishWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Next {
+        guard let place = transfer.partPlace(in: pass.spool) else {
+            try pass.failLocally(&transfer, FileTrouble(why: "the row is damaged", isPassing: false))
+            return .nothing
+        }
+        if attempt.isLinked {
+            pass.perform(.removeFile(place.url))
+            try Self.endWhole(&transfer, &pass)
+            return .nothing
+        }
+        KillPoint.reach(.transferProven, attempt.id.transfer)
+        try pass.transaction.handle(.proven, &transfer, now: pass.now)
+        return .place
+    }
+
+    /// It has its name.
+    static func endWhole(_ transfer: inout TransferRecord, _ pass: inout Pass) throws {
+        guard transfer.kind == .upload, let head = transfer.head else { return try pass.end(&transfer, as: .completed) }
+        // The file that arrived is the answer to a plain upload; what counts is what was sent.
+        transfer.bytesTotal = transfer.upload?.byteCount
+        transfer.bytesDone = transfer.bytesTotal ?? 0
+        if (200..<300).contains(head.status) {
+            transfer.sha256 = transfer.sourceSHA256
+            return try pass.end(&transfer, as: .completed)
+        }
+        try pass.fail(&transfer, TransferTrouble(head: head, now: pass.now, policy: .ofAgent))
+    }
+
+    /// Which of the ways the bytes came: the history says it.
+    private func describe(_ report: ResumeReport, _ transfer: TransferRecord) -> String {
+        let isHandedOver = transfer.isAdopted && transfer.attempts == 1 && transfer.bytesOnWire > 0
+        switch report {
+        case .fresh:
+            if isHandedOver { return "on its first connection" }
+            return transfer.attempts > 1 ? transfer.note ?? report.description : report.description
+        case .resumed, .startedOver:
+            return report.description
+        }
+    }
+
+    // MARK: Uploads
+
+    private func judge(
+        _ before: UploadMachine, _ source: UploadFile?, _ end: WireEnd, _ transfer: inout TransferRecord,
+        _ entry: inout Attempts.Entry, _ pass: inout Pass
+    ) throws -> Next {
+        var machine = before
+        if let source {
+            transfer.bytesDone = source.place(sent: end.bytesSent)
+            if let digest = source.sha256 { transfer.sha256 = digest }
+        }
+        let outcome = machine.ended(
+            end, now: pass.now, attemptsWithoutProgress: transfer.fruitlessAttempts, jitter: pass.jitter())
+        entry.machine = machine
+        if machine.knowledge != before.knowledge { try pass.transaction.setFact(.server(of: transfer), machine.knowledge) }
+        switch outcome {
+        case .continue:
+            // The first question costs nothing and a look after a failed step brings nothing on: else a server that
+            // refuses one step for ever would be asked for ever, without a pause.
+            if machine.stage > transfer.upload?.furthest ?? 0 {
+                transfer.upload?.furthest = Int(machine.stage)
+                record(progress: true, &transfer, &entry, pass)
+            }
+            return .nextStep
+        case .retry(let after, let trouble):
+            // What the server did not keep will be sent again: that is no progress.
+            transfer.bytesDone = machine.storedBytes
+            record(progress: false, &transfer, &entry, pass)
+            try wait(&transfer, after, trouble, &entry, &pass)
+        case .finished(let remoteURL):
+            try Self.finishUpload(&transfer, machine, at: remoteURL, &pass)
+        case .fail(let trouble):
+            try pass.fail(&transfer, trouble)
+        }
+        return .nothing
+    }
+
+    /// The server has it: the receipt.
+    static func finishUpload(
+        _ transfer: inout TransferRecord, _ machine: UploadMachine, at remoteURL: String, _ pass: inout Pass
+    ) throws {
+        transfer.bytesDone = transfer.bytesTotal ?? transfer.bytesDone
+        // After a restart the bytes may have been sent by an agent that is gone, and a resumed upload sends a part: their
+        // digest then is the snapshot's, whose length the server confirmed.
+        let sent = transfer.sha256 ?? transfer.sourceSHA256
+        guard sent == transfer.sourceSHA256 else {
+            let reason = TransferLife.Reason(
+                code: URLError.Code.dataLengthExceedsMaximum.rawValue,
+                message: "What was sent differs from the file: the queued copy is damaged.")
+            return try pass.end(&transfer, as: .failed, reason)
+        }
+        transfer.sha256 = sent
+        transfer.note = "stored as \(remoteURL)"
+        transfer.receipt = UploadReceipt(
+            url: remoteURL, byteCount: transfer.upload?.byteCount ?? transfer.bytesDone, sha256: sent ?? "", storedAt: pass.now,
+            proof: machine.proof, checkedAt: nil)
+        try pass.end(&transfer, as: .completed)
+    }
+
+    // MARK: Waiting
+
+    private func record(
+        progress hasProgress: Bool, _ transfer: inout TransferRecord, _ entry: inout Attempts.Entry, _ pass: Pass
+    ) {
+        if hasProgress {
+            _ = transfer.handle(.progressed(now: pass.now))
+            entry.unreached = 0
+        }
+        transfer.fruitlessAttempts = hasProgress ? 0 : transfer.fruitlessAttempts + 1
+    }
+
+    private func wait(
+        _ transfer: inout TransferRecord, _ after: Double, _ trouble: TransferTrouble, _ entry: inout Attempts.Entry,
+        _ pass: inout Pass
+    ) throws {
+        guard trouble.isWaitingForNetwork else {
+            entry.unreached = 0
+            return try pass.wait(&transfer, for: after, trouble)
+        }
+        // An attempt that could not reach anybody says nothing about the server.
+        transfer.fruitlessAttempts = max(0, transfer.fruitlessAttempts - 1)
+        try pass.wait(&transfer, for: after * Self.stretch(entry.unreached), trouble)
+        entry.unreached += 1
+    }
+
+    /// Hours offline need no attempt every quarter of a minute: a network that comes is a reason of its own to try at once.
+    ///
+    /// - Parameter unreached: attempts in a row that reached nobody.
+    private static func stretch(_ unreached: Int) -> Double { min(pow(1.5, Double(unreached)), longestStretch) }
+
+    /// Of a pause of a quarter of a minute: five minutes.
+    private static let longestStretch: Double = 20
+}

@@ -1,0 +1,139 @@
+import ProcessSupport
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+/// From a row to an attempt: what is asked for, what of it is here already, and where the answer goes. No state, no open file.
+enum AttemptPreparation {
+    enum Result {
+        case attempt(PreparedAttempt)
+        /// An earlier agent had proven it: whether that is still so comes first.
+        case proof(FileProof.Expectation)
+        /// The server has it already.
+        case stored(at: String)
+        /// It ended instead.
+        case ended
+    }
+
+    /// The next attempt, written into the row.
+    ///
+    /// - Parameter machine: where an upload's protocol stands; made where there is none.
+    static func prepare(
+        _ transfer: inout TransferRecord, _ machine: inout UploadMachine?, _ pass: inout Pass
+    ) throws -> Result {
+        if transfer.upload.map({ $0.method != .plain }) ?? false { return try prepareUpload(&transfer, &machine, &pass) }
+        return try prepareExchange(&transfer, &pass)
+    }
+
+    /// One request whose answer is a file: a download, perhaps with a body of its own (a POST, say), or a plain upload.
+    private static func prepareExchange(_ transfer: inout TransferRecord, _ pass: inout Pass) throws -> Result {
+        transfer.nameFile()
+        guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else {
+            try pass.fail(&transfer, .cannotCreateFile, "The row of this transfer is damaged.")
+            return .ended
+        }
+        if transfer.isFinishing {
+            return .proof(
+                FileProof.Expectation(
+                    part: place.url, whole: place.whole, isInSpool: transfer.destination == nil,
+                    byteCount: transfer.bytesTotal ?? -1, sha256: transfer.sha256 ?? ""))
+        }
+        var body: PreparedAttempt.Source?
+        if let size = transfer.upload?.byteCount ?? (transfer.bodyFile == nil ? nil : transfer.expectedToSend ?? -1) {
+            body = source(of: transfer, size: size, nil, pass)
+            guard body != nil else {
+                try pass.failWithoutSource(&transfer)
+                return .ended
+            }
+        }
+        let machine = DownloadMachine(
+            request: TransferRequest(
+                method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+                maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
+                expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil),
+            partial: transfer.partial, policy: .ofAgent)
+        transfer.attempts += 1
+        return .attempt(PreparedAttempt(transfer, id, .download(machine, place, body: body)))
+    }
+
+    private static func prepareUpload(
+        _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
+    ) throws -> Result {
+        guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
+        let command = machine.next()
+        known = machine
+        switch command {
+        case .send(let request, let content, let memory):
+            var source: PreparedAttempt.Source?
+            switch content {
+            case .none: break
+            case .empty: source = .bytes(Data())
+            case .words(let bytes): source = .bytes(bytes)
+            case .snapshot, .wrapped:
+                source = transfer.upload.flatMap { Self.source(of: transfer, size: $0.byteCount, content, pass) }
+                guard source != nil else {
+                    try pass.failWithoutSource(&transfer)
+                    return .ended
+                }
+                transfer.attempts += 1
+                if case .snapshot(let from, _) = content { transfer.bytesDone = from } else { transfer.bytesDone = 0 }
+            }
+            transfer.uploadMemory = memory
+            KillPoint.reach(KillPoint(memory.step), id)
+            return .attempt(PreparedAttempt(transfer, id, .upload(machine, request, source)))
+        case .finished(let remoteURL): return .stored(at: remoteURL)
+        case .fail(let trouble):
+            try pass.fail(&transfer, trouble)
+            return .ended
+        }
+    }
+
+    /// The copy in the spool, never the original: that may have changed since it was queued.
+    private static func source(
+        of transfer: TransferRecord, size: Int64, _ content: UploadContent?, _ pass: Pass
+    ) -> PreparedAttempt.Source? {
+        guard let name = transfer.bodyFile else { return nil }
+        return .file(pass.spool.appendingPathComponent(name), size: size, content)
+    }
+
+    /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
+    static func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
+        guard let order = transfer.upload, order.method != .plain else { return nil }
+        var plan = UploadPlan(
+            kind: order.method, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
+            token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
+            contentType: order.contentType ?? "application/octet-stream", field: order.field ?? "file",
+            sha256: transfer.sourceSHA256)
+        (plan.sha1, plan.modifiedAt, plan.s3) = (order.sha1, order.modifiedAt, order.s3)
+        plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
+        return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
+    }
+}
+
+extension RetryPolicy {
+    /// `BACKGROUND_RETRY_BASE` (seconds, debug builds only) lets tests of many faults end within a day.
+    static let ofAgent: RetryPolicy = {
+        #if DEBUG
+            if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {
+                return RetryPolicy(base: base, networkDelay: base * 10)
+            }
+        #endif
+        return .standard
+    }()
+}
+
+extension KillPoint {
+    /// Of the step that an upload takes next.
+    init(_ step: UploadMemory.Step) {
+        self =
+            switch step {
+            case .chooseName: .uploadChooseName
+            case .put: .uploadPut
+            case .check: .uploadCheck
+            case .move: .uploadMove
+            case .create: .uploadCreate
+            case .ask: .uploadAsk
+            case .append: .uploadAppend
+            }
+    }
+}

@@ -1,0 +1,336 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// The attempts at transfers: begun when due, followed, judged at their end, stopped when they are not wanted any more.
+struct Attempts {
+    /// What this agent does for one transfer.
+    struct Entry {
+        enum Phase {
+            case idle
+            /// Committed, and not yet handed to the transport.
+            case prepared(PreparedAttempt)
+            case running(RunningAttempt)
+            /// Its part is being made durable.
+            case stopping(AttemptID, AttemptTraits, DownloadFile?)
+            /// Whole and proven: its file gets its name, or is looked at again.
+            case finishing
+        }
+
+        var phase = Phase.idle
+        /// Of an upload: where its protocol stands.
+        var machine: UploadMachine?
+        /// How often in a row it reached nobody.
+        var unreached = 0
+
+        var isIdle: Bool { if case .idle = phase { true } else { false } }
+        var isForgettable: Bool { isIdle && machine == nil && unreached == 0 }
+
+        var running: RunningAttempt? { if case .running(let attempt) = phase { attempt } else { nil } }
+
+        /// Whom it keeps busy.
+        var occupied: AttemptTraits? {
+            switch phase {
+            case .prepared(let attempt): attempt.traits
+            case .running(let attempt): attempt.traits
+            case .stopping(_, let traits, _): traits
+            case .idle, .finishing: nil
+            }
+        }
+    }
+
+    private var entries: [Int64: Entry] = [:]
+    /// The host that was served last.
+    private var lastHost = ""
+
+    /// Nothing is under way.
+    var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
+
+    /// Sessions of which bytes move.
+    var movingSessions: Set<String> { Set(entries.values.compactMap { $0.running?.traits.session }) }
+
+    private func running(_ attempt: AttemptID) -> RunningAttempt? {
+        guard let running = entries[attempt.transfer]?.running, running.id == attempt else { return nil }
+        return running
+    }
+
+    private mutating func set(_ id: Int64, _ entry: Entry) { entries[id] = entry.isForgettable ? nil : entry }
+
+    // MARK: Outside the ledger
+
+    /// The slow part of ends, before the ledger is entered: others write there, too. Small whole files get their names.
+    ///
+    /// - Returns: what is left to hear, and whether names in the spool have to be made durable.
+    mutating func settle(_ heard: [AgentEvent]) -> (heard: [AgentEvent], hasLinked: Bool) {
+        var hasLinked = false
+        let left = heard.compactMap { event -> AgentEvent? in
+            let (attempt, end): (AttemptID, WireEnd)
+            switch event {
+            case .transport(.ended(let id, let how)):
+                guard case .download(let file)? = running(id)?.work else { return event }
+                // The rest of a large one is the disk worker's.
+                guard file.settle(how) else { return nil }
+                (attempt, end) = (id, how)
+            case .attemptSettled(let id, let how): (attempt, end) = (id, how)
+            case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed,
+                .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced,
+                .stopRequested:
+                return event
+            }
+            if var running = running(attempt), case .download(let file) = running.work, !running.hasDestination,
+                file.linkIfWhole(end, upTo: Self.smallFile)
+            {
+                running.isLinked = true
+                entries[attempt.transfer]?.phase = .running(running)
+                hasLinked = true
+            }
+            return .attemptSettled(attempt, end)
+        }
+        return (left, hasLinked)
+    }
+
+    /// Bytes of a file in the spool up to which its intent is not written down first: they are soon here again.
+    private static let smallFile: Int64 = 1 << 20
+
+    /// It is committed: what the transport needs. `nil`: it is not wanted any more.
+    mutating func start(
+        _ id: Int64, disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
+    ) -> RunningAttempt.Start? {
+        guard case .prepared(let prepared)? = entries[id]?.phase else { return nil }
+        KillPoint.reach(.transferStarting, id)
+        let start = prepared.start(disk: disk, now: now, post: post)
+        switch start {
+        case .attempt(let attempt, _): entries[id]?.phase = .running(attempt)
+        case .withoutSource: entries[id]?.phase = .idle
+        }
+        return start
+    }
+
+    /// Its part is made durable before the attempt ends: whoever goes on with it begins there.
+    mutating func stop(_ id: Int64) -> AttemptID? {
+        guard let entry = entries[id], let traits = entry.occupied else { return nil }
+        let (attempt, file): (AttemptID, DownloadFile?)
+        switch entry.phase {
+        case .prepared(let prepared): (attempt, file) = (prepared.id, nil)
+        case .running(let running):
+            attempt = running.id
+            if case .download(let open) = running.work { file = open } else { file = nil }
+        case .stopping, .idle, .finishing: return nil
+        }
+        entries[id]?.phase = .stopping(attempt, traits, file)
+        file?.release()
+        return attempt
+    }
+
+    /// These have ended, by whatever part of the agent.
+    mutating func forget(_ ended: [Int64]) {
+        for id in ended where entries[id]?.isIdle == true { entries[id] = nil }
+    }
+
+    // MARK: What is heard
+
+    mutating func note(_ event: TransportEvent, _ pass: inout Pass) throws {
+        switch event {
+        case .progress(let attempt, let sent, let received):
+            guard let running = running(attempt) else { return }
+            try running.noteProgress(sent: sent, received: received, &pass)
+        case .resumption(let attempt, let head):
+            guard var running = running(attempt) else { return }
+            try running.noteResumption(head, &pass)
+            entries[attempt.transfer]?.phase = .running(running)
+        case .ended(let attempt, let end):
+            try noteEnd(of: attempt, end, &pass)
+        }
+    }
+
+    /// The end of an attempt, of which nothing slow is left to do.
+    mutating func noteEnd(of attempt: AttemptID, _ end: WireEnd, _ pass: inout Pass) throws {
+        let id = attempt.transfer
+        // The late answer of an attempt that was stopped or replaced.
+        guard let ended = running(attempt), var entry = entries[id] else { return }
+        entry.phase = .idle
+        defer { set(id, entry) }
+        guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
+            if ended.isLinked, case .download(let file) = ended.work { pass.perform(.removeFile(file.progress.place.whole)) }
+            return
+        }
+        KillPoint.reach(.transferEnded, id)
+        transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
+        let next = try AttemptEnding(end: end, attempt: ended).judge(&transfer, &entry, &pass)
+        switch next {
+        case .nothing: break
+        case .place: place(transfer, &entry, &pass)
+        case .nextStep:
+            transfer.attemptNumber += 1
+            try prepare(&transfer, &entry, &pass)
+        }
+        KillPoint.reach(.transferCommitting, id)
+    }
+
+    /// It goes on at an offset; or a server fell silent, and all that arrived is durable.
+    func noteMove(of attempt: AttemptID, _ pass: inout Pass) throws { try running(attempt)?.noteProgress(&pass) }
+
+    /// It was stopped on our side, and its part is durable.
+    mutating func noteStop(of attempt: AttemptID, _ pass: inout Pass) throws {
+        let id = attempt.transfer
+        guard var entry = entries[id], case .stopping(attempt, _, let file) = entry.phase else { return }
+        entry.phase = .idle
+        entry.machine = nil
+        set(id, entry)
+        guard var transfer = try pass.transaction.transfer(id) else { return }
+        if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
+            let progress = file.progress
+            transfer.take(progress, &pass)
+            transfer.bytesDone = progress.partial?.durableBytes ?? transfer.bytesDone
+        }
+        try pass.transaction.handle(.stopped, &transfer, now: pass.now)
+    }
+
+    func noteMissingSource(of attempt: AttemptID, _ pass: inout Pass) throws {
+        guard var transfer = try pass.transaction.transfer(attempt.transfer), transfer.state == .running,
+            transfer.attemptNumber == attempt.number
+        else { return }
+        try pass.failWithoutSource(&transfer)
+    }
+
+    /// What an earlier agent had proven was looked at again.
+    mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, _ pass: inout Pass) throws {
+        guard var entry = entries[id], case .finishing = entry.phase else { return }
+        entry.phase = .idle
+        defer { set(id, entry) }
+        guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
+        switch finding {
+        case .partIsWhole: place(transfer, &entry, &pass)
+        case .isPlaced: try AttemptEnding.endWhole(&transfer, &pass)
+        case .isGone:
+            transfer.partial = nil
+            transfer.bytesDone = 0
+            let before = transfer
+            let commands = try pass.transaction.handle(.disproven(now: pass.now), &transfer, now: pass.now)
+            pass.remove(commands, of: before)
+            // What may not be asked for again has ended.
+            guard !transfer.life.hasEnded else { return }
+            transfer.nameFile()
+            try prepare(&transfer, &entry, &pass)
+        }
+    }
+
+    mutating func notePlaced(_ id: Int64, _ trouble: FileTrouble?, _ pass: inout Pass) throws {
+        if var entry = entries[id], case .finishing = entry.phase {
+            entry.phase = .idle
+            set(id, entry)
+        }
+        guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
+        if let trouble { return try pass.failLocally(&transfer, trouble) }
+        try AttemptEnding.endWhole(&transfer, &pass)
+    }
+
+    /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
+    mutating func retryUnreached(_ pass: inout Pass) throws {
+        for id in entries.keys { entries[id]?.unreached = 0 }
+        entries = entries.filter { !$0.value.isForgettable }
+        try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedNetworkCodes, now: pass.now)
+    }
+
+    // MARK: What follows
+
+    /// - Parameter conditions: what transfers with needs may be planned by; `nil`: nothing is known yet.
+    mutating func plan(_ pass: inout Pass, _ conditions: DesktopConditions?) throws {
+        let met = conditions.map(TransferNeeds.init(metBy:)) ?? []
+        try stopUnwanted(met: met, &pass)
+        try giveUp(&pass)
+        try begin(met: met, &pass)
+    }
+
+    /// Their parts are kept; the next agent goes on with them.
+    func stopAll(_ pass: inout Pass) {
+        for (id, entry) in entries where entry.occupied != nil { pass.perform(.stopAttempt(id)) }
+    }
+
+    /// Cancelled, paused or suspended while its bytes moved; or what it needs is no longer there.
+    private func stopUnwanted(met: TransferNeeds, _ pass: inout Pass) throws {
+        let running = entries.compactMapValues(\.running)
+        let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
+        for (id, attempt) in running {
+            let isMet = met.isSuperset(of: attempt.traits.needs)
+            guard !isMet || stopped.contains(id) else { continue }
+            if let transfer = try pass.transaction.transfer(id) {
+                // What must not be done twice is let finish, whatever the network costs by now.
+                let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
+                guard transfer.state != .running || mayStop else { continue }
+                if let why = attempt.traits.needs.missing(from: met) { pass.note("transfer \(id): \(why)") }
+            }
+            pass.perform(.stopAttempt(id))
+        }
+    }
+
+    /// Given up for lack of progress, never for a number of attempts.
+    private func giveUp(_ pass: inout Pass) throws {
+        let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
+        for var transfer in due {
+            guard let id = transfer.id else { continue }
+            let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
+            if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
+            try pass.fail(&transfer, .timedOut, "No progress for \(Int(transfer.resourceTimeout)) s.\(why)")
+        }
+        pass.wake(at: next)
+    }
+
+    private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
+        var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
+        // One transfer may end in being prepared and make room for another.
+        while room.left > 0 {
+            pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
+            let candidates = try pass.transaction.nextTransfers(met: met, room: room, behind: lastHost)
+            if candidates.isEmpty { break }
+            var hasBegun = false
+            for candidate in candidates {
+                var entry = entries[candidate.id] ?? Entry()
+                // Its earlier attempt is being stopped: the next pass begins it again.
+                guard entry.isIdle, var transfer = try pass.transaction.transfer(candidate.id) else { continue }
+                if let target = UploadTarget(transfer), entries.values.contains(where: { $0.occupied?.target == target }) {
+                    continue
+                }
+                hasBegun = true
+                _ = transfer.handle(.began)
+                transfer.attemptNumber += 1
+                try prepare(&transfer, &entry, &pass)
+                if entry.occupied != nil {
+                    room.take(transfer.host)
+                    lastHost = transfer.host
+                }
+                set(candidate.id, entry)
+            }
+            guard hasBegun else { break }
+        }
+    }
+
+    /// The next attempt, written into the row; or the transfer ended instead.
+    private func prepare(_ transfer: inout TransferRecord, _ entry: inout Entry, _ pass: inout Pass) throws {
+        guard let id = transfer.id else { return }
+        switch try AttemptPreparation.prepare(&transfer, &entry.machine, &pass) {
+        case .attempt(let prepared):
+            try pass.transaction.update(transfer)
+            entry.phase = .prepared(prepared)
+            pass.perform(.startAttempt(id))
+        case .proof(let expectation):
+            try pass.transaction.update(transfer)
+            entry.phase = .finishing
+            pass.perform(.checkProof(id, expectation))
+        case .stored(let remoteURL):
+            guard let machine = entry.machine else { return }
+            try AttemptEnding.finishUpload(&transfer, machine, at: remoteURL, &pass)
+            entry = Entry()
+        case .ended:
+            entry = Entry()
+        }
+    }
+
+    private func place(_ transfer: TransferRecord, _ entry: inout Entry, _ pass: inout Pass) {
+        guard let id = transfer.id, let place = transfer.partPlace(in: pass.spool) else { return }
+        entry.phase = .finishing
+        pass.perform(.placeFile(id, part: place.url, whole: place.whole))
+    }
+}

@@ -1,0 +1,178 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+/// The launches that run: adopted, watched against their budgets and conditions, warned, killed, ended.
+struct Launches {
+    /// What is known of one launch that no row says.
+    private struct Watch {
+        var supervision: LaunchSupervision?
+        /// The latest progress of continued processing that was heard of.
+        var seenProgress: Date?
+        /// Of an earlier agent, and its process has not said who it is.
+        var awaitsPID = false
+        var end: ProcessEnd?
+    }
+
+    private var watches: [Int64: Watch] = [:]
+
+    /// Launches whose process has not said who it is: whether they live has to be looked up before a pass.
+    var awaitingPID: [Int64] { watches.filter { $0.value.awaitsPID }.map(\.key) }
+
+    // MARK: What is heard
+
+    /// An earlier agent started it, and its process had not said who it is.
+    mutating func awaitPID(of id: Int64) { watches[id, default: Watch()].awaitsPID = true }
+
+    mutating func note(ended id: Int64, _ end: ProcessEnd) { watches[id, default: Watch()].end = end }
+
+    func note(started id: Int64, pid: Int32, _ pass: inout Pass) throws {
+        KillPoint.reach(.launchStarted)
+        try pass.transaction.launchDidBegin(id, pid: pid)
+        guard let launch = try pass.transaction.launch(id) else { return }
+        pass.note("launched \(launch.kind.rawValue) \(launch.identifier), generation \(launch.generation), pid \(pid)")
+    }
+
+    /// Where it is known why there was no process, the history says it.
+    mutating func note(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
+        guard var launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
+        pass.note("\(launch.identifier) could not be launched: \(reason)")
+        launch.detail = reason
+        try pass.transaction.update(launch)
+        note(ended: id, .unknown)
+    }
+
+    /// The wall clock moved against the time awake: what is left of every budget stays what it was.
+    mutating func shift(by seconds: Double) {
+        for id in watches.keys { watches[id]?.supervision?.shift(by: seconds) }
+    }
+
+    // MARK: Adopting
+
+    /// Launches whose process has by now said who it is, or is gone.
+    ///
+    /// - Parameter living: those of ``awaitingPID`` whose process lives.
+    mutating func adoptLate(_ pass: inout Pass, living: Set<Int64>) throws {
+        for id in awaitingPID {
+            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else {
+                watches[id] = nil
+                continue
+            }
+            if launch.pid == nil, living.contains(id) {
+                // Its lock goes with it; nothing rings then, so look again.
+                pass.wake(at: pass.now.addingTimeInterval(1))
+                continue
+            }
+            watches[id]?.awaitsPID = false
+            if let pid = launch.pid { pass.perform(.adoptLaunch(id, pid: pid)) } else { note(ended: id, .unknown) }
+        }
+    }
+
+    /// Continued processing ends with a result, or with the process that a person started: no lock and no child tells.
+    mutating func endContinued(_ pass: Pass, _ neighbours: Neighbours) throws {
+        for launch in try pass.transaction.liveLaunches() where launch.kind == .continuedProcessing {
+            guard let id = launch.id else { continue }
+            if launch.result != nil { note(ended: id, .exited(0)) }
+            if launch.host.map(neighbours.hasEnded) ?? true { note(ended: id, .unknown) }
+        }
+    }
+
+    // MARK: Ending
+
+    /// Ends whose process is gone; what becomes of their requests follows. Returns the rows as they are now.
+    mutating func settleEnded(_ pass: inout Pass) throws -> [LaunchRecord] {
+        var settled: [LaunchRecord] = []
+        for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
+            watches[id] = nil
+            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
+            KillPoint.reach(.launchEnded)
+            settled.append(try LaunchSettlement.settle(launch, end, &pass))
+            pass.perform(.forgetLaunch(id))
+        }
+        return settled
+    }
+
+    // MARK: Supervising
+
+    /// Seconds that a launch may take; of continued processing, that it may be without progress.
+    private static func budget(for kind: LaunchKind, _ settings: AgentSettings) -> Double {
+        switch kind {
+        case .processing: settings.processingBudget
+        case .continuedProcessing: settings.progressPatience
+        case .appRefresh, .urlSession, .notificationResponse, .significantTimeChange: settings.refreshBudget
+        }
+    }
+
+    /// Budgets run from the launch's start, also over the death of an agent.
+    mutating func supervise(_ pass: inout Pass, _ conditions: Conditions) throws {
+        for launch in try pass.transaction.liveLaunches() {
+            guard let id = launch.id else { continue }
+            if let lost = conditions.lost(by: launch, pass) { try stop(launch, .conditionLost, because: lost, &pass) }
+            var watch = watches[id] ?? Watch()
+            var supervision = watch.supervision ?? takeUp(launch, &pass)
+            if let progressAt = launch.progressAt, progressAt != watch.seenProgress {
+                watch.seenProgress = progressAt
+                // When it was heard of: the moment in the row is by a clock that may have been set since.
+                supervision.moved(at: pass.now)
+            }
+            let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing)
+            watch.supervision = supervision
+            watches[id] = watch
+            if let command { try apply(command, to: launch, &pass) }
+            pass.wake(at: supervision.deadline(isPersonChoosing: launch.isPersonChoosing))
+        }
+    }
+
+    /// A launch that this agent did not look at before.
+    private func takeUp(_ launch: LaunchRecord, _ pass: inout Pass) -> LaunchSupervision {
+        // From the future: the clock was set back under an earlier agent. Its time is at most a whole one from here.
+        var fresh = LaunchSupervision(
+            startedAt: min(launch.startedAt, pass.now), budget: Self.budget(for: launch.kind, pass.settings),
+            grace: pass.settings.grace)
+        guard launch.stopReason != nil, let id = launch.id else { return fresh }
+        // The agent that committed the reason may have died before it sent the signal; twice does no harm.
+        fresh.adoptWarned(now: pass.now)
+        if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
+        return fresh
+    }
+
+    /// - Parameter detail: what the history says of it, where the reason alone does not.
+    mutating func stop(_ launch: LaunchRecord, _ reason: StopReason, because detail: String? = nil, _ pass: inout Pass) throws {
+        guard let id = launch.id else { return }
+        var supervision =
+            watches[id]?.supervision
+            ?? LaunchSupervision(
+                startedAt: launch.startedAt, budget: Self.budget(for: launch.kind, pass.settings), grace: pass.settings.grace)
+        let command = supervision.stop(reason, now: pass.now)
+        watches[id, default: Watch()].supervision = supervision
+        if let command { try apply(command, to: launch, because: detail, &pass) }
+    }
+
+    mutating func stopAll(_ reason: StopReason, _ pass: inout Pass) throws {
+        for launch in try pass.transaction.liveLaunches() { try stop(launch, reason, &pass) }
+    }
+
+    private mutating func apply(
+        _ command: LaunchSupervision.Command, to launch: LaunchRecord, because detail: String? = nil, _ pass: inout Pass
+    ) throws {
+        guard let id = launch.id else { return }
+        switch command {
+        case .warn(let given):
+            let reason = launch.kind == .continuedProcessing && given == .expired ? .noProgress : given
+            // The row as it is now: the app process writes to it too.
+            guard var current = try pass.transaction.launch(id) else { return }
+            current.stopReason = reason
+            current.detail = current.detail ?? detail
+            try pass.transaction.update(current)
+            pass.note("\(launch.identifier): \(reason.rawValue), warned")
+            // A process that a person started hears of it through the ledger; it is neither signalled nor killed.
+            if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
+        case .kill where launch.kind == .continuedProcessing:
+            pass.perform(.endLaunch(id))
+        case .kill:
+            pass.note("\(launch.identifier): did not return within the grace time, killed")
+            pass.perform(.killLaunch(id))
+        }
+    }
+}

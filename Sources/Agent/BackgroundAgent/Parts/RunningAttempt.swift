@@ -1,0 +1,191 @@
+import Spool
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import TransferMachines
+
+/// What of a transfer matters to others while an attempt at it runs.
+struct AttemptTraits {
+    let session: String
+    let host: String
+    let needs: TransferNeeds
+    let target: UploadTarget?
+
+    init(_ transfer: TransferRecord) {
+        (session, host, needs) = (transfer.session, transfer.host, transfer.needs)
+        target = UploadTarget(transfer)
+    }
+}
+
+/// The name that an upload wants on its server. Two that want the same one go one after the other: at the same time both would
+/// find it free, and servers that know no condition would keep the second alone.
+struct UploadTarget: Hashable {
+    private let folder: String
+    private let name: String
+
+    /// `nil`: not an upload that has a name of its own there.
+    init?(_ transfer: TransferRecord) {
+        guard let order = transfer.upload, order.method != .plain else { return nil }
+        (folder, name) = (transfer.url, order.fileName)
+    }
+}
+
+/// An attempt that is decided on: values alone, no open file.
+struct PreparedAttempt {
+    enum Work {
+        case download(DownloadMachine, PartPlace, body: Source?)
+        case upload(UploadMachine, WireRequest, Source?)
+    }
+
+    /// What a request carries.
+    enum Source {
+        case bytes(Data)
+        /// - content: which part of the file, in what wrapping; `nil`: all of it.
+        case file(URL, size: Int64, UploadContent?)
+
+        /// `nil`: the file is not there in full.
+        func open() -> (any BodySource)? {
+            switch self {
+            case .bytes(let bytes): DataSource(bytes)
+            case .file(let url, let size, let content): UploadFile(url, size: size, content: content)
+            }
+        }
+    }
+
+    let id: AttemptID
+    let traits: AttemptTraits
+    let work: Work
+    /// Bytes on the wire before this attempt.
+    let wireBase: Int64
+    let hasDestination: Bool
+
+    init(_ transfer: TransferRecord, _ id: Int64, _ work: Work) {
+        self.id = AttemptID(transfer: id, number: transfer.attemptNumber)
+        traits = AttemptTraits(transfer)
+        self.work = work
+        wireBase = transfer.bytesOnWire
+        hasDestination = transfer.destination != nil
+    }
+
+    /// Opens its files.
+    func start(
+        disk: DiskWorker, now: Date, post: @escaping @Sendable (AgentEvent) -> Void
+    ) -> RunningAttempt.Start {
+        switch work {
+        case .download(let machine, let place, let body):
+            let source = body?.open()
+            guard body == nil || source != nil else { return .withoutSource(id) }
+            let file = DownloadFile(
+                attempt: id, place: place, isPrivate: !hasDestination, machine: machine, disk: disk, now: now, post: post)
+            return .attempt(RunningAttempt(self, .download(file)), .init(request: file.begin(), source: source, sink: file))
+        case .upload(let machine, let request, let content):
+            let source = content?.open()
+            guard content == nil || source != nil else { return .withoutSource(id) }
+            let answer = AnswerSink()
+            let signed = request.signed(at: now, hashing: CryptoHashing())
+            return .attempt(
+                RunningAttempt(self, .upload(machine, source as? UploadFile, answer)),
+                .init(request: signed, source: source, sink: answer))
+        }
+    }
+}
+
+/// One attempt that runs now.
+struct RunningAttempt {
+    enum Work {
+        case download(DownloadFile)
+        case upload(UploadMachine, UploadFile?, AnswerSink)
+    }
+
+    /// What the transport is handed.
+    struct Wire {
+        let request: WireRequest
+        let source: (any BodySource)?
+        let sink: any BodySink
+    }
+
+    enum Start {
+        case attempt(RunningAttempt, Wire)
+        case withoutSource(AttemptID)
+    }
+
+    let id: AttemptID
+    let traits: AttemptTraits
+    var work: Work
+    let wireBase: Int64
+    let hasDestination: Bool
+    /// Its whole file has its name already, beside that of its part.
+    var isLinked = false
+
+    fileprivate init(_ prepared: PreparedAttempt, _ work: Work) {
+        (id, traits, wireBase) = (prepared.id, prepared.traits, prepared.wireBase)
+        hasDestination = prepared.hasDestination
+        self.work = work
+    }
+
+    // MARK: On its way
+
+    func noteProgress(sent: Int64, received: Int64, _ pass: inout Pass) throws {
+        guard var transfer = try pass.transaction.transfer(id.transfer) else { return }
+        let before = transfer
+        transfer.bytesOnWire = wireBase + sent + received
+        switch work {
+        case .download(let file):
+            transfer.note(file.progress, &pass)
+            if transfer.kind == .upload { transfer.bytesDone = sent }
+        case .upload(_, let source, _):
+            if let source { transfer.bytesDone = source.place(sent: sent) }
+        }
+        if transfer != before { try pass.transaction.update(transfer) }
+    }
+
+    /// Of a download, whatever has moved on the wire.
+    func noteProgress(_ pass: inout Pass) throws {
+        guard case .download(let file) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
+        let before = transfer
+        transfer.note(file.progress, &pass)
+        if transfer != before { try pass.transaction.update(transfer) }
+    }
+
+    /// A server names the place where an upload can be gone on with, long before it answers.
+    mutating func noteResumption(_ head: ResponseHead, _ pass: inout Pass) throws {
+        guard case .upload(var machine, let source, let answer) = work,
+            var transfer = try pass.transaction.transfer(id.transfer)
+        else { return }
+        let memory = machine.heard(head)
+        work = .upload(machine, source, answer)
+        guard let memory else { return }
+        transfer.uploadMemory = memory
+        try pass.transaction.update(transfer)
+    }
+}
+
+extension TransferRecord {
+    /// What is on disk of it, and where.
+    mutating func take(_ progress: DownloadFile.Progress, _ pass: inout Pass) {
+        partial = progress.partial
+        guard let known = partPlace(in: pass.spool), known.name != progress.place.name else { return }
+        // A new version began under the other name; from this commit on nobody speaks of the old one.
+        file = progress.place.name
+        pass.perform(.removeFile(known.url))
+    }
+
+    /// How far an attempt that goes on is.
+    mutating func note(_ progress: DownloadFile.Progress, _ pass: inout Pass) {
+        if noteFurthest(progress.partial) { _ = handle(.progressed(now: pass.now)) }
+        take(progress, &pass)
+        guard kind == .download else { return }
+        if progress.hasAnswer { resumedAt = progress.resumedAt }
+        bytesTotal = progress.partial?.totalBytes
+        bytesDone = progress.written
+    }
+
+    /// More than was ever here. Bytes that were thrown away and fetched again are no progress, however often, nor are those that the
+    /// next attempt has to fetch again: a server that cuts every answer would otherwise be asked without pause and never be given up.
+    mutating func noteFurthest(_ partial: PartialFile?) -> Bool {
+        let kept = partial?.validator == nil ? 0 : partial?.durableBytes ?? 0
+        guard kept > furthest else { return false }
+        furthest = kept
+        return true
+    }
+}

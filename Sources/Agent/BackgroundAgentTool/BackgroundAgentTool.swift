@@ -1,0 +1,119 @@
+import ProcessSupport
+import RehearsalSupport
+import BackgroundAgent
+import BackgroundLedger
+import CurlTransport
+import DesktopServices
+import Foundation
+import Glibc
+
+/// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
+public enum BackgroundAgentTool {
+    public static let version = "0.1.0"
+
+    private static let usage = """
+        usage: background-agent --app ID
+
+        Runs the background work of one app: wakes it, moves its transfers, shows its notifications. Apps start it
+        themselves; it leaves when nothing is left to do.
+
+        example: background-agent --app stormy
+
+        """
+
+    /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
+    public static func main(_ arguments: [String]) -> Int32 {
+        AgentProcess.blockStopSignals()
+        switch arguments {
+        case ["--help"], ["-h"]:
+            print(usage, terminator: "")
+            return 0
+        case ["--version"]:
+            print(version)
+            return 0
+        case let arguments where arguments.count == 2 && arguments[0] == "--app":
+            return run(appIdentifier: arguments[1])
+        default:
+            complain(usage)
+            return 64
+        }
+    }
+
+    private static func run(appIdentifier: String) -> Int32 {
+        guard AppDirectories.isUsable(appIdentifier) else {
+            complain("background-agent: \"\(appIdentifier)\" is not an app id\n")
+            return 64
+        }
+        do throws(StoreError) {
+            guard let process = try AgentProcess(appIdentifier: appIdentifier) else {
+                complain("background-agent: an agent of \(appIdentifier) runs already\n")
+                return 0
+            }
+            let desk: RehearsalDesk?
+            do { desk = try RehearsalDesk.join() } catch {
+                complain("background-agent: \(error)\n")
+                return 69
+            }
+            if desk == nil, getenv(RehearsalHome.variable) != nil {
+                complain(
+                    "background-agent: \(RehearsalHome.variable) is set in a home that is no rehearsal's: it counts for nothing\n"
+                )
+            }
+            let code = try run(process, appIdentifier: appIdentifier, on: desk)
+            switch code {
+            case AgentProcess.tryAgain: startAfresh("/proc/self/exe", after: 5)
+            // What lies there now is the newer version, or this one again, which then says that it is too old.
+            case AgentProcess.superseded: startAfresh(ThisProcess.executablePath, after: 0)
+            default: break
+            }
+            return code
+        } catch {
+            complain("background-agent: \(error)\n")
+            if case .newerVersion = error { return 78 }
+            if case .cannotCreate = error { return 73 }
+            return 74
+        }
+    }
+
+    private static func run(_ process: AgentProcess, appIdentifier: String, on desk: RehearsalDesk?) throws(StoreError) -> Int32 {
+        let inbox = process.inbox
+        let transport = CurlTransport(
+            handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
+        defer { transport.stop() }
+        if let desk {
+            complain("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
+            let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
+            desk.begin(inbox)
+            return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
+        }
+        let loop = GLibLoop(name: "desktop")
+        let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }
+        let conditions = DesktopConditionsMonitor(
+            loop: loop, handler: { inbox(.conditions($0)) },
+            onSignal: { signal in
+                switch signal {
+                case .resumed: inbox(.resumed)
+                case .timeZoneChanged: inbox(.zoneChanged)
+                }
+            })
+        let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
+            presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
+        }
+        let code = try process.run(version: version, ports: ports)
+        // What was posted (a withdrawal, say) is done before the loop ends.
+        presenter.stop()
+        conditions.stop()
+        loop.stop()
+        return code
+    }
+
+    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child.
+    private static func startAfresh(_ path: String, after seconds: Int32) {
+        poll(nil, 0, seconds * 1_000)
+        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
+        arguments.append(nil)
+        execv(path, &arguments)
+    }
+
+    private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+}

@@ -1,0 +1,40 @@
+import ProcessSupport
+import CLinux
+import Foundation
+
+/// Hears that some process committed to the ledger. A hint without data: it may ring for nothing (also for the
+/// listener's own commits) and slightly before a commit becomes visible, so the hearer reads inside `BEGIN IMMEDIATE`.
+///
+/// inotify on the write-ahead file: no socket, no polling, nothing to be left behind by a kill.
+public struct Bell: ~Copyable, Sendable {
+    /// Readable when the bell rang. Non-blocking, close-on-exec.
+    public let descriptor: Int32
+
+    /// The ledger must have been opened by this process before: the write-ahead file exists from then on.
+    public init(_ directories: AppDirectories) throws(StoreError) {
+        let path = directories.ledger.path + "-wal"
+        descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+        guard descriptor >= 0 else {
+            throw .failed(path: path, reason: "inotify: " + String(cString: strerror(errno)))
+        }
+        guard inotify_add_watch(descriptor, path, UInt32(IN_MODIFY)) >= 0 else {
+            let reason = String(cString: strerror(errno))
+            close(descriptor)
+            throw .failed(path: path, reason: "cannot watch the write-ahead file: " + reason)
+        }
+        // Rings too when the ledger is taken away under a long-lived process; see ``Ledger/isReplaced``.
+        inotify_add_watch(descriptor, directories.ledger.path, UInt32(IN_ATTRIB | IN_MOVE_SELF))
+    }
+
+    deinit { close(descriptor) }
+
+    /// Takes the rings so far. Call before reading the ledger, never after.
+    public borrowing func drain() { Self.drain(descriptor) }
+
+    /// The same for a holder of the descriptor alone.
+    public static func drain(_ descriptor: Int32) {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+            while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import ProcessSupport
+import Foundation
+import GRDB
+
+/// What a person asks of the agent directly. The row is the question; the agent writes the answer beside it.
+public struct ControlRecord: Codable, Sendable, Equatable {
+    public enum Verb: String, Codable, Sendable {
+        case simulateLaunch
+        case simulateExpire
+        case quit
+    }
+
+    public var id: Int64?
+    public var verb: Verb
+    public var argument: String
+    public var createdAt: Date
+    /// `nil` until handled.
+    public var answer: String?
+    /// Who waits for the answer.
+    public var askerPID: Int32?
+    public var askerStart: Int64?
+
+    /// Somebody still waits. An earlier version did not say who asked.
+    public var isAwaited: Bool {
+        guard let askerPID, let askerStart else { return false }
+        return ProcessIdentity(pid: askerPID, start: askerStart).isAlive
+    }
+}
+
+extension ControlRecord: LedgerRecord {
+    public static let databaseTableName = "control"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    /// Returns the row's id, by which the answer is found.
+    @discardableResult
+    public func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
+        // Answered questions are of no use to anybody after a day.
+        try database.run(
+            sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
+        var record = ControlRecord(id: nil, verb: verb, argument: argument, createdAt: now, answer: nil)
+        record.askerPID = ProcessIdentity.current.pid
+        record.askerStart = ProcessIdentity.current.start
+        try record.insert(database)
+        return record.id!
+    }
+
+    public func openQuestions() throws -> [ControlRecord] {
+        try ControlRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id"))
+    }
+
+    public func answer(_ id: Int64, _ text: String) throws {
+        try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
+    }
+
+    /// Nobody is to act on them any more.
+    public func dropQuestions() throws {
+        try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
+    }
+
+    public func answer(to id: Int64) throws -> String? {
+        try String.fetchOne(database.cachedStatement(sql: "SELECT answer FROM control WHERE id = ?"), arguments: [id])
+    }
+}

@@ -1,0 +1,128 @@
+import ProcessSupport
+import Foundation
+import GRDB
+import Synchronization
+
+/// A ledger in memory: the same tables and rules, nothing durable. For virtual time, where a year has to pass in a second and
+/// the disk is not what is tried.
+///
+/// Every process of a virtual machine has a view of its own, so that an agent can tell its commits from those of others.
+final class LedgerMemory: Sendable {
+    /// One process's sight of it.
+    final class View: Sendable {
+        fileprivate struct State {
+            var ownCommits = 0
+            var mustTell = false
+            var fate: (@Sendable (LedgerCommitMoment) -> Bool)?
+        }
+
+        fileprivate let state = Mutex(State())
+
+        var mustTell: Bool {
+            state.withLock { state in
+                defer { state.mustTell = false }
+                return state.mustTell
+            }
+        }
+
+        /// - Throws: ``LedgerDeath``, where whoever writes dies at this moment.
+        func meetFate(_ moment: LedgerCommitMoment) throws {
+            let fate = state.withLock { $0.fate }
+            if fate?(moment) == true { throw LedgerDeath() }
+        }
+    }
+
+    private struct State {
+        var commits = 0
+        var listeners: [Int: @Sendable () -> Void] = [:]
+        var nextListener = 0
+    }
+
+    let queue: DatabaseQueue
+    private let state = Mutex(State())
+
+    init() throws {
+        queue = try DatabaseQueue()
+        try Self.template.get().backup(to: queue)
+    }
+
+    /// Made once: migrating costs more than everything that a short run does.
+    private static let template: Result<DatabaseQueue, any Error> = Result {
+        let queue = try DatabaseQueue()
+        try LedgerSchema.migrator.migrate(queue)
+        return queue
+    }
+
+    func count(_ view: View) {
+        state.withLock { $0.commits += 1 }
+        view.state.withLock { ($0.ownCommits, $0.mustTell) = ($0.ownCommits + 1, true) }
+    }
+
+    var commits: Int { state.withLock { $0.commits } }
+
+    func commits(besides view: View) -> Int { commits - view.state.withLock { $0.ownCommits } }
+
+    /// What the bell does on disk; then whoever was to die after this commit does.
+    func tell(_ view: View) throws {
+        let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
+        for listener in listeners { listener() }
+        try view.meetFate(.committed)
+    }
+
+    func add(_ listener: @escaping @Sendable () -> Void) -> Int {
+        state.withLock { state in
+            state.nextListener += 1
+            state.listeners[state.nextListener] = listener
+            return state.nextListener
+        }
+    }
+
+    func remove(_ number: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
+
+    fileprivate static func setFate(_ fate: (@Sendable (LedgerCommitMoment) -> Bool)?, of view: View) {
+        view.state.withLock { $0.fate = fate }
+    }
+}
+
+/// Where in a commit a process can die: before it, all is as it was; after it, nothing of what was to follow is done.
+package enum LedgerCommitMoment: Sendable {
+    case committing
+    case committed
+}
+
+/// The process that wrote is dead.
+struct LedgerDeath: Error {}
+
+extension Ledger {
+    /// A ledger in memory.
+    ///
+    /// - Parameter directories: say where files lie; made when absent.
+    package convenience init(inMemory directories: AppDirectories) throws(StoreError) {
+        try directories.createStateFolders()
+        do {
+            self.init(directories, try LedgerMemory())
+        } catch {
+            throw .failed(path: "memory", reason: "\(error)")
+        }
+    }
+
+    /// The same ledger in memory, as another process sees it.
+    package func anotherView() -> Ledger {
+        guard let memory else { preconditionFailure("a ledger on disk is opened again instead") }
+        return Ledger(directories, memory)
+    }
+
+    /// Commits to a ledger in memory so far, of all views.
+    package var commitCount: Int { memory?.commits ?? 0 }
+
+    /// Those of other views alone.
+    package var foreignCommitCount: Int { memory?.commits(besides: view) ?? 0 }
+
+    /// Asked at every commit of this view that changes something. `true`: the process dies there.
+    package func decideFate(_ fate: (@Sendable (LedgerCommitMoment) -> Bool)?) { LedgerMemory.setFate(fate, of: view) }
+
+    /// Called after every commit of any view, on the thread that committed. Returns a number for ``forget(_:)``.
+    package func onCommit(_ action: @escaping @Sendable () -> Void) -> Int { memory?.add(action) ?? 0 }
+
+    package func forget(_ listener: Int) { memory?.remove(listener) }
+}

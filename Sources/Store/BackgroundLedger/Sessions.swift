@@ -1,0 +1,211 @@
+import ProcessSupport
+import Foundation
+import GRDB
+
+/// A process that awaits a transfer in an async call.
+public struct WaiterRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var transfer: Int64
+    public var pid: Int32
+    public var processStart: Int64
+
+    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+}
+
+extension WaiterRecord: LedgerRecord {
+    public static let databaseTableName = "waiter"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+/// An ended transfer that the app has still to be told of.
+public struct SessionEventRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var session: String
+    public var transfer: Int64
+    public var createdAt: Date
+    public var deliveredAt: Date?
+    /// The process that tells its delegate.
+    public var claimPID: Int32?
+    public var claimStart: Int64?
+    public var launchesApp = true
+    /// Its file was tidied away.
+    public var isSettled = false
+
+    var claim: ProcessIdentity? { claimPID.flatMap { pid in claimStart.map { ProcessIdentity(pid: pid, start: $0) } } }
+}
+
+extension SessionEventRecord: LedgerRecord {
+    public static let databaseTableName = "sessionEvent"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+/// A running process with a delegate for a session: it takes the events itself, no launch is needed.
+public struct AttachmentRecord: Codable, Sendable, Equatable {
+    public var id: Int64?
+    public var session: String
+    public var pid: Int32
+    public var processStart: Int64
+
+    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+}
+
+extension AttachmentRecord: LedgerRecord {
+    public static let databaseTableName = "attachment"
+
+    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+}
+
+extension LedgerTransaction {
+    // MARK: Waiters
+
+    public func addWaiter(to transfer: Int64, process: ProcessIdentity) throws -> Int64 {
+        var record = WaiterRecord(id: nil, transfer: transfer, pid: process.pid, processStart: process.start)
+        try record.insert(database)
+        return record.id!
+    }
+
+    public func waiters() throws -> [WaiterRecord] {
+        try memo.rows("waiters", database) {
+            try WaiterRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM waiter"))
+        }
+    }
+
+    /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
+    public func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
+        guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
+        try waiter.delete(database)
+        let others = try WaiterRecord.filter(Column("transfer") == waiter.transfer).fetchCount(database)
+        guard others == 0 else { return }
+        try handle(.left(until: now.addingTimeInterval(grace)), transfer: waiter.transfer, now: now)
+    }
+
+    public func hasWaiter(_ transfer: Int64) throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM waiter WHERE transfer = ?)"), arguments: [transfer])
+            ?? false
+    }
+
+    // MARK: Events
+
+    /// Events the app has not taken yet, oldest first.
+    public func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
+        try SessionEventRecord.fetchRare(
+            database.cachedStatement(
+                sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
+            arguments: [session])
+    }
+
+    /// Sessions whose events are worth a launch, and since when the oldest waits.
+    public func waitingSessions() throws -> [(session: String, oldest: Date)] {
+        // From session to session by the index, however many events each has.
+        let condition = "deliveredAt IS NULL AND launchesApp = 1"
+        return try Row.fetchRare(
+            database.cachedStatement(
+                sql: """
+                    WITH RECURSIVE waiting (name) AS (
+                        SELECT MIN(session) FROM sessionEvent WHERE \(condition)
+                        UNION ALL
+                        SELECT (SELECT MIN(session) FROM sessionEvent WHERE \(condition) AND session > name)
+                        FROM waiting WHERE name IS NOT NULL)
+                    SELECT name, (SELECT createdAt FROM sessionEvent WHERE \(condition) AND session = name ORDER BY id LIMIT 1)
+                    FROM waiting WHERE name IS NOT NULL
+                    """)
+        ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
+    }
+
+    /// Some event of the session waits for a process to tell it.
+    public func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
+        try !untold(session: session, process: process, after: 0, limit: 1).isEmpty
+    }
+
+    private func untold(session: String, process: ProcessIdentity, after id: Int64, limit: Int) throws -> [SessionEventRecord] {
+        try SessionEventRecord.fetchRare(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND id > ?
+                    AND NOT (claimPID IS ? AND claimStart IS ?) ORDER BY id LIMIT ?
+                    """), arguments: [session, id, process.pid, process.start, limit])
+    }
+
+    /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
+    ///
+    /// - Parameter transfers: of these only; `nil`: of all.
+    public func claimEvents(
+        session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100,
+        isAlive: (ProcessIdentity) -> Bool = \.isAlive
+    ) throws -> [SessionEventRecord] {
+        var claimed: [SessionEventRecord] = []
+        var last: Int64 = 0
+        while claimed.count < limit {
+            let candidates = try untold(session: session, process: process, after: last, limit: limit)
+            guard let end = candidates.last?.id else { break }
+            last = end
+            for var event in candidates where claimed.count < limit {
+                if let transfers, !transfers.contains(event.transfer) { continue }
+                if let owner = event.claim, isAlive(owner) { continue }
+                (event.claimPID, event.claimStart) = (process.pid, process.start)
+                try database.cachedStatement(sql: "UPDATE sessionEvent SET claimPID = ?, claimStart = ? WHERE id = ?")
+                    .execute(arguments: [process.pid, process.start, event.id])
+                claimed.append(event)
+            }
+        }
+        return claimed
+    }
+
+    /// Transfers whose events were delivered since then.
+    public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
+        try TransferRecord.fetchRare(
+            database.cachedStatement(
+                sql: """
+                    SELECT transfer.* FROM transfer JOIN sessionEvent ON sessionEvent.transfer = transfer.id
+                    WHERE sessionEvent.session = ? AND deliveredAt >= ? ORDER BY sessionEvent.id
+                    """), arguments: [session, since.timeIntervalSince1970])
+    }
+
+    /// One event for an ended transfer; a second call changes nothing.
+    public func addEvent(for transfer: TransferRecord, now: Date) throws {
+        let isKnown = try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ?)"),
+            arguments: [transfer.id!])
+        guard isKnown != true else { return }
+        var record = SessionEventRecord(
+            id: nil, session: transfer.session, transfer: transfer.id!, createdAt: now, deliveredAt: nil, claimPID: nil,
+            claimStart: nil, launchesApp: transfer.launchesApp)
+        try record.insert(database)
+    }
+
+    public func eventWasDelivered(_ id: Int64, now: Date) throws {
+        try database.cachedStatement(sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?")
+            .execute(arguments: [now.timeIntervalSince1970, id])
+    }
+
+    /// The transfer starts anew: its end will be told again.
+    public func forgetEvents(of transfer: Int64) throws {
+        try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
+    }
+
+    // MARK: Attachments
+
+    public func attach(session: String, process: ProcessIdentity) throws {
+        let known = try attachments().contains { $0.session == session && $0.process == process }
+        guard !known else { return }
+        var record = AttachmentRecord(id: nil, session: session, pid: process.pid, processStart: process.start)
+        try record.insert(database)
+    }
+
+    public func detach(session: String, process: ProcessIdentity) throws {
+        for record in try attachments() where record.session == session && record.process == process {
+            try record.delete(database)
+        }
+    }
+
+    public func attachments() throws -> [AttachmentRecord] {
+        try memo.rows("attachments", database) {
+            try AttachmentRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM attachment"))
+        }
+    }
+
+    public func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
+}

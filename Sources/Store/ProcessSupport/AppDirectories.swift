@@ -1,0 +1,88 @@
+import CLinux
+import Foundation
+
+/// Where an app's background work lives on disk: the XDG base directories, one folder per app id.
+public struct AppDirectories: Sendable, Equatable {
+    public let appIdentifier: String
+    public let configuration: URL
+    public let state: URL
+    public let data: URL
+    /// `nil` without `XDG_RUNTIME_DIR`: cron and some ssh sessions have none.
+    public let runtime: URL?
+
+    /// Relative paths in the variables are ignored, as the XDG specification asks.
+    public init(appIdentifier: String, environment: [String: String] = ProcessInfo.processInfo.environment) {
+        self.appIdentifier = appIdentifier
+        func absolute(_ name: String) -> URL? {
+            guard let path = environment[name], path.hasPrefix("/") else { return nil }
+            return URL(fileURLWithPath: path, isDirectory: true)
+        }
+        let home = absolute("HOME") ?? URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
+        func folder(_ name: String, _ fallback: String) -> URL {
+            (absolute(name) ?? home.appendingPathComponent(fallback)).appendingPathComponent(appIdentifier)
+        }
+        configuration = folder("XDG_CONFIG_HOME", ".config")
+        state = folder("XDG_STATE_HOME", ".local/state")
+        data = folder("XDG_DATA_HOME", ".local/share")
+        runtime = absolute("XDG_RUNTIME_DIR")?.appendingPathComponent(appIdentifier)
+    }
+
+    /// An app's id becomes a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
+    public static func isUsable(_ identifier: String) -> Bool {
+        (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
+            && identifier.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    public var ledger: URL { state.appendingPathComponent("agent.sqlite") }
+    public var agentLock: URL { state.appendingPathComponent("agent.lock") }
+    public var agentLog: URL { state.appendingPathComponent("agent.log") }
+    public var launches: URL { state.appendingPathComponent("launches") }
+    public var spool: URL { state.appendingPathComponent("spool") }
+    /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
+    public var spoolLock: URL { state.appendingPathComponent("spool.lock") }
+
+    public func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock") }
+
+    /// Makes the state folders, for their owner alone (0700).
+    public func createStateFolders() throws(StoreError) {
+        for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
+    }
+
+    /// Makes a folder and its missing parents; the folder itself gets mode 0700.
+    public static func createPrivateFolder(_ url: URL) throws(StoreError) {
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw .cannotCreate(path: url.path, reason: systemReason(error))
+        }
+        // An existing folder may be wider than we want.
+        _ = chmod(url.path, 0o700)
+        var information = stat()
+        guard stat(url.path, &information) == 0, information.st_uid == geteuid(), information.st_mode & 0o022 == 0 else {
+            // Whoever owns it could name the program that the agent launches.
+            throw .cannotCreate(path: url.path, reason: "the folder belongs to somebody else, or others may write to it")
+        }
+    }
+}
+
+/// The sentence the system has for an error, without Foundation's wrapping.
+func systemReason(_ error: any Error) -> String {
+    let nsError = error as NSError
+    if let underlying = nsError.userInfo[NSUnderlyingErrorKey] as? NSError, underlying.domain == NSPOSIXErrorDomain {
+        return String(cString: strerror(Int32(underlying.code)))
+    }
+    // What stands in the way, at the name itself or higher up.
+    let taken = [CocoaError.fileWriteFileExists.rawValue, CocoaError.fileWriteUnknown.rawValue]
+    if nsError.domain == NSCocoaErrorDomain, taken.contains(nsError.code) {
+        return "something that is not a folder is in the way"
+    }
+    return nsError.localizedDescription
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Glibc
+
+/// A stream socket with a name in the file system, for lines of text between two processes of one person.
+public struct LocalSocket: ~Copyable, Sendable {
+    public let descriptor: Int32
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// `nil`: nobody listens there.
+    public static func connect(to path: String) -> LocalSocket? {
+        guard let socket = make(), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
+        return socket
+    }
+
+    /// `nil`: the name is taken, or longer than a socket's may be (107 bytes).
+    public static func listen(at path: String) -> LocalSocket? {
+        guard let socket = make(), withAddress(path, { bind(socket.descriptor, $0, $1) }) == 0,
+            Glibc.listen(socket.descriptor, 8) == 0
+        else { return nil }
+        return socket
+    }
+
+    /// Waits for whoever connects next. `nil`: the socket was shut down.
+    public borrowing func accept() -> LocalSocket? {
+        let made = Glibc.accept(descriptor, nil, nil)
+        guard made >= 0 else { return nil }
+        _ = fcntl(made, F_SETFD, FD_CLOEXEC)
+        return LocalSocket(descriptor: made)
+    }
+
+    /// The other side belongs to the same person.
+    public borrowing func isOwn() -> Bool {
+        // `struct ucred`, which Glibc keeps from Swift.
+        var peer: (process: pid_t, user: uid_t, group: gid_t) = (0, uid_t.max, 0)
+        var size = socklen_t(MemoryLayout.size(ofValue: peer))
+        return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.user == getuid()
+    }
+
+    /// How long a read may take; 0: as long as it takes. Seconds.
+    public borrowing func limitReads(to seconds: Int) {
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// Ends every wait on it.
+    public borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+
+    /// The next line, without its end; `nil`: the other side is gone.
+    public borrowing func readLine() -> String? {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while read(descriptor, &byte, 1) == 1 {
+            if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line.append(byte)
+            if line.count > 65_536 { return nil }
+        }
+        return nil
+    }
+
+    /// `false`: the other side is gone.
+    @discardableResult
+    public borrowing func write(line: String) -> Bool {
+        let bytes = Array((line + "\n").utf8)
+        return send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+    }
+
+    private static func make() -> LocalSocket? {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        return descriptor < 0 ? nil : LocalSocket(descriptor: descriptor)
+    }
+
+    private static func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return -1 }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// What can be wrong with the files of an app's store. Every case names the file and says what to do.
+public enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    case cannotCreate(path: String, reason: String)
+    case notADatabase(path: String)
+    case newerVersion(path: String)
+    case readOnly(path: String)
+    case busy(path: String)
+    case diskFull(path: String)
+    case failed(path: String, reason: String)
+
+    /// What a failed `open` of a file of ours means.
+    public static func notOpened(_ path: String, _ number: Int32) -> StoreError {
+        number == EACCES || number == EROFS
+            ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(number)))
+    }
+
+    /// Waiting may help: nothing is wrong with the store itself.
+    public var isPassing: Bool {
+        switch self {
+        case .busy, .diskFull: true
+        case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .cannotCreate(let path, let reason):
+            "cannot create \(path): \(reason)"
+        case .notADatabase(let path):
+            "\(path) is damaged or not a ledger: it was left untouched; move it away to start afresh"
+        case .newerVersion(let path):
+            "\(path) was written by a newer version: it was left untouched; install that version again"
+        case .readOnly(let path):
+            "\(path) cannot be written: check the permissions of the file and its folder"
+        case .busy(let path):
+            "\(path) is held by another process for longer than 5 s: try again"
+        case .diskFull(let path):
+            "no space left on the disk of \(path)"
+        case .failed(let path, let reason):
+            "\(path): \(reason)"
+        }
+    }
+}

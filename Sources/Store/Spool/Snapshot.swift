@@ -1,0 +1,165 @@
+import ProcessSupport
+import CLinux
+import Foundation
+import TransferMachines
+
+/// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing. It is its maker's
+/// until ``keep()``: no agent takes it for something that a dead process left, and it goes with the last who holds this.
+public struct Snapshot: Sendable {
+    private let copy: SpoolCopy
+    public let byteCount: Int64
+    /// Hex, lower case.
+    public let sha256: String
+    /// Of the file it is a copy of, where the copy was changed before it was queued.
+    public private(set) var originalSHA256: String?
+
+    private init(_ copy: SpoolCopy, byteCount: Int64, sha256: String) {
+        (self.copy, self.byteCount, self.sha256) = (copy, byteCount, sha256)
+    }
+
+    /// Inside the spool.
+    public var name: String { copy.name }
+
+    /// A row names it, durably: from here on the agent knows it.
+    public func keep() { copy.keep() }
+
+    /// It will not be sent after all. Nothing, once it is kept.
+    public func discard() { copy.discard() }
+
+    /// Why a file cannot be queued.
+    public enum Failure: Error, Equatable, CustomStringConvertible {
+        case missing(String)
+        case unreadable(String, reason: String)
+        case notAFile(String)
+        case empty(String)
+        case changedWhileRead(String)
+        case noSpace(String)
+        case cannotWrite(String, reason: String)
+
+        public var description: String {
+            switch self {
+            case .missing(let path): "\(path): no such file"
+            case .unreadable(let path, let reason): "\(path): cannot be read: \(reason)"
+            case .notAFile(let path): "\(path): is a folder or a device, not a file"
+            case .empty(let path): "\(path): is empty"
+            case .changedWhileRead(let path): "\(path): changed while it was being copied; try again when it is complete"
+            case .noSpace(let path): "no space left in \(path)"
+            case .cannotWrite(let path, let reason): "\(path): cannot be written: \(reason)"
+            }
+        }
+    }
+
+    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    ///
+    /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
+    /// - Throws: ``Failure``, or what `preparing` throws; nothing is left then.
+    public static func take(
+        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool
+    ) throws -> Snapshot {
+        let original = try take(of: source, in: directories, allowsEmpty: allowsEmpty)
+        let copy = original.copy
+        // Mostly there is nothing to change: then nothing is read again.
+        guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
+        let descriptor = clinux_open(copy.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0)
+        guard descriptor >= 0 else { throw Failure.unreadable(copy.path, reason: String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        let (digest, count) = try FileDigest.sha256(ofOpenFile: descriptor, path: copy.path)
+        guard digest != original.sha256 else { return original }
+        // A file that was put in its place may be wider than the copy was.
+        guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
+            throw Failure.cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+        }
+        var changed = Snapshot(copy, byteCount: count, sha256: digest)
+        changed.originalSHA256 = original.sha256
+        return changed
+    }
+
+    /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
+    public static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure) -> Snapshot
+    {
+        let path = source.path
+        // Non-blocking: opening a named pipe must not hang.
+        let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+        guard input >= 0 else {
+            throw errno == ENOENT || errno == ENOTDIR
+                ? .missing(path) : .unreadable(path, reason: String(cString: strerror(errno)))
+        }
+        defer { close(input) }
+        let before = try information(of: input, path)
+        guard before.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path) }
+        guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
+
+        return try make(in: directories) { (copy, output) throws(Failure) in
+            if clinux_clone_file(output, input) != 0 { try copyBytes(from: input, path, to: output, directories.spool.path) }
+            let after = try information(of: input, path)
+            let isSame =
+                before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec
+                && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec
+            let (digest, count) = try FileDigest.sha256(ofOpenFile: output, path: copy.path)
+            guard isSame, count == Int64(after.st_size) else { throw .changedWhileRead(path) }
+            guard fsync(output) == 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
+            return Snapshot(copy, byteCount: count, sha256: digest)
+        }
+    }
+
+    /// Writes bytes into the spool, synced to disk.
+    public static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
+        try make(in: directories) { (copy, output) throws(Failure) in
+            var written = 0
+            while written < data.count {
+                let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
+                guard step > 0 else {
+                    let reason = errno
+                    throw reason == ENOSPC
+                        ? .noSpace(directories.spool.path) : .cannotWrite(copy.path, reason: String(cString: strerror(reason)))
+                }
+                written += step
+            }
+            guard fsync(output) == 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
+            return Snapshot(copy, byteCount: Int64(data.count), sha256: FileDigest.sha256(of: data))
+        }
+    }
+
+    /// A new file of this process in the spool, which `body` fills.
+    private static func make(
+        in directories: AppDirectories, _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
+    ) throws(Failure) -> Snapshot {
+        let name = "upload-" + UUID().uuidString.lowercased()
+        let copy: SpoolCopy
+        do { copy = try SpoolCopy(name, in: directories) } catch {
+            throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")
+        }
+        let descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
+        defer { close(descriptor) }
+        return try body(copy, descriptor)
+    }
+
+    private static func information(of descriptor: Int32, _ path: String) throws(Failure) -> stat {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else {
+            throw .unreadable(path, reason: String(cString: strerror(errno)))
+        }
+        return information
+    }
+
+    private static func copyBytes(
+        from input: Int32, _ inputPath: String, to output: Int32, _ outputPath: String
+    ) throws(Failure) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 18)
+        while true {
+            let count = read(input, &buffer, buffer.count)
+            if count == 0 { return }
+            guard count > 0 else { throw .unreadable(inputPath, reason: String(cString: strerror(errno))) }
+            var written = 0
+            while written < count {
+                let step = buffer.withUnsafeBytes { write(output, $0.baseAddress! + written, count - written) }
+                guard step > 0 else {
+                    throw errno == ENOSPC
+                        ? .noSpace(outputPath) : .cannotWrite(outputPath, reason: String(cString: strerror(errno)))
+                }
+                written += step
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Spool
+import BackgroundCommands
+import BackgroundLedger
+import Foundation
+import Stormy
+import StormyConfiguration
+import StormyWeather
+
+extension CommandFailure {
+    /// What any error of Stormy's modules means for whoever typed the command.
+    init(ofStormy error: any Error) {
+        switch error {
+        case let error as ConfigurationError: self.init(.badConfiguration, "\(error)")
+        case let error as StormyStoreError: self.init(Self.status(of: error), "\(error)")
+        case let error as WeatherUnavailable: self.init(.unavailable, "\(error)")
+        case let error as WeatherError: self.init(.unavailable, error.message)
+        case let error as CoordinateError: self.init(.badData, error.message)
+        case let error as OpenMeteoRequestError: self.init(.badData, error.message)
+        case let error as Snapshot.Failure: self.init(Self.status(of: error), "\(error)")
+        case let error as PhotoUploadError: self.init(.inputOutput, "\(error)")
+        case let error as URLError: self.init(.unavailable, error.localizedDescription)
+        default: self.init(error)
+        }
+    }
+
+    private static func status(of error: StormyStoreError) -> ExitStatus {
+        switch error {
+        case .cannotOpen: .inputOutput
+        case .newerVersion: .badConfiguration
+        case .placeExists: .badData
+        case .noSuchPlace: .notFound
+        }
+    }
+
+    private static func status(of error: Snapshot.Failure) -> ExitStatus {
+        switch error {
+        case .missing: .notFound
+        case .unreadable: .inputOutput
+        case .notAFile, .empty: .badData
+        case .changedWhileRead: .tryAgain
+        case .noSpace, .cannotWrite: .cannotCreate
+        }
+    }
+}

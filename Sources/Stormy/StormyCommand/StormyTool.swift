@@ -1,0 +1,88 @@
+import ProcessSupport
+import ArgumentParser
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasks
+import Foundation
+import Glibc
+import Stormy
+import StormyConfiguration
+import StormyWeather
+
+/// The executable `stormy`: a verb for a person, or, launched by the agent, the app itself.
+public enum StormyTool {
+    static let version = "0.1.0"
+
+    @MainActor
+    public static func main() -> Never {
+        // A reader that leaves is an error to be handled, not an end in mid-work.
+        signal(SIGPIPE, SIG_IGN)
+        // The agent launches without arguments: a verb that inherits the number of a launch is none.
+        if CommandLine.arguments.count > 1 { unsetenv(LaunchContext.variable) }
+        do {
+            try AppManifest.use(propertyList: Data(PackageResources.Stormy_Info_plist))
+        } catch {
+            fatalError("the embedded manifest is damaged: \(error)")
+        }
+        if let launch = LaunchContext.current {
+            do {
+                try configure()
+            } catch {
+                // Said where a person looks for it: in the history.
+                launch.finish(success: false, detail: CommandFailure(ofStormy: error).message)
+            }
+            StormyApp.main()
+        }
+        Task {
+            await StormyRoot.runAndExit(Array(CommandLine.arguments.dropFirst()))
+        }
+        dispatchMain()
+    }
+
+    /// Reads the configuration and hands each part to whom it concerns. Every verb but help begins with it.
+    static func configure() throws {
+        let directories = AppRuntime.shared.directories
+        let configuration = try Configuration.load(
+            path: directories.configuration.appendingPathComponent("config.toml").path)
+        StormySettings.current = try settings(configuration, directories)
+        try AppRuntime.shared.configure(agentSettings(configuration))
+    }
+
+    private static func settings(_ configuration: Configuration, _ directories: AppDirectories) throws -> StormySettings {
+        var settings = StormySettings(dataFolder: directories.data)
+        guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {
+            throw CommandFailure(
+                .badConfiguration,
+                "weather.provider = \"\(configuration.weather.provider.rawValue)\" is not supported by this version: use \"open-meteo\""
+            )
+        }
+        settings.weatherBaseURL = configuration.weather.baseURL
+        settings.geocodingBaseURL = configuration.weather.geocodingURL
+        let contact = configuration.weather.contact
+        settings.userAgent = "Stormy/\(version)" + (contact.isEmpty ? "" : " (\(contact))")
+        settings.rule = StormRule(
+            horizonHours: configuration.storm.horizonHours, thunderstorm: configuration.storm.thunderstorm,
+            gustsKMH: configuration.storm.gustsKMH, rainMMPerHour: configuration.storm.rainMMPerHour,
+            alertSeverity: CAPSeverity(rawValue: configuration.storm.alertSeverity.rawValue) ?? .severe)
+        settings.spreadSeconds = configuration.schedule.spreadSeconds
+        settings.skipsMissedChecks = configuration.schedule.missed == .skip
+        settings.keepsLocation = configuration.upload.keepLocation
+        // A missing password file concerns whoever uploads, not whoever asks for the weather.
+        settings.destination = try? Destinations(configuration).named(nil)
+        return settings
+    }
+
+    private static func agentSettings(_ configuration: Configuration) -> AgentSettings {
+        var settings = AgentSettings()
+        settings.refreshBudget = configuration.background.refreshBudgetSeconds
+        settings.processingBudget = configuration.background.processingBudgetSeconds
+        settings.grace = configuration.background.graceSeconds
+        settings.notificationsEnabled = configuration.notifications.enabled
+        if let quiet = configuration.notifications.quietHours {
+            func text(_ minute: Int) -> String { String(format: "%02d:%02d", minute / 60, minute % 60) }
+            settings.quietHours = "\(text(quiet.fromMinute))-\(text(quiet.untilMinute))"
+        }
+        return settings
+    }
+}

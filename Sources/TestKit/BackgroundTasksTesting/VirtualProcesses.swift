@@ -1,0 +1,124 @@
+import ProcessSupport
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Synchronization
+
+/// What a launched process of a virtual machine does.
+package protocol VirtualProgram: AnyObject, Sendable {
+    /// It begins; it ends when it says so to `process`.
+    func begin(_ process: VirtualProcess)
+    /// SIGTERM.
+    func warned(_ process: VirtualProcess)
+    /// SIGKILL, or its own crash: nothing of it may have an effect from here on.
+    func died(_ process: VirtualProcess)
+}
+
+/// A process of a virtual machine, launched by its agent.
+package final class VirtualProcess: Sendable {
+    package let launch: Int64
+    package let identity: ProcessIdentity
+    private let end: @Sendable (ProcessEnd) -> Void
+    private let hasEnded = Mutex(false)
+
+    init(launch: Int64, identity: ProcessIdentity, end: @escaping @Sendable (ProcessEnd) -> Void) {
+        (self.launch, self.identity, self.end) = (launch, identity, end)
+    }
+
+    package var isAlive: Bool { !hasEnded.withLock { $0 } }
+
+    /// It ended; the first word counts.
+    package func exit(_ how: ProcessEnd = .exited(0)) {
+        let isFirst = hasEnded.withLock { ended in
+            defer { ended = true }
+            return !ended
+        }
+        if isFirst { end(how) }
+    }
+}
+
+/// The processes of a virtual machine: started, warned and killed by its agent, and by fate.
+final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
+    private struct State {
+        var living: [Int64: VirtualProcess] = [:]
+        var next: Int32 = 5_000_000
+        var isRefusing = false
+        var gone: [(Int64, ProcessEnd)] = []
+        var deaths: [ProcessIdentity] = []
+    }
+
+    struct CannotStart: Error, CustomStringConvertible {
+        var description: String { "no process can be started" }
+    }
+
+    private let state = Mutex(State())
+    private let program: any VirtualProgram
+    /// A process ended: called on whatever thread it ended on.
+    private let wake: @Sendable () -> Void
+
+    init(program: any VirtualProgram, wake: @escaping @Sendable () -> Void) {
+        (self.program, self.wake) = (program, wake)
+    }
+
+    /// Launches cannot start from here on.
+    func refuse(_ isRefusing: Bool) { state.withLock { $0.isRefusing = isRefusing } }
+
+    var living: [VirtualProcess] { state.withLock { $0.living.values.sorted { $0.launch < $1.launch } } }
+
+    func process(of launch: Int64) -> VirtualProcess? { state.withLock { $0.living[launch] } }
+
+    func isAlive(_ process: ProcessIdentity) -> Bool {
+        // One that is none of ours is the test's own process, which outlives all of this.
+        process.pid < 5_000_000 || state.withLock { $0.living.values.contains { $0.identity == process } }
+    }
+
+    /// Ends that the agent has not heard of, as it is there to hear.
+    func takeEnds() -> (launches: [(Int64, ProcessEnd)], processes: [ProcessIdentity]) {
+        state.withLock { state in
+            defer { (state.gone, state.deaths) = ([], []) }
+            return (state.gone, state.deaths)
+        }
+    }
+
+    // MARK: Launcher
+
+    func start(_ launch: Int64) throws -> Int32 {
+        let process = try state.withLock { state -> VirtualProcess in
+            guard !state.isRefusing else { throw CannotStart() }
+            state.next += 1
+            let identity = ProcessIdentity(pid: state.next, start: Int64(state.next))
+            let process = VirtualProcess(launch: launch, identity: identity) { [weak self] end in
+                self?.ended(launch, identity, end)
+            }
+            state.living[launch] = process
+            return process
+        }
+        program.begin(process)
+        return process.identity.pid
+    }
+
+    private func ended(_ launch: Int64, _ identity: ProcessIdentity, _ end: ProcessEnd) {
+        state.withLock { state in
+            state.living[launch] = nil
+            state.gone.append((launch, end))
+            state.deaths.append(identity)
+        }
+        wake()
+    }
+
+    func adopt(_ launch: Int64, pid: Int32) -> Bool { process(of: launch) != nil }
+
+    func isAlive(_ launch: Int64) -> Bool { process(of: launch) != nil }
+
+    func warn(_ launch: Int64) { if let process = process(of: launch) { program.warned(process) } }
+
+    func kill(_ launch: Int64) { kill(launch, by: .signalled(9)) }
+
+    func kill(_ launch: Int64, by end: ProcessEnd) {
+        guard let process = process(of: launch) else { return }
+        program.died(process)
+        process.exit(end)
+    }
+
+    func forget(_ launch: Int64) {}
+}

@@ -1,0 +1,133 @@
+import ProcessSupport
+import RehearsalSupport
+import BackgroundCommands
+import BackgroundLedger
+import Foundation
+import Synchronization
+
+/// The machine of one throw-away home: its clocks, its zone, its conditions, its notification server and its disk, said to every
+/// agent there through a socket that only this home's processes know of.
+final class RehearsalControl: Sendable {
+    private struct State {
+        var machine = RehearsedHost(zone: TimeZone.current.identifier)
+        var listeners: [Int: Connection] = [:]
+        var next = 0
+        /// What each living agent has answered.
+        var heard: [Int: Int] = [:]
+    }
+
+    private final class Connection: Sendable {
+        let socket: LocalSocket
+        init(_ socket: consuming LocalSocket) { self.socket = socket }
+    }
+
+    private final class Listener: Sendable {
+        let socket: LocalSocket
+        init(_ socket: consuming LocalSocket) { self.socket = socket }
+    }
+
+    private let state = Mutex(State())
+    private let changed = NSCondition()
+    private let listener: Listener
+    private let folder: URL
+
+    init() throws {
+        // Not in the home, whose path may be longer than a socket's name can be.
+        folder = try Leftovers.shared.makeFolder("stormy-control")
+        guard let socket = LocalSocket.listen(at: folder.path + "/socket") else {
+            Leftovers.shared.remove(folder)
+            throw CommandFailure(
+                .cannotCreate, "\(folder.path)/socket: no socket can be made there; its name may be 107 bytes long")
+        }
+        listener = Listener(socket)
+        let thread = Thread { [weak self, listener] in
+            while let made = listener.socket.accept() { self?.take(Connection(made)) }
+        }
+        thread.name = "control"
+        thread.start()
+    }
+
+    func close() {
+        listener.socket.shutDown()
+        for connection in state.withLock({ Array($0.listeners.values) }) { connection.socket.shutDown() }
+        Leftovers.shared.remove(folder)
+    }
+
+    /// Makes a home one whose processes believe what is said here.
+    func mark(_ home: URL) throws {
+        try Data(socketPath.utf8).write(to: home.appendingPathComponent(RehearsalHome.mark))
+    }
+
+    private var socketPath: String { folder.path + "/socket" }
+
+    /// What verbs find in their environment.
+    var environment: [String: String] {
+        let machine = state.withLock { $0.machine }
+        return machine.environment.merging([RehearsalHome.variable: socketPath]) { $1 }
+    }
+
+    var zone: String { state.withLock { $0.machine.zone } }
+
+    /// What the machine's clock shows.
+    var now: Date { Date(timeIntervalSinceNow: state.withLock { $0.machine.clockOffset }) }
+
+    // MARK: Agents
+
+    private func take(_ connection: Connection) {
+        let (number, machine) = state.withLock { state -> (Int, RehearsedHost) in
+            state.next += 1
+            state.listeners[state.next] = connection
+            return (state.next, state.machine)
+        }
+        connection.socket.write(line: Self.line(machine))
+        let thread = Thread { [weak self] in
+            while let line = connection.socket.readLine() { self?.hear(number, Int(line) ?? 0) }
+            self?.hear(number, nil)
+        }
+        thread.name = "agent"
+        thread.start()
+    }
+
+    private func hear(_ number: Int, _ answer: Int?) {
+        changed.lock()
+        state.withLock { state in
+            state.heard[number] = answer
+            if answer == nil { state.listeners[number] = nil }
+        }
+        changed.broadcast()
+        changed.unlock()
+    }
+
+    private static func line(_ machine: RehearsedHost) -> String {
+        (try? JSONEncoder().encode(machine)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// Changes the machine; every living agent has heard of it when this returns.
+    func set(_ change: (inout RehearsedHost) -> Void) throws {
+        let (machine, listeners) = state.withLock { state -> (RehearsedHost, [Connection]) in
+            change(&state.machine)
+            state.machine.number += 1
+            return (state.machine, Array(state.listeners.values))
+        }
+        for listener in listeners { listener.socket.write(line: Self.line(machine)) }
+        let deadline = Date(timeIntervalSinceNow: 20)
+        changed.lock()
+        defer { changed.unlock() }
+        while !state.withLock({ state in state.listeners.keys.allSatisfy { (state.heard[$0] ?? -1) >= machine.number } }) {
+            guard changed.wait(until: deadline) else {
+                throw Rehearsal.Stuck(description: "the agent does not hear of the machine")
+            }
+        }
+    }
+
+    /// The machine sleeps for so long.
+    func suspend(_ seconds: Double) throws {
+        try set { machine in
+            machine.clockOffset += seconds
+            machine.slept += seconds
+        }
+    }
+
+    /// Somebody sets its clock.
+    func stepClock(_ seconds: Double) throws { try set { $0.clockOffset += seconds } }
+}

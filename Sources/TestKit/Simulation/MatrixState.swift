@@ -1,0 +1,144 @@
+import Spool
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import ServerScripts
+import Foundation
+import TransferMachines
+
+/// What one piece of work can be in the middle of.
+package enum MatrixState: String, CaseIterable, Sendable {
+    case checkWaitsForNoon = "a check waits for its noon"
+    case checkIsAsking = "a check awaits its answer"
+    case checkHandedOver = "a check has handed its download over"
+    case answerIsBeingDelivered = "an answer is being delivered"
+    case downloadIsQueued = "a download has just been asked for"
+    case downloadIsRunning = "half of a download is here"
+    case downloadIsWaiting = "a download waits for its next attempt"
+    case downloadIsPaused = "a download is paused"
+    case uploadIsQueued = "an upload has just been asked for"
+    case uploadIsRunning = "half of an upload is sent"
+    case uploadAwaitsItsAnswer = "an upload is whole there and its last step on the way"
+    case uploadIsWaiting = "an upload waits for its next attempt"
+    case noticeIsPending = "a notification is to be shown later"
+    case noticeIsBeingShown = "a notification is handed to its server"
+    case noticeStands = "a notification stands on the screen"
+    case noticeWasPressed = "a button was pressed and the app is being told"
+}
+
+/// What can happen then.
+package enum MatrixCause: String, CaseIterable, Sendable {
+    case nothing = "nothing happens"
+    case timeRunsOut = "time runs out"
+    case personCancels = "user cancels"
+    case appIsTerminated = "SIGTERM"
+    case appIsKilled = "kill -9 of app"
+    case agentIsKilled = "kill -9 of agent"
+    case bothAreKilled = "both"
+    case networkIsCut = "network cut"
+    case serverIsGone = "server gone"
+    case serverChangesTheFile = "server changed the file"
+    case diskIsFull = "disk full"
+    case clockIsSteppedForward = "clock stepped forward"
+    case clockIsSteppedBack = "clock stepped back"
+    case zoneChanges = "zone changed"
+    case machineSleeps = "suspend"
+    case notificationServerIsGone = "notification server gone"
+    case logout = "logout"
+}
+
+/// A small app for one cell of the matrix: it does what it is launched for in known steps, with known pauses.
+final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
+    unowned var machine: VirtualMachine!
+    var host: VirtualMachine { machine }
+    private(set) var dead: Set<Int64> = []
+    /// A button was pressed, and its launch told of it.
+    private(set) var responses = 0
+    /// Seconds that deliveries take.
+    var deliverySeconds = 0.1
+    /// Digests of the files that were handed over; of a transfer without one its state.
+    private(set) var deliveries: [String] = []
+
+    func begin(_ process: VirtualProcess) {
+        later(0.05, process) { [self] in
+            guard let launch = write({ try $0.launch(process.launch) }), launch.endedAt == nil else {
+                return process.exit(.exited(74))
+            }
+            switch launch.kind {
+            case .appRefresh: check(process)
+            case .urlSession: later(deliverySeconds, process) { [self] in deliver(process, launch) }
+            case .notificationResponse: later(deliverySeconds, process) { [self] in respond(process, launch) }
+            case .processing, .continuedProcessing, .significantTimeChange: finish(process, .completed)
+            }
+        }
+    }
+
+    func warned(_ process: VirtualProcess) {
+        later(0.1, process) { [self] in
+            let now = machine.clock.date
+            write { try $0.handOver(process: process.identity, now: now) }
+            finish(process, .expired)
+        }
+    }
+
+    func died(_ process: VirtualProcess) { dead.insert(process.launch) }
+
+    private func finish(_ process: VirtualProcess, _ result: LaunchOutcome) {
+        write { try $0.setResult(result, detail: nil, ofLaunch: process.launch) }
+        process.exit()
+    }
+
+    private func check(_ process: VirtualProcess) {
+        let now = machine.clock.date
+        let id = write { try $0.awaitWeather(from: MatrixCell.origin + "/weather", process: process.identity, now: now) }
+        look(process, id)
+    }
+
+    private func look(_ process: VirtualProcess, _ id: Int64) {
+        later(0.5, process) { [self] in
+            if !machine.hasAgent { try? machine.startAgent() }
+            guard let transfer = write({ try $0.transfer(id) }), transfer.state.isTerminal else { return look(process, id) }
+            let now = machine.clock.date
+            write { try $0.stopAwaiting(process: process.identity, now: now) }
+            if transfer.state == .completed { tell() }
+            finish(process, transfer.state == .completed ? .completed : .failed)
+        }
+    }
+
+    func tell(dueAt: Date? = nil) {
+        let content = NotificationContent(
+            title: "Storm", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "", sound: nil,
+            interruptionLevel: 1, badge: nil)
+        let now = machine.clock.date
+        write { try $0.addNotification("storm", content, dueAt: dueAt, now: now) }
+    }
+
+    private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
+        let now = machine.clock.date
+        let ended = write { transaction -> [TransferRecord] in
+            let events = try transaction.claimEvents(
+                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine!.isAlive($0) })
+            for event in events { try transaction.eventWasDelivered(event.id!, now: now) }
+            try transaction.setResult(.completed, detail: nil, ofLaunch: process.launch)
+            return try events.compactMap { try transaction.transfer($0.transfer) }
+        }
+        deliveries += ended.map { transfer in
+            let file = transfer.wholeFile(in: machine.directories.spool)
+            return file.flatMap { try? FileDigest.sha256(of: $0).digest } ?? transfer.state.rawValue
+        }
+        if launch.identifier == "weather", ended.contains(where: { $0.state == .completed }) { tell() }
+        process.exit()
+    }
+
+    private func respond(_ process: VirtualProcess, _ launch: LaunchRecord) {
+        let now = machine.clock.date
+        write { transaction in
+            for response in try transaction.undeliveredResponses() where response.notification == launch.identifier {
+                try transaction.responseWasDelivered(response.id!, now: now)
+                responses += 1
+            }
+            try transaction.setResult(.completed, detail: nil, ofLaunch: process.launch)
+        }
+        process.exit()
+    }
+}

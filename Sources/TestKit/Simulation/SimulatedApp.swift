@@ -1,0 +1,244 @@
+import Spool
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// An app whose processes do what apps do (submit, await, hand over, tell, acknowledge), crash, hang, and hold on, by the dice.
+final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
+    /// What the simulation must remember of what was promised.
+    struct Memory {
+        /// Tokens of requests that `submit` accepted and nobody took back.
+        var accepted: [String: String] = [:]
+        /// Photos that were queued and not cancelled, by transfer.
+        var photos: [Int64: Data] = [:]
+        /// Downloads: the file's name, by transfer.
+        var files: [Int64: String] = [:]
+        var cancelled: Set<Int64> = []
+        /// Launches that handled an event and completed, by transfer.
+        var handled: [Int64: Int] = [:]
+        /// Notifications that were asked for.
+        var told: Set<String> = []
+        var broken: [String] = []
+    }
+
+    unowned let machine: VirtualMachine
+    var host: VirtualMachine { machine }
+    let dice: Dice
+    var memory = Memory()
+    /// Nothing crashes or hangs any more.
+    var isCalm = false
+    private(set) var dead: Set<Int64> = []
+    private var storms = 0
+
+    init(_ machine: VirtualMachine, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
+
+    private var now: Date { machine.clock.date }
+
+    // MARK: Processes
+
+    func begin(_ process: VirtualProcess) {
+        later(dice.between(0.01, 0.2), process) { [self] in
+            let launch = write { try $0.launch(process.launch) }
+            guard let launch, launch.endedAt == nil else { return process.exit(.exited(74)) }
+            if crashes(process) { return }
+            switch launch.kind {
+            case .appRefresh: refresh(process, launch)
+            case .processing: later(dice.between(0.5, isCalm ? 60 : 900), process) { [self] in finish(process, .completed) }
+            case .urlSession: deliver(process, launch)
+            case .notificationResponse: respond(process, launch)
+            case .continuedProcessing, .significantTimeChange: finish(process, .completed)
+            }
+        }
+    }
+
+    private func crashes(_ process: VirtualProcess, _ probability: Double = 0.07) -> Bool {
+        guard !isCalm, dice.chance(probability) else { return false }
+        machine.note("launch \(process.launch) crashes")
+        process.exit(.signalled(11))
+        return true
+    }
+
+    func warned(_ process: VirtualProcess) {
+        if !isCalm, dice.chance(0.15) { return machine.note("launch \(process.launch) does not listen") }
+        later(dice.between(0.001, 0.5), process) { [self] in
+            write { try $0.handOver(process: process.identity, now: now, taking: { dice.chance(0.8) }) }
+            later(dice.between(0.001, 1), process) { [self] in finish(process, .expired) }
+        }
+    }
+
+    func died(_ process: VirtualProcess) {
+        dead.insert(process.launch)
+        guard !isCalm, dice.chance(0.3) else { return }
+        // What it forked speaks for it when all is over: nobody may believe that.
+        machine.clock.schedule(after: dice.between(0, 20)) { [self] in
+            let over = write { try $0.launch(process.launch)?.endedAt } != nil
+            if over { write { try $0.setResult(.completed, detail: "late", ofLaunch: process.launch) } }
+        }
+    }
+
+    /// The result is durable, then the process ends; it may be killed in between.
+    private func finish(_ process: VirtualProcess, _ result: LaunchOutcome, _ also: (LedgerTransaction) throws -> Void = { _ in })
+    {
+        write { transaction in
+            if result == .completed { try also(transaction) }
+            try transaction.setResult(result, detail: nil, ofLaunch: process.launch)
+        }
+        later(dice.between(0, 0.05), process) { process.exit() }
+    }
+
+    // MARK: What they do
+
+    private func refresh(_ process: VirtualProcess, _ launch: LaunchRecord) {
+        if launch.identifier == "once", dice.chance(0.6) { submitOnce(after: dice.between(60, 40_000), in: process.launch) }
+        if crashes(process, 0.04) { return }
+        let transfer = write {
+            try $0.awaitWeather(from: SimulatedServer.origin + "/weather", process: process.identity, now: now)
+        }
+        look(process, transfer)
+    }
+
+    private func look(_ process: VirtualProcess, _ id: Int64) {
+        later(1, process) { [self] in
+            // Whoever waits sees to it that an agent is there.
+            if !machine.hasAgent { try? machine.startAgent() }
+            let transfer = write { try $0.transfer(id) }
+            guard let transfer, transfer.state.isTerminal else {
+                if transfer == nil { return finish(process, .failed) }
+                return look(process, id)
+            }
+            if transfer.state == .completed { checkWeather(transfer) }
+            write { try $0.stopAwaiting(process: process.identity, now: now) }
+            if transfer.state == .completed, dice.chance(0.7) { tell("storm-\(storms / 2)") }
+            storms += 1
+            if crashes(process, 0.05) { return }
+            finish(process, transfer.state == .completed ? .completed : .failed)
+        }
+    }
+
+    private func tell(_ identifier: String) {
+        memory.told.insert(identifier)
+        let content = NotificationContent(
+            title: "Storm", subtitle: "", body: identifier, categoryIdentifier: "", threadIdentifier: "", userInfo: "",
+            sound: nil, interruptionLevel: 1, badge: nil)
+        write { try $0.addNotification(identifier, content, dueAt: nil, now: now) }
+    }
+
+    private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
+        let events = write { transaction in
+            try transaction.claimEvents(
+                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine.isAlive($0) })
+        }
+        for event in events { if let transfer = write({ try $0.transfer(event.transfer) }) { check(transfer) } }
+        later(dice.between(0.05, 4), process) { [self] in
+            if crashes(process) { return }
+            for event in events { memory.handled[event.transfer, default: 0] += 1 }
+            let now = now
+            finish(process, .completed) { transaction in
+                for event in events { try transaction.eventWasDelivered(event.id!, now: now) }
+            }
+        }
+    }
+
+    private func respond(_ process: VirtualProcess, _ launch: LaunchRecord) {
+        let responses = write { try $0.undeliveredResponses().filter { $0.notification == launch.identifier } }
+        later(dice.between(0.05, 4), process) { [self] in
+            if crashes(process) { return }
+            let now = now
+            finish(process, .completed) { transaction in
+                for response in responses { try transaction.responseWasDelivered(response.id!, now: now) }
+            }
+        }
+    }
+
+    // MARK: What is submitted
+
+    func submitOnce(after seconds: Double, in launch: Int64? = nil) {
+        submit(RequestRecord(identifier: "once", kind: .appRefresh, earliestBegin: now + seconds, submittedAt: now), launch)
+    }
+
+    func submit(_ request: RequestRecord, _ launch: Int64? = nil) {
+        var request = request
+        request.submittedInLaunch = launch
+        let (made, now, zone) = (request, now, machine.clock.timeZone)
+        write { transaction in
+            // Replaced: its promise goes over to the new one.
+            if let old = try transaction.request(made.identifier) { memory.accepted[old.token] = nil }
+            var request = made
+            try transaction.planNext(of: &request, served: .distantPast, now: now, in: zone)
+            try transaction.save(request)
+        }
+        memory.accepted[request.token] = request.identifier
+    }
+
+    func takeBack(_ identifier: String) {
+        write { transaction in
+            if let old = try transaction.request(identifier) { memory.accepted[old.token] = nil }
+            try transaction.deleteRequest(identifier)
+        }
+    }
+
+    func download(_ name: String) {
+        let id = write { transaction -> Int64 in
+            var record = TransferRecord(
+                session: "files", key: "file-\(name)-\(now.timeIntervalSince1970)", kind: .download, method: "GET",
+                url: SimulatedServer.origin + "/file/" + name, headers: [], now: now)
+            _ = record.handle(.adopted(suspended: false))
+            record.idleTimeout = 20
+            return try transaction.insert(record).id!
+        }
+        memory.files[id] = name
+    }
+
+    func upload(_ photo: Data, _ method: UploadKind, name: String) {
+        let place = [UploadKind.webdav: "/dav", .tus: "/files", .resumable: "/resumable"][method]!
+        let id = writeCopy(of: photo) { transaction, taken -> Int64 in
+            var record = TransferRecord(
+                session: "photos", key: taken.name, kind: .upload, method: "PUT", url: SimulatedServer.origin + place,
+                headers: [],
+                now: now)
+            _ = record.handle(.adopted(suspended: false))
+            record.idleTimeout = 20
+            record.bodyFile = taken.name
+            record.bytesTotal = taken.byteCount
+            record.sourceSHA256 = taken.sha256
+            var order = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
+            order.contentType = "image/jpeg"
+            record.upload = order
+            return try transaction.insert(record).id!
+        }
+        memory.photos[id] = photo
+    }
+
+    func cancel(_ id: Int64) {
+        let now = now
+        write { transaction in
+            guard try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now) else { return }
+            memory.cancelled.insert(id)
+        }
+    }
+
+    // MARK: What they look at
+
+    private func checkWeather(_ transfer: TransferRecord) {
+        let file = transfer.wholeFile(in: machine.directories.spool)
+        let text = file.flatMap { try? String(contentsOf: $0, encoding: .utf8) }
+        if text != SimulatedServer.forecast { memory.broken.append("an awaited answer is not what the server sent") }
+    }
+
+    /// A file that is handed over is one version, whole.
+    var digests: (String) -> Set<String> = { _ in [] }
+
+    private func check(_ transfer: TransferRecord) {
+        guard let id = transfer.id, let name = memory.files[id], transfer.state == .completed else { return }
+        guard let file = transfer.wholeFile(in: machine.directories.spool),
+            let found = try? FileDigest.sha256(of: file)
+        else { return memory.broken.append("download \(id) is completed and its file is not there") }
+        if !digests(name).contains(found.digest) {
+            memory.broken.append("download \(id) of \(name) is no version that the server ever had")
+        }
+        if found.digest != transfer.sha256 { memory.broken.append("download \(id): the digest written down is not the file's") }
+    }
+}
