@@ -16,9 +16,9 @@ for module in $modules; do
   mkdir -p "$output/graphs/$module"
   swift-symbolgraph-extract -module-name "$module" -I "$build/Modules" "${flags[@]}" -target "$(uname -m)-unknown-linux-gnu" \
     -output-dir "$output/graphs/$module" -minimum-access-level public -skip-synthesized-members
-  catalog="$root/Sources/$module/$module.docc"
-  [ -d "$catalog" ] || catalog=""
-  docc convert ${catalog:+"$catalog"} --additional-symbol-graph-dir "$output/graphs/$module" --warnings-as-errors \
+  catalog="$(echo "$root"/Sources/*/"$module/$module.docc")"
+  [ -d "$catalog" ] || { echo "$module has no catalogue"; failed=1; continue; }
+  docc convert "$catalog" --additional-symbol-graph-dir "$output/graphs/$module" --warnings-as-errors \
     --fallback-display-name "$module" --fallback-bundle-identifier "stormy.$module" --output-path "$output/$module.doccarchive" \
     >"$output/$module.log" 2>&1 || failed=1
   # Each is said where it is.
