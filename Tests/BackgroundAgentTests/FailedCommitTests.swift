@@ -44,7 +44,7 @@ import TransferMachines
         try agent.reconcile(version: "1")
         agent.hear(.conditions(FakeConditions().current))
         _ = try agent.turn()
-        view.decideFate { [isDiskFull] in $0 == .committing && isDiskFull.isOn }
+        view.setKillHook { [isDiskFull] in $0 == .committing && isDiskFull.isOn }
     }
 
     private func tryToTurn(_ count: Int = 3) {

@@ -205,7 +205,7 @@ import TransferMachines
             $0.kind = .upload
             $0.method = "PUT"
             $0.bodyFile = "upload-gone"
-            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadSpec(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
         }
         try bench.turn()
         #expect(try bench.transfer(id).state == .failed)
@@ -221,7 +221,7 @@ import TransferMachines
             $0.method = method
             $0.bodyFile = "upload-1"
             $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.upload = UploadOrder(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadSpec(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
         }
         return (id, body)
     }
@@ -276,7 +276,7 @@ import TransferMachines
             $0.bytesTotal = 3
             $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
             $0.resourceTimeout = 86_400
-            $0.upload = UploadOrder(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
         }
         var methods: [String] = []
         while try bench.transfer(id).state != .failed {

@@ -8,8 +8,8 @@ import Testing
 
 /// Every checker of the simulation, shown what it is there for: a ledger in which a promise was broken by hand.
 @Suite struct InvariantTests {
-    private func machine() throws -> VirtualMachine {
-        try VirtualMachine(
+    private func machine() throws -> SimulatedHost {
+        try SimulatedHost(
             start: Date(timeIntervalSince1970: 1_749_542_400), zone: .gmt, program: Deaf(), random: { 0.5 })
     }
 
@@ -23,7 +23,7 @@ import Testing
     }
 
     @discardableResult
-    private func insert(_ launch: LaunchRecord, ended outcome: LaunchOutcome? = nil, _ machine: VirtualMachine) throws -> Int64 {
+    private func insert(_ launch: LaunchRecord, ended outcome: LaunchOutcome? = nil, _ machine: SimulatedHost) throws -> Int64 {
         try machine.ledger.write { transaction in
             var made = try transaction.insert(launch)
             if let outcome {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    private func found(_ body: (VirtualMachine, inout InvariantWatch) throws -> Void) throws -> [String] {
+    private func found(_ body: (SimulatedHost, inout InvariantWatch) throws -> Void) throws -> [String] {
         let machine = try machine()
         var watch = InvariantWatch()
         try watch.begin(machine)

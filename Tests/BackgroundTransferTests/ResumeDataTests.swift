@@ -70,7 +70,7 @@ import TransferMachines
     private func key(_ change: (inout URLRequest) -> Void = { _ in }, session: String = "s") throws -> String {
         var request = URLRequest(url: URL(string: "https://example.org/file")!)
         change(&request)
-        return try Order(request, .background(withIdentifier: session)).key(session: session)
+        return try WireOrder(request, .background(withIdentifier: session)).key(session: session)
     }
 
     @Test func equalRequestsHaveEqualKeys() throws {
@@ -98,7 +98,7 @@ import TransferMachines
     @Test(arguments: ["file:///etc/passwd", "ftp://example.org/", "http:///nohost", "data:,x"])
     func otherAddressesAreRefused(_ text: String) throws {
         let url = try #require(URL(string: text))
-        #expect(throws: URLError.self) { try Order(URLRequest(url: url), .background(withIdentifier: "s")) }
+        #expect(throws: URLError.self) { try WireOrder(URLRequest(url: url), .background(withIdentifier: "s")) }
     }
 
     @Test func theConfigurationsHeadersComeWhereTheRequestHasNone() throws {
@@ -106,7 +106,7 @@ import TransferMachines
         configuration.httpAdditionalHeaders = ["accept": "b", "X-App": "1"]
         var request = URLRequest(url: URL(string: "https://example.org/")!)
         request.setValue("a", forHTTPHeaderField: "Accept")
-        let order = try Order(request, configuration)
+        let order = try WireOrder(request, configuration)
         #expect(order.headers.contains(HeaderField("Accept", "a")) && order.headers.contains(HeaderField("X-App", "1")))
         #expect(order.headers.count == 2)
     }
@@ -115,7 +115,7 @@ import TransferMachines
         let configuration = URLSessionConfiguration.background(withIdentifier: "s")
         let request = URLRequest(url: URL(string: "https://example.org:8443/x")!)
         func record() throws -> TransferRecord {
-            try Order(request, configuration).record(configuration, session: "s", key: "k", kind: .download, now: Date())
+            try WireOrder(request, configuration).record(configuration, session: "s", key: "k", kind: .download, now: Date())
         }
         #expect(try record().needs == [])
         #expect(try record().host == "https://example.org:8443")

@@ -31,8 +31,8 @@ public struct AgentKeeper: Sendable {
 
     /// With this app's agent. Where none may be started there is nothing to give up.
     public mutating func tick() -> Bool {
-        // On a stage whoever commits brings an agent back.
-        if AppRuntime.shared.isStaged { return true }
+        // On a testHost whoever commits brings an agent back.
+        if AppRuntime.shared.isHosted { return true }
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         if starter.isForbidden { return true }
         return tick(isRunning: starter.isRunning) { starter.startIfNeeded() }
@@ -51,7 +51,7 @@ extension AppRuntime {
     public func waitWithAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
-        if isStaged || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
+        if isHosted || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
         return try await waitForAgent(until: condition)
     }
 
@@ -61,7 +61,7 @@ extension AppRuntime {
     public func waitForAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
-        if isStaged { return try await wait(until: condition) }
+        if isHosted { return try await wait(until: condition) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
             group.addTask { try await self.wait(until: condition) }
             group.addTask {

@@ -6,19 +6,19 @@ import Synchronization
 /// This process's way to its ledger and its agent. One per process; everything it does is one durable transaction
 /// followed by making sure that an agent is there to hear of it.
 public final class AppRuntime: Sendable {
-    /// That of this process; while a test drives the app, that of its stage.
-    public static var shared: AppRuntime { LaunchContext.own?.runtime ?? staged.withLock { $0 } ?? process }
+    /// That of this process; while a test drives the app, that of its testHost.
+    public static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
 
     private static let process = AppRuntime()
-    private static let staged = Mutex<AppRuntime?>(nil)
+    private static let hosted = Mutex<AppRuntime?>(nil)
 
     public let manifest: AppManifest
     public let directories: AppDirectories
     private let opened = Mutex<Ledger?>(nil)
     private let watch = Mutex<LedgerWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
-    private let stage: Stage?
-    private let waits = StagedWaits()
+    private let testHost: TestHost?
+    private let waits = HostedWaits()
     private let isClosed = Mutex(false)
     /// What there is one of: recursive, as parts are made of parts.
     private let partsLock = NSRecursiveLock()
@@ -27,37 +27,37 @@ public final class AppRuntime: Sendable {
     private init() {
         manifest = AppManifest.current
         directories = AppDirectories(appIdentifier: manifest.appIdentifier)
-        stage = nil
+        testHost = nil
     }
 
-    private init(_ stage: Stage) {
-        manifest = stage.manifest
-        directories = stage.ledger.directories
-        self.stage = stage
+    private init(_ testHost: TestHost) {
+        manifest = testHost.manifest
+        directories = testHost.ledger.directories
+        self.testHost = testHost
     }
 
-    // MARK: On a stage
+    // MARK: On a testHost
 
-    /// From here on ``shared`` is this stage's.
-    package static func enter(_ stage: Stage) -> AppRuntime {
-        let runtime = AppRuntime(stage)
-        staged.withLock { $0 = runtime }
+    /// From here on ``shared`` is this testHost's.
+    package static func enter(_ testHost: TestHost) -> AppRuntime {
+        let runtime = AppRuntime(testHost)
+        hosted.withLock { $0 = runtime }
         return runtime
     }
 
-    /// The test is over. What still runs of it reaches nothing any more, neither this stage nor the person's own ledger.
+    /// The test is over. What still runs of it reaches nothing any more, neither this testHost nor the person's own ledger.
     package func close() { isClosed.withLock { $0 = true } }
 
-    package var isStaged: Bool { stage != nil }
+    package var isHosted: Bool { testHost != nil }
 
-    /// Whether the work that asks is part of the test that plays on the stage. What is not may be a callback of it, on a queue, or
+    /// Whether the work that asks is part of the test that plays on the testHost. What is not may be a callback of it, on a queue, or
     /// another test of the same process.
-    package static var isOnStage: Bool { LaunchContext.own != nil || playsOnStage }
+    package static var isOnTestHost: Bool { LaunchContext.own != nil || playsOnStage }
     @TaskLocal package static var playsOnStage = false
 
     /// This launch awaits something of the ledger, and has seen all of it.
     package func isWaiting(launch: Int64) -> Bool {
-        waits.isWaiting(launch: launch, commits: stage?.ledger.commitCount ?? 0)
+        waits.isWaiting(launch: launch, commits: testHost?.ledger.commitCount ?? 0)
     }
 
     /// Lets go of everything that went with a process.
@@ -78,35 +78,35 @@ public final class AppRuntime: Sendable {
     // MARK: This process
 
     /// The time, as this process sees it.
-    public var now: Date { stage?.now() ?? ThisProcess.now }
+    public var now: Date { testHost?.now() ?? ThisProcess.now }
 
     /// The zone that the person is in.
-    public var zone: TimeZone { stage?.zone() ?? ThisProcess.zone }
+    public var zone: TimeZone { testHost?.zone() ?? ThisProcess.zone }
 
     /// Who this is, among processes.
     public var identity: ProcessIdentity { LaunchContext.current?.identity ?? .current }
 
-    public func isAlive(_ process: ProcessIdentity) -> Bool { stage?.isAlive(process) ?? process.isAlive }
+    public func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
 
     // MARK: The agent
 
     /// Makes sure that an agent is there.
     @discardableResult
     public func startAgent() -> AgentStarter.Result {
-        guard let stage else { return AgentStarter(directories: directories).startIfNeeded() }
-        stage.agentIsNeeded()
+        guard let testHost else { return AgentStarter(directories: directories).startIfNeeded() }
+        testHost.agentIsNeeded()
         return .alreadyRunning
     }
 
-    public var isAgentRunning: Bool { stage?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
+    public var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
 
     /// The ledger, opened at first use; a failed opening is tried again at the next use.
     public func ledger() throws(StoreError) -> Ledger {
-        if let stage {
+        if let testHost {
             guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
-                throw .failed(path: stage.ledger.directories.ledger.path, reason: "this process is dead, or its test is over")
+                throw .failed(path: testHost.ledger.directories.ledger.path, reason: "this process is dead, or its test is over")
             }
-            return stage.ledger
+            return testHost.ledger
         }
         let result: Result<Ledger, StoreError> = opened.withLock { opened in
             if let opened { return .success(opened) }
@@ -152,7 +152,7 @@ public final class AppRuntime: Sendable {
     /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
     /// reboot. A launched process has it already. Cost: two looks at the disk, if the entry is there.
     public func comeBackAtLogin() {
-        guard LaunchContext.current == nil, stage == nil else { return }
+        guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ProcessInfo.processInfo.environment
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.installed == nil, case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
@@ -179,7 +179,7 @@ public final class AppRuntime: Sendable {
     /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.
     public func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> LedgerWatch.Token {
         let ledger = try ledger()
-        if stage != nil {
+        if testHost != nil {
             let number = ledger.onCommit(action)
             return LedgerWatch.Token { ledger.forget(number) }
         }
@@ -208,7 +208,7 @@ public final class AppRuntime: Sendable {
         defer { token.cancel() }
         // Watching began before the first look: a commit in between rings.
         continuation.yield()
-        guard let stage else {
+        guard let testHost else {
             for await _ in rings {
                 if let value = try ledger.readAfterRing(condition) { return value }
             }
@@ -217,13 +217,13 @@ public final class AppRuntime: Sendable {
         let wait = waits.begin(launch: LaunchContext.current?.id)
         defer {
             waits.end(wait)
-            stage.waitsChanged()
+            testHost.waitsChanged()
         }
         for await _ in rings {
             let commits = ledger.commitCount
             if let value = try ledger.readAfterRing(condition) { return value }
             waits.looked(wait, at: commits)
-            stage.waitsChanged()
+            testHost.waitsChanged()
         }
         throw CancellationError()
     }

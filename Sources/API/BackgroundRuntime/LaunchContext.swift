@@ -12,15 +12,15 @@ public final class LaunchContext: Sendable {
     /// The environment variable that carries the launch's number.
     public static let variable = "BACKGROUND_LAUNCH"
 
-    /// Of the work that asks. On a stage, where launches share a process, work that is no task of the launch's own (a callback
+    /// Of the work that asks. On a testHost, where launches share a process, work that is no task of the launch's own (a callback
     /// on a queue) belongs to the one that lives, if it is one.
     public static var current: LaunchContext? {
         if let own { return own }
         let runtime = AppRuntime.shared
-        return runtime.isStaged ? runtime.part { StagedLaunches() }.only : ofThisProcess
+        return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
 
-    /// On a stage: the launch that this task is a part of.
+    /// On a testHost: the launch that this task is a part of.
     @TaskLocal package static var own: LaunchContext?
 
     /// Read once; children of this process do not inherit it.
@@ -41,7 +41,7 @@ public final class LaunchContext: Sendable {
     private let state = Mutex(State())
     private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
 
-    /// On a stage: what takes the place of the process.
+    /// On a testHost: what takes the place of the process.
     private struct Role: Sendable {
         let runtime: AppRuntime
         let identity: ProcessIdentity
@@ -49,7 +49,7 @@ public final class LaunchContext: Sendable {
     }
 
     private let role: Role?
-    private let farewells = Mutex<[@Sendable () -> Void]>([])
+    private let terminationActions = Mutex<[@Sendable () -> Void]>([])
     private let dead = Mutex(false)
 
     private init(id: Int64) {
@@ -57,7 +57,7 @@ public final class LaunchContext: Sendable {
         role = nil
     }
 
-    /// A launch on a stage.
+    /// A launch on a testHost.
     ///
     /// - Parameter leave: takes the place of `exit`.
     package init(
@@ -65,7 +65,7 @@ public final class LaunchContext: Sendable {
     ) {
         self.id = id
         role = Role(runtime: runtime, identity: identity, leave: leave)
-        runtime.part { StagedLaunches() }.add(self)
+        runtime.part { HostedLaunches() }.add(self)
     }
 
     var runtime: AppRuntime? { role?.runtime }
@@ -73,27 +73,27 @@ public final class LaunchContext: Sendable {
     /// The process of this launch.
     public var identity: ProcessIdentity { role?.identity ?? .current }
 
-    /// On a stage: killed; nothing that it still does counts.
+    /// On a testHost: killed; nothing that it still does counts.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a stage: called when it is killed, so that what waits for its work waits no longer.
-    package func onDeath(_ farewell: @escaping @Sendable () -> Void) { farewells.withLock { $0.append(farewell) } }
+    /// On a testHost: called when it is killed, so that what waits for its work waits no longer.
+    package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
-    /// On a stage: SIGKILL.
+    /// On a testHost: SIGKILL.
     package func die() {
         dead.withLock { $0 = true }
-        let farewells = farewells.withLock { farewells in
-            defer { farewells = [] }
-            return farewells
+        let terminationActions = terminationActions.withLock { terminationActions in
+            defer { terminationActions = [] }
+            return terminationActions
         }
-        for farewell in farewells { farewell() }
-        runtime?.part { StagedLaunches() }.remove(self)
+        for action in terminationActions { action() }
+        runtime?.part { HostedLaunches() }.remove(self)
     }
 
-    /// The process ends; on a stage only what stands for it.
+    /// The process ends; on a testHost only what stands for it.
     func leave(_ code: Int32) {
         guard let role else { exit(code) }
-        role.runtime.part { StagedLaunches() }.remove(self)
+        role.runtime.part { HostedLaunches() }.remove(self)
         if !isDead { role.leave(code) }
     }
 
@@ -188,8 +188,8 @@ public final class LaunchContext: Sendable {
     }
 }
 
-/// The launches that live on a stage.
-private final class StagedLaunches: Sendable {
+/// The launches that live on a testHost.
+private final class HostedLaunches: Sendable {
     private let living = Mutex<[LaunchContext]>([])
 
     var only: LaunchContext? { living.withLock { $0.count == 1 ? $0[0] : nil } }

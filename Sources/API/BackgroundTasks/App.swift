@@ -15,7 +15,7 @@ public protocol App {
 }
 
 extension App {
-    /// What launched processes of the app do, on a stage.
+    /// What launched processes of the app do, on a test host.
     package static func enterStage() {
         let app = Self()
         RunningApp.instance = app

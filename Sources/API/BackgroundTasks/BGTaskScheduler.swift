@@ -168,7 +168,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
     /// The time by which requests of this process begin: in a rehearsal, or in a test that drives the app, that of its machine.
-    package static var now: Date { AppRuntime.isOnStage ? AppRuntime.shared.now : ThisProcess.now }
+    package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 
     private func ask(_ verb: ControlRecord.Verb, _ argument: String) async throws -> String {
         let id = try storing { try $0.ask(verb, argument, now: AppRuntime.shared.now) }

@@ -98,7 +98,7 @@ final class TaskHandlers: Sendable {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
             LaunchContext.current?.onWarning { _ in task.expire() }
-            LaunchContext.current?.onDeath { task.setTaskCompleted(success: false) }
+            LaunchContext.current?.onTermination { task.setTaskCompleted(success: false) }
             registered.queue.async { registered.handler(task) }
         }
     }

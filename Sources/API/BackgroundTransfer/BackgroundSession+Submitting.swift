@@ -30,7 +30,7 @@ extension BackgroundSession {
             return try submission(of: task, request: request, kind: nil)
         case .resumeData(let data):
             guard let resume = ResumeData(data), let request = resume.request else { throw Self.badResumeData }
-            let order = try Order(request, configuration)
+            let order = try WireOrder(request, configuration)
             let now = AppRuntime.shared.now
             var new = order.record(configuration, session: identifier, key: UUID().uuidString, kind: .download, now: now)
             Self.fill(&new, from: task, now: now)
@@ -94,7 +94,7 @@ extension BackgroundSession {
 
     private func submission(of task: URLSessionTask, request: URLRequest?, kind: String?) throws -> Submission {
         guard let request else { throw URLError(.badURL) }
-        let order = try Order(request, configuration)
+        let order = try WireOrder(request, configuration)
         let now = AppRuntime.shared.now
         let facts = task.facts.withLock { $0 }
         if let digest = facts.expectedSHA256, RequiredDigest(askedSHA256: digest) == nil {
@@ -129,7 +129,7 @@ extension BackgroundSession {
     private func submission(of task: URLSessionUploadTask) throws -> Submission {
         // Without a body it was made from resume data, which no upload gives.
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
-        let order = try Order(request, configuration, defaultMethod: "PUT")
+        let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
         let key = task.submissionKey.map { "key:" + $0 }
         let now = AppRuntime.shared.now
@@ -170,9 +170,9 @@ extension BackgroundSession {
         }
     }
 
-    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadOrder {
+    private static func uploadOrder(_ delivery: UploadDelivery, _ name: String, _ taken: Snapshot) -> UploadSpec {
         let kind = delivery.way.kind
-        var order = UploadOrder(
+        var order = UploadSpec(
             method: kind, fileName: delivery.fileName ?? name, byteCount: taken.byteCount, token: taken.name)
         if kind.tellsContentType { order.contentType = delivery.contentType }
         if kind.needsSHA1 {
@@ -182,18 +182,18 @@ extension BackgroundSession {
         return order
     }
 
-    private func uploadRecord(_ order: Order, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {
+    private func uploadRecord(_ order: WireOrder, _ taken: Snapshot, key: String, now: Date) -> TransferRecord {
         var record = order.record(configuration, session: identifier, key: key, kind: .upload, now: now)
         record.bodyFile = taken.name
         record.bytesTotal = taken.byteCount
         record.sourceSHA256 = taken.sha256
         record.originalSHA256 = taken.originalSHA256
-        record.upload = UploadOrder(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
+        record.upload = UploadSpec(method: .plain, fileName: "data", byteCount: taken.byteCount, token: taken.name)
         return record
     }
 
     /// A download's own body (a POST's, say), in the spool.
-    private func storeBody(of order: Order) throws -> Snapshot? {
+    private func storeBody(of order: WireOrder) throws -> Snapshot? {
         guard let body = order.body, !body.isEmpty else { return nil }
         _ = try AppRuntime.shared.ledger()
         return try Snapshot.store(body, in: AppRuntime.shared.directories)
@@ -208,13 +208,13 @@ extension BackgroundSession {
 
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse) {
         let ended = try await awaitDownload(.request(request))
-        defer { ended.letGo() }
+        defer { ended.release() }
         return (try Data(contentsOf: ended.file), ended.response)
     }
 
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let ended = try await awaitDownload(source)
-        defer { ended.letGo() }
+        defer { ended.release() }
         let place = FileManager.default.temporaryDirectory.appendingPathComponent(
             "download-\(UUID().uuidString.lowercased()).tmp")
         do {
@@ -229,7 +229,7 @@ extension BackgroundSession {
     func upload(
         for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
     ) async throws -> (Data, URLResponse) {
-        let order = try Order(request, configuration, defaultMethod: "PUT")
+        let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         _ = try AppRuntime.shared.ledger()
         let directories = AppRuntime.shared.directories
@@ -254,7 +254,7 @@ extension BackgroundSession {
         } onSubmit: { record in
             settle(taken, record)
         }
-        defer { ended.letGo() }
+        defer { ended.release() }
         return (try Data(contentsOf: ended.file), ended.response)
     }
 
@@ -268,7 +268,7 @@ extension BackgroundSession {
             guard let known = resume?.request else { throw Self.badResumeData }
             request = known
         }
-        let order = try Order(request, configuration)
+        let order = try WireOrder(request, configuration)
         // Cancelled before it began: nothing is submitted, and a promoted download starts on its own.
         guard !Task.isCancelled else { throw URLError(.cancelled) }
         let body = try storeBody(of: order)
@@ -321,7 +321,7 @@ extension BackgroundSession {
 private struct EndedTransfer {
     let file: URL
     let response: URLResponse
-    let letGo: @Sendable () -> Void
+    let release: @Sendable () -> Void
 }
 
 /// One await on one transfer of the agent's.
@@ -348,10 +348,10 @@ private struct WaitingTransfer: Sendable {
         guard ended.hasAnswer, let response = ended.response,
             let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)
         else {
-            letGo()
+            release()
             throw ended.hasAnswer ? URLError(.badServerResponse) : ended.urlError
         }
-        return EndedTransfer(file: file, response: response) { letGo() }
+        return EndedTransfer(file: file, response: response) { release() }
     }
 
     /// The waiter leaves; the connection stays for the grace time.
@@ -362,7 +362,7 @@ private struct WaitingTransfer: Sendable {
     }
 
     /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
-    private func letGo() {
+    private func release() {
         try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: AppRuntime.shared.now) }
     }
 }

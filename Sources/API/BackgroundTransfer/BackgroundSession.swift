@@ -66,7 +66,7 @@ final class BackgroundSession: SessionEngine {
         process = AppRuntime.shared.identity
     }
 
-    /// Its process ended on a stage: nobody is told any more.
+    /// Its process ended on a testHost: nobody is told any more.
     func abandon() {
         state.withLock { state in
             state.life = .invalid
@@ -85,7 +85,7 @@ final class BackgroundSession: SessionEngine {
             (state.session, state.delegate) = (session, delegate)
             return true
         }
-        guard isFirst else { return complain("a second session of this identifier: its delegate is not called") }
+        guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
         listen(session)
     }
 
@@ -106,12 +106,12 @@ final class BackgroundSession: SessionEngine {
             let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
             state.withLock { $0.watch = token }
         } catch {
-            complain("\(error)")
+            logError("\(error)")
         }
         lookSoon()
     }
 
-    func complain(_ text: String) {
+    func logError(_ text: String) {
         FileHandle.standardError.write(Data("background session \(identifier): \(text)\n".utf8))
     }
 
@@ -211,7 +211,7 @@ final class BackgroundSession: SessionEngine {
                 try transaction.handle(event(transfer), transfer: row, now: AppRuntime.shared.now)
             }
         } catch {
-            complain("\(error)")
+            logError("\(error)")
         }
     }
 
@@ -297,7 +297,7 @@ final class BackgroundSession: SessionEngine {
                     }
                 }
             } catch {
-                complain("its tasks could not be cancelled: \(error)")
+                logError("its tasks could not be cancelled: \(error)")
             }
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
@@ -317,7 +317,7 @@ final class BackgroundSession: SessionEngine {
             defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }
             return state.session.map { ($0, state.delegate) }
         }
-        AppRuntime.shared.part { KnownSessions() }.letGo(self)
+        AppRuntime.shared.part { KnownSessions() }.release(self)
         guard let (session, delegate) = ended else { return }
         try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: process) }
         OutstandingCalls.shared.enter()

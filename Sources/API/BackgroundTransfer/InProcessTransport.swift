@@ -4,8 +4,8 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// What takes the network's place for the ordinary sessions of an app on a stage.
-package protocol StagedWire: Sendable {
+/// What takes the network's place for the ordinary sessions of an app on a testHost.
+package protocol TestWire: Sendable {
     /// - Parameter launch: the launch whose process asks; `nil`: the test itself.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
@@ -15,7 +15,7 @@ package protocol StagedWire: Sendable {
 
 /// The one engine of this process's ordinary sessions: a thread that sleeps while nothing moves.
 package final class InProcessTransport: Sendable {
-    static var shared: InProcessTransport { AppRuntime.shared.part { InProcessTransport(onStage: nil) } }
+    static var shared: InProcessTransport { AppRuntime.shared.part { InProcessTransport(onTestHost: nil) } }
 
     private struct State {
         var last: Int64 = 0
@@ -24,9 +24,9 @@ package final class InProcessTransport: Sendable {
     }
 
     private let state = Mutex(State())
-    private let stage: (any StagedWire)?
+    private let testHost: (any TestWire)?
 
-    package init(onStage stage: (any StagedWire)?) { self.stage = stage }
+    package init(onTestHost testHost: (any TestWire)?) { self.testHost = testHost }
 
     func nextNumber() -> Int64 {
         state.withLock { state in
@@ -36,15 +36,15 @@ package final class InProcessTransport: Sendable {
     }
 
     /// - Parameters:
-    ///   - isOnStage: whether the work that asks is known to be part of the stage's test.
+    ///   - isOnTestHost: whether the work that asks is known to be part of the testHost's test.
     ///   - handler: called on the engine's thread.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
-        isOnStage: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
+        isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
         // Another test of this process may have a server of its own on loopback. Nobody reaches further than that.
-        if let stage, isOnStage || !Self.isLoopback(request.url) {
-            return stage.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
+        if let testHost, isOnTestHost || !Self.isLoopback(request.url) {
+            return testHost.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
         }
         let transport = state.withLock { state -> CurlTransport in
             state.handlers[attempt] = handler
@@ -62,7 +62,7 @@ package final class InProcessTransport: Sendable {
     }
 
     func cancel(_ attempt: AttemptID) {
-        stage?.cancel(attempt)
+        testHost?.cancel(attempt)
         state.withLock { $0.transport }?.cancel(attempt)
     }
 

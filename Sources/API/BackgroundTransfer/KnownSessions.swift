@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process, one per identifier. On a stage, where launches share a process, one per launch too.
+/// The background sessions of a process, one per identifier. On a testHost, where launches share a process, one per launch too.
 final class KnownSessions: ProcessBound {
     private struct Name: Hashable {
         let identifier: String
@@ -34,7 +34,7 @@ final class KnownSessions: ProcessBound {
 
     func keep(_ session: BackgroundSession) { state.withLock { $0.kept[name(session)] = session } }
 
-    func letGo(_ session: BackgroundSession) {
+    func release(_ session: BackgroundSession) {
         let name = name(session)
         state.withLock { if $0.kept[name] === session { $0.kept[name] = nil } }
     }

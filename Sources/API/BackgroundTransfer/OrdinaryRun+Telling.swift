@@ -67,7 +67,7 @@ extension OrdinaryRun: BodySink {
         return piece.isTaken
     }
 
-    private static func detour(_ head: ResponseHead, _ order: Order, _ state: State) -> Detour? {
+    private static func detour(_ head: ResponseHead, _ order: WireOrder, _ state: State) -> Detour? {
         do {
             let next = try RedirectRule.next(method: order.method, url: order.url, headers: order.headers, head: head)
             if let next { return .redirect(method: next.method, url: next.url, headers: next.headers) }
@@ -170,7 +170,7 @@ extension OrdinaryRun: BodySink {
     private func follow(_ request: URLRequest) {
         do {
             // Nothing of the session's own is added: its secrets do not go to another host either.
-            let next = try Order(request, URLSessionConfiguration.default)
+            let next = try WireOrder(request, URLSessionConfiguration.default)
             state.withLock { state in
                 if next.method != state.order?.method { state.leavesBody = true }
                 let (body, timeout) = (state.order?.body, state.order?.idleTimeout)

@@ -47,7 +47,7 @@ final class OrdinaryRun: Sendable {
     }
 
     struct State {
-        var order: Order?
+        var order: WireOrder?
         var attempt: AttemptID?
         var attempts = 0
         var status = TaskStatus(state: .running)
@@ -99,7 +99,7 @@ final class OrdinaryRun: Sendable {
     private let number: Int64
     /// The launch that began it.
     private let launch = LaunchContext.current?.id
-    private let isOnStage = AppRuntime.isOnStage
+    private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// Bytes of an answer kept in memory for a handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
@@ -150,7 +150,7 @@ final class OrdinaryRun: Sendable {
             }
         }
         guard let request else { throw URLError(.badURL) }
-        let order = try Order(request, configuration, defaultMethod: method)
+        let order = try WireOrder(request, configuration, defaultMethod: method)
         let made = (part, partial)
         state.withLock { state in
             state.order = order
@@ -160,7 +160,7 @@ final class OrdinaryRun: Sendable {
         }
     }
 
-    private func machine(_ order: Order, _ partial: PartialFile?) -> DownloadMachine {
+    private func machine(_ order: WireOrder, _ partial: PartialFile?) -> DownloadMachine {
         DownloadMachine(
             request: TransferRequest(
                 method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
@@ -170,7 +170,7 @@ final class OrdinaryRun: Sendable {
 
     /// One request. Redirects come back here: the delegate is asked about each.
     func attempt() {
-        let begun = state.withLock { state -> (AttemptID, WireRequest, Order)? in
+        let begun = state.withLock { state -> (AttemptID, WireRequest, WireOrder)? in
             guard let order = state.order, state.attempt == nil, case .active = state.phase, !state.isHeld || state.file == nil
             else { return nil }
             state.attempts += 1
@@ -203,7 +203,7 @@ final class OrdinaryRun: Sendable {
         if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
         let leavesBody = state.withLock { $0.leavesBody }
         transport.start(
-            attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch, isOnStage: isOnStage
+            attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch, isOnTestHost: isOnTestHost
         ) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)

@@ -41,7 +41,7 @@ struct ResumeData: Codable, Equatable {
         taskDescription = transfer.taskDescription
     }
 
-    init(token: String, order: Order, partial: PartialFile, taskDescription: String?) {
+    init(token: String, order: WireOrder, partial: PartialFile, taskDescription: String?) {
         self.token = token
         (method, url, headers) = (order.method, order.url, order.headers)
         (byteCount, totalBytes) = (partial.durableBytes, partial.totalBytes)

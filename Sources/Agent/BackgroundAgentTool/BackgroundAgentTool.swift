@@ -34,28 +34,28 @@ public enum BackgroundAgentTool {
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
         default:
-            complain(usage)
+            logError(usage)
             return 64
         }
     }
 
     private static func run(appIdentifier: String) -> Int32 {
         guard AppDirectories.isUsable(appIdentifier) else {
-            complain("background-agent: \"\(appIdentifier)\" is not an app id\n")
+            logError("background-agent: \"\(appIdentifier)\" is not an app id\n")
             return 64
         }
         do throws(StoreError) {
             guard let process = try AgentProcess(appIdentifier: appIdentifier) else {
-                complain("background-agent: an agent of \(appIdentifier) runs already\n")
+                logError("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
             let desk: RehearsalDesk?
             do { desk = try RehearsalDesk.join() } catch {
-                complain("background-agent: \(error)\n")
+                logError("background-agent: \(error)\n")
                 return 69
             }
             if desk == nil, getenv(RehearsalHome.variable) != nil {
-                complain(
+                logError(
                     "background-agent: \(RehearsalHome.variable) is set in a home that is no rehearsal's: it counts for nothing\n"
                 )
             }
@@ -68,7 +68,7 @@ public enum BackgroundAgentTool {
             }
             return code
         } catch {
-            complain("background-agent: \(error)\n")
+            logError("background-agent: \(error)\n")
             if case .newerVersion = error { return 78 }
             if case .cannotCreate = error { return 73 }
             return 74
@@ -81,7 +81,7 @@ public enum BackgroundAgentTool {
             handler: { inbox(.transport($0)) }, userAgent: "\(appIdentifier) background-agent/\(version)")
         defer { transport.stop() }
         if let desk {
-            complain("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
+            logError("background-agent: a rehearsal: clock, network, power and notification server are its own\n")
             let ports = AgentPorts(transport: transport, presenter: desk, conditions: desk, sessionChanged: { _ in })
             desk.begin(inbox)
             return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
@@ -115,5 +115,5 @@ public enum BackgroundAgentTool {
         execv(path, &arguments)
     }
 
-    private static func complain(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
+    private static func logError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
 }

@@ -15,7 +15,7 @@ extension RunningAttempt {
     func failure(for code: CURLcode) -> WireFailure? {
         if let stop { return stop }
         switch code {
-        case CURLE_OK where isCutWithoutGoodbye:
+        case CURLE_OK where isCutWithoutCloseNotify:
             return .connectionLost
         case CURLE_OK:
             return head == nil ? .badAnswer("no headers") : nil
@@ -54,7 +54,7 @@ extension RunningAttempt {
         }
     }
 
-    /// libcurl itself minds from 8.14 on, whatever was asked. But servers that say no goodbye are common, and what they say of a photo is
+    /// libcurl itself minds from 8.14 on, whatever was asked. But servers that send no close_notify are common, and what they say of a photo is
     /// in the head: taken for lost, it would be sent again.
     private var isAnsweredByItsHead: Bool {
         guard let head, request.method != "GET", head.url.lowercased().hasPrefix("https:") else { return false }

@@ -153,7 +153,7 @@ struct RequestOptions {
             return 0
         }
         _ = clibcurl_set_tls_callback(easy) { _, context, _ in
-            Goodbyes.listen(to: context)
+            CloseNotify.listen(to: context)
             return CURLE_OK
         }
         _ = clibcurl_set_prerequest_callback(easy) { context, _, _, _, _ in

@@ -31,7 +31,7 @@ final class RunningAttempt {
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
     /// Set where only TLS can tell the end of what is fetched from a cut.
-    private var goodbye: Goodbyes.Watch?
+    private var closeNotify: CloseNotify.Watch?
     /// Why a callback of ours stopped the transfer; libcurl itself only knows that one did.
     private(set) var stop: WireFailure?
     private(set) var sent: Int64 = 0
@@ -71,7 +71,7 @@ final class RunningAttempt {
         return lastActivity + request.idleTimeout + pause
     }
 
-    var isCutWithoutGoodbye: Bool { goodbye.map { !$0.wasHeard } ?? false }
+    var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasHeard } ?? false }
 
     func end(_ failure: WireFailure?) -> WireEnd {
         WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
@@ -102,7 +102,7 @@ final class RunningAttempt {
             _ = clibcurl_get_string(easy, CURLINFO_EFFECTIVE_URL, &place)
             let head = ResponseHead(status: status, headers: headers, url: place.map { String(cString: $0) } ?? request.url)
             self.head = head
-            if request.method == "GET", head.hasNoLength { goodbye = Goodbyes.watch(easy) }
+            if request.method == "GET", head.hasNoLength { closeNotify = CloseNotify.watch(easy) }
             guard sink.receive(head: head) else { return stopped(.stoppedByOwner) }
             if request.method != "HEAD", let limit = request.maximumBodyBytes, head["Transfer-Encoding"] == nil,
                 let length = head["Content-Length"].flatMap({ Int64($0) }), length > limit

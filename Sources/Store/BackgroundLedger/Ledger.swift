@@ -115,7 +115,7 @@ public final class Ledger: Sendable {
                 let before = database.totalChangesCount
                 try database.inTransaction(.immediate) {
                     result = try body(transaction(database))
-                    if memory != nil, database.totalChangesCount != before { try view.meetFate(.committing) }
+                    if memory != nil, database.totalChangesCount != before { try view.mayDie(.committing) }
                     return .commit
                 }
                 if let memory, database.totalChangesCount != before { memory.count(view) }

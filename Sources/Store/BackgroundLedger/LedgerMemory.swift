@@ -6,14 +6,14 @@ import Synchronization
 /// A ledger in memory: the same tables and rules, nothing durable. For virtual time, where a year has to pass in a second and
 /// the disk is not what is tried.
 ///
-/// Every process of a virtual machine has a view of its own, so that an agent can tell its commits from those of others.
+/// Every process of a simulated host has a view of its own, so that an agent can tell its commits from those of others.
 final class LedgerMemory: Sendable {
     /// One process's sight of it.
     final class View: Sendable {
         fileprivate struct State {
             var ownCommits = 0
             var mustTell = false
-            var fate: (@Sendable (LedgerCommitMoment) -> Bool)?
+            var killHook: (@Sendable (LedgerCommitMoment) -> Bool)?
         }
 
         fileprivate let state = Mutex(State())
@@ -26,9 +26,9 @@ final class LedgerMemory: Sendable {
         }
 
         /// - Throws: ``LedgerDeath``, where whoever writes dies at this moment.
-        func meetFate(_ moment: LedgerCommitMoment) throws {
-            let fate = state.withLock { $0.fate }
-            if fate?(moment) == true { throw LedgerDeath() }
+        func mayDie(_ moment: LedgerCommitMoment) throws {
+            let killHook = state.withLock { $0.killHook }
+            if killHook?(moment) == true { throw LedgerDeath() }
         }
     }
 
@@ -66,7 +66,7 @@ final class LedgerMemory: Sendable {
     func tell(_ view: View) throws {
         let listeners = state.withLock { $0.listeners.sorted { $0.key < $1.key }.map(\.value) }
         for listener in listeners { listener() }
-        try view.meetFate(.committed)
+        try view.mayDie(.committed)
     }
 
     func add(_ listener: @escaping @Sendable () -> Void) -> Int {
@@ -79,8 +79,8 @@ final class LedgerMemory: Sendable {
 
     func remove(_ number: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
 
-    fileprivate static func setFate(_ fate: (@Sendable (LedgerCommitMoment) -> Bool)?, of view: View) {
-        view.state.withLock { $0.fate = fate }
+    fileprivate static func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?, of view: View) {
+        view.state.withLock { $0.killHook = killHook }
     }
 }
 
@@ -119,7 +119,9 @@ extension Ledger {
     package var foreignCommitCount: Int { memory?.commits(besides: view) ?? 0 }
 
     /// Asked at every commit of this view that changes something. `true`: the process dies there.
-    package func decideFate(_ fate: (@Sendable (LedgerCommitMoment) -> Bool)?) { LedgerMemory.setFate(fate, of: view) }
+    package func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?) {
+        LedgerMemory.setKillHook(killHook, of: view)
+    }
 
     /// Called after every commit of any view, on the thread that committed. Returns a number for ``forget(_:)``.
     package func onCommit(_ action: @escaping @Sendable () -> Void) -> Int { memory?.add(action) ?? 0 }

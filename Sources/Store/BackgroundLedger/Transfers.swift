@@ -4,7 +4,7 @@ import GRDB
 import TransferMachines
 
 /// Where an upload goes and how; the agent's upload machine is built from it.
-public struct UploadOrder: Codable, Sendable, Equatable {
+public struct UploadSpec: Codable, Sendable, Equatable {
     public var method: UploadKind
     /// Name wanted on the server (webdav).
     public var fileName: String
@@ -95,7 +95,7 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     public internal(set) var state: State
     public var taskIdentifier: Int
     public var taskDescription: String?
-    public var upload: UploadOrder?
+    public var upload: UploadSpec?
     /// The agent's own copy of an upload's bytes, inside the spool.
     public var bodyFile: String?
     /// The part file, later the finished file, inside the spool.

@@ -18,16 +18,16 @@ final class SpoolCopy: Sendable {
     var path: String { directories.spool.appendingPathComponent(name).path }
 
     /// A row names it, durably.
-    func keep() { if letGo() { SpoolClaims.shared.end(name, in: directories) } }
+    func keep() { if giveUp() { SpoolClaims.shared.end(name, in: directories) } }
 
     /// No row will. Not after ``keep()``.
     func discard() {
-        guard letGo() else { return }
+        guard giveUp() else { return }
         unlink(path)
         SpoolClaims.shared.end(name, in: directories)
     }
 
-    private func letGo() -> Bool { isOwn.withLock { isOwn in exchange(&isOwn, false) } }
+    private func giveUp() -> Bool { isOwn.withLock { isOwn in exchange(&isOwn, false) } }
 
     private func exchange(_ value: inout Bool, _ new: Bool) -> Bool {
         defer { value = new }

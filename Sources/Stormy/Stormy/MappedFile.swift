@@ -22,7 +22,7 @@ final class MappedFile {
     /// Its bytes, as long as this lives.
     var data: Data { base.map { Data(bytesNoCopy: $0, count: count, deallocator: .none) } ?? Data() }
 
-    func letGo(of range: Range<Int>) {
+    func release(range: Range<Int>) {
         guard let base else { return }
         // Whole pages, the first of which begins where a window does.
         madvise(base + range.lowerBound, range.count, MADV_DONTNEED)

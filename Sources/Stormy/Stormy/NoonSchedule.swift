@@ -94,7 +94,7 @@ struct NoonCheck {
             try schedule.submitNext()
         } catch {
             // The rule in the request brings tomorrow's check all the same.
-            complain("tomorrow's check could not be scheduled: \(error.localizedDescription)")
+            logError("tomorrow's check could not be scheduled: \(error.localizedDescription)")
         }
         let question = StormQuestion(store: store, settings: settings)
         let places: [Place]

@@ -27,7 +27,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
             do {
                 let uploads = PhotoUploads(store: try StormyStore.open())
                 for file in files {
-                    let order = PhotoUploads.Order(
+                    let order = PhotoUploads.BatchOptions(
                         to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
                     let result = try uploads.add(file, order)
                     switch result {

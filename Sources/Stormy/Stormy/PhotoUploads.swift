@@ -45,7 +45,7 @@ public struct PhotoUploads: Sendable {
     public init(store: StormyStore) { self.store = store }
 
     /// What all photos of one call have in common.
-    public struct Order: Sendable {
+    public struct BatchOptions: Sendable {
         public var destination: PhotoDestination
         public var keepsLocation: Bool
         /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
@@ -78,12 +78,12 @@ public struct PhotoUploads: Sendable {
     ///
     /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can), its hash, a few commits.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
-    public func add(_ file: URL, _ order: Order) throws -> Result {
+    public func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(file, order)], order)[0].get()
     }
 
     /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
-    public func prepare(_ file: URL, _ order: Order) throws -> Prepared {
+    public func prepare(_ file: URL, _ order: BatchOptions) throws -> Prepared {
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
@@ -102,7 +102,7 @@ public struct PhotoUploads: Sendable {
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
     ///
     /// - Returns: each, or why it cannot be queued, in their order.
-    public func prepare(_ files: [URL], _ order: Order) -> [Swift.Result<Prepared, any Error>] {
+    public func prepare(_ files: [URL], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
         let lanes = OperationQueue()
         lanes.maxConcurrentOperationCount = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
@@ -119,7 +119,7 @@ public struct PhotoUploads: Sendable {
     /// Queues many in a few commits: durable is what takes the time.
     ///
     /// - Returns: what became of each, in their order.
-    public func queue(_ photos: [Prepared], _ order: Order) throws -> [Swift.Result<Result, any Error>] {
+    public func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
         var results: [Int: Swift.Result<Result, any Error>] = [:]
         var sendable: [Int] = []
         for (index, photo) in photos.enumerated() {
@@ -226,7 +226,7 @@ public struct PhotoUploads: Sendable {
 
     private static func saysWhere(_ file: URL) throws -> Bool {
         let photo = try MappedFile(file)
-        return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.letGo) }
+        return withExtendedLifetime(photo) { PhotoLocation.isPresent(in: photo.data, leave: photo.release) }
     }
 
     private static func request(to destination: PhotoDestination) -> URLRequest {

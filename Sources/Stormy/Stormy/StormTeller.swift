@@ -38,7 +38,7 @@ public struct StormTeller: Sendable {
                 try store.markTold(storm, now: BGTaskScheduler.now)
             }
         } catch {
-            complain("a storm at \(place.name) could not be told: \(error)")
+            logError("a storm at \(place.name) could not be told: \(error)")
         }
     }
 

@@ -41,7 +41,7 @@ public struct StormyApp: App {
         do {
             await body(try StormyStore.open())
         } catch {
-            complain("\(error)")
+            logError("\(error)")
             BGTaskScheduler.shared.failCurrentLaunch("\(error)")
         }
     }

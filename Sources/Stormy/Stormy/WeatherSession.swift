@@ -70,7 +70,7 @@ struct StormQuestion {
         } catch let error as WeatherError {
             try? store.noteTrouble(error.message, of: place, now: now)
         } catch {
-            complain("the answer for \(place.name) could not be stored: \(error)")
+            logError("the answer for \(place.name) could not be stored: \(error)")
         }
         return nil
     }
@@ -102,4 +102,4 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     }
 }
 
-func complain(_ text: String) { FileHandle.standardError.write(Data("stormy: \(text)\n".utf8)) }
+func logError(_ text: String) { FileHandle.standardError.write(Data("stormy: \(text)\n".utf8)) }

@@ -19,7 +19,7 @@ import Synchronization
 /// Differs from a real launch: all launches share this process, so what the app holds in memory outlives a launch, and a killed
 /// handler's code goes on (cancelled, and without effect on the ledger) until it returns.
 public actor TestDriver {
-    /// Both clocks of the virtual machine. Sleeps on it wake when the driver's time comes there.
+    /// Both clocks of the simulated host. Sleeps on it wake when the driver's time comes there.
     public nonisolated let clock: VirtualClock
     /// Servers by origin, and their faults.
     public nonisolated let network: VirtualNetwork
@@ -34,8 +34,8 @@ public actor TestDriver {
     /// which other tests hold all threads does not count.
     public var patience: Duration = .seconds(5)
 
-    let machine: VirtualMachine
-    private let app = StagedApp()
+    let machine: SimulatedHost
+    private let app = HostedApp()
     private let changes = ChangeCounter()
     private let runtime: AppRuntime
     private let launchEvents: AsyncStream<LaunchReport>.Continuation
@@ -86,7 +86,7 @@ public actor TestDriver {
 
     private init(_ identifiers: [String], start: Date, zone: TimeZone) throws {
         let (app, changes) = (app, changes)
-        let machine = try VirtualMachine(start: start, zone: zone, program: app, random: { 0.5 })
+        let machine = try SimulatedHost(start: start, zone: zone, program: app, random: { 0.5 })
         self.machine = machine
         let clock = machine.clock
         (self.clock, network, notifications) = (clock, machine.network, machine.desktop)
@@ -94,14 +94,14 @@ public actor TestDriver {
         (launches, launchEvents) = AsyncStream.makeStream(of: LaunchReport.self)
         let living = machine.presence
         runtime = AppRuntime.enter(
-            Stage(
+            TestHost(
                 manifest: AppManifest(
                     appIdentifier: "app", displayName: "App", version: "1", permittedIdentifiers: identifiers),
                 ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
                 waitsChanged: { changes.add() }))
         let network = machine.network
-        _ = runtime.part { InProcessTransport(onStage: VirtualNetwork.AppWire(network: network)) }
+        _ = runtime.part { InProcessTransport(onTestHost: VirtualNetwork.AppWire(network: network)) }
         network.onOrdinaryRequests { changes.add() }
         app.join(runtime) { network.processEnded(launch: $0) }
         clock.onSleepersChange { changes.add() }

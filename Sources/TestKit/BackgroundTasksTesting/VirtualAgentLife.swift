@@ -2,7 +2,7 @@ import BackgroundAgent
 import Foundation
 import Synchronization
 
-// What belongs to one agent of a virtual machine, and ends with it.
+// What belongs to one agent of a simulated host, and ends with it.
 
 /// Hashing and syncing follow a second behind what is written, as their thread does.
 final class DiskFollower: Sendable {

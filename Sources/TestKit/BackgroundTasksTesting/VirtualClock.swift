@@ -2,7 +2,7 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The clocks of a virtual machine: the wall clock that people set, and the seconds that pass while the machine is awake.
+/// The clocks of a simulated host: the wall clock that people set, and the seconds that pass while the machine is awake.
 ///
 /// A Swift `Clock` too (of the waking seconds), for code under test that takes one: whoever sleeps on it wakes when the driver's
 /// time comes there.

@@ -3,7 +3,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// What a virtual machine's desktop says of network and power.
+/// What a simulated host's desktop says of network and power.
 final class ScriptedConditions: ConditionsSource {
     private let value: Mutex<DesktopConditions>
 

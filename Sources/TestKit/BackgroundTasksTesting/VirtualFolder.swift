@@ -1,6 +1,6 @@
 import Foundation
 
-/// The folder of a virtual machine: parts, spool and photos lie there, until its test is over.
+/// The folder of a simulated host: parts, spool and photos lie there, until its test is over.
 enum VirtualFolder {
     /// In memory where there is such a place: what is tried here is not the disk. Nobody else may look into it.
     static func make() throws -> URL {

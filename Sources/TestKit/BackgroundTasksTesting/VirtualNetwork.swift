@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// The network of a virtual machine: servers by origin, each with its routes, scripts and stores, reached in virtual time.
+/// The network of a simulated host: servers by origin, each with its routes, scripts and stores, reached in virtual time.
 ///
 /// Background and ordinary sessions of the app reach these servers and no others. What nobody made a server or a route for is not
 /// answered by a guess: the test that reaches it fails.
@@ -182,7 +182,7 @@ extension VirtualNetwork {
     }
 
     /// The network as the app's process has it.
-    struct AppWire: StagedWire {
+    struct AppWire: TestWire {
         let network: VirtualNetwork
 
         func start(

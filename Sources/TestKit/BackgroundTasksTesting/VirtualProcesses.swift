@@ -4,7 +4,7 @@ import BackgroundScheduling
 import Foundation
 import Synchronization
 
-/// What a launched process of a virtual machine does.
+/// What a launched process of a simulated host does.
 package protocol VirtualProgram: AnyObject, Sendable {
     /// It begins; it ends when it says so to `process`.
     func begin(_ process: VirtualProcess)
@@ -14,7 +14,7 @@ package protocol VirtualProgram: AnyObject, Sendable {
     func died(_ process: VirtualProcess)
 }
 
-/// A process of a virtual machine, launched by its agent.
+/// A process of a simulated host, launched by its agent.
 package final class VirtualProcess: Sendable {
     package let launch: Int64
     package let identity: ProcessIdentity
@@ -37,7 +37,7 @@ package final class VirtualProcess: Sendable {
     }
 }
 
-/// The processes of a virtual machine: started, warned and killed by its agent, and by fate.
+/// The processes of a simulated host: started, warned and killed by its agent, and by accident.
 final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mutex guards what changes
     private struct State {
         var living: [Int64: VirtualProcess] = [:]

@@ -2,7 +2,7 @@ import NIOCore
 import ServerScripts
 import Synchronization
 
-/// Ends a connection below everything that would still say goodbye.
+/// Ends a connection below everything that would still send close_notify.
 struct ConnectionCut: Sendable {}
 
 /// The first one in every pipeline: what is cut is cut at once, whatever stands behind.

@@ -167,7 +167,7 @@ final class ScriptPlayer {
         }
     }
 
-    /// Without TLS's goodbye, where there is TLS.
+    /// Without close_notify, where there is TLS.
     private func cut() { channel.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
 
     private func reset() {

@@ -73,7 +73,7 @@ final class TLSHandler: ChannelDuplexHandler {
                 send(context, promise: nil)
                 return context.flush()
             case SSL_ERROR_ZERO_RETURN:
-                // The client said goodbye.
+                // The client sent close_notify.
                 return context.pipeline.close(mode: .all, promise: nil)
             default:
                 // With the alert that says why.

@@ -6,7 +6,7 @@ import FaultyServer
 import Foundation
 import Synchronization
 
-/// The stage of one scenario: a throw-away home, a faulty server beside it, real processes. Blocking calls: each scenario has a
+/// The equipment of one scenario: a throw-away home, a faulty server beside it, real processes. Blocking calls: each scenario has a
 /// thread of its own.
 final class Rehearsal: Sendable {
     /// Bytes of the file that is downloaded: more than two of the steps in which a part is made durable.
@@ -41,22 +41,22 @@ final class Rehearsal: Sendable {
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
             configuration: ThrowawayHome.configuration(
                 server: server.url, budget: budget, grace: 1, destination: "rehearsal"))
-        let stage: Stage
+        let equipment: Equipment
         do {
-            stage = try Stage(home)
+            equipment = try Equipment(home)
         } catch {
             home.discard()
             throw CommandFailure(cannotWriteIn: home.folder, error)
         }
         self.home = home
-        (control, photos, versions) = (stage.control, stage.photos, stage.versions)
+        (control, photos, versions) = (equipment.control, equipment.photos, equipment.versions)
         current = Mutex(server)
         home.surroundings.withLock { [control] in $0 = { control.environment } }
         server.mount(photos)
     }
 
     /// What a home has beside it.
-    private struct Stage {
+    private struct Equipment {
         let control: RehearsalControl
         let photos: DavStore
         let versions: [Payload]

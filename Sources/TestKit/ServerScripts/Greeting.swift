@@ -5,7 +5,7 @@
 public enum Greeting: Sendable, Equatable {
     /// HTTP is spoken.
     case http
-    /// TLS 1.2 or 1.3, and HTTP in it. A connection that is then cut ends without TLS's own goodbye, as a network's end would be.
+    /// TLS 1.2 or 1.3, and HTTP in it. A connection that is then cut ends without TLS's close_notify, as a network's end would be.
     case https(ServerCertificate)
     /// A fatal TLS alert and the end: 40 no common cipher, 70 no common version, 80 trouble inside, 112 no such name (RFC 8446, 6.2).
     case alert(UInt8)

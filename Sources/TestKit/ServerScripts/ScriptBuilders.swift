@@ -33,10 +33,10 @@ extension ResponseScript {
     /// ranges, so a client may come back for the rest; give a list of scripts when the second answer shall be whole.
     public static func cutAfter(
         _ count: Int, of payload: Payload, etag: String? = nil, supportsRange: Bool = true,
-        by fate: ServedFile.Fate = .cut
+        by ending: ServedFile.Ending = .cut
     ) -> ResponseScript {
         var file = ServedFile(payload, etag: etag, supportsRange: supportsRange)
-        file.interruption = .init(afterBytes: count, fate: fate)
+        file.interruption = .init(afterBytes: count, ending: ending)
         return .served(file)
     }
 

@@ -2,7 +2,7 @@
 /// demand with the mistakes real servers make. Pure: the answer is a list of steps.
 public struct ServedFile: Sendable, Equatable, Codable {
     /// How an interrupted answer ends.
-    public enum Fate: String, Sendable, Codable {
+    public enum Ending: String, Sendable, Codable {
         case cut, reset, stall
     }
 
@@ -11,12 +11,12 @@ public struct ServedFile: Sendable, Equatable, Codable {
         /// Body bytes of this answer sent before.
         public var afterBytes: Int
         /// What happens then.
-        public var fate: Fate
+        public var ending: Ending
 
         /// An interruption after so many body bytes of the answer.
-        public init(afterBytes: Int, fate: Fate = .cut) {
+        public init(afterBytes: Int, ending: Ending = .cut) {
             self.afterBytes = afterBytes
-            self.fate = fate
+            self.ending = ending
         }
     }
 
@@ -163,7 +163,7 @@ public struct ServedFile: Sendable, Equatable, Codable {
         ]
         if let interruption, interruption.afterBytes < body.count {
             steps.append(.body(body.slice(0..<interruption.afterBytes), delivery))
-            switch interruption.fate {
+            switch interruption.ending {
             case .cut: steps.append(.cut)
             case .reset: steps.append(.reset)
             case .stall: steps.append(.stall)

@@ -20,11 +20,11 @@ struct InvariantWatch {
     private var servedNoons: [Date: Int64] = [:]
     private var lastCommits = -1
 
-    mutating func begin(_ machine: VirtualMachine) throws { try look(machine) }
+    mutating func begin(_ machine: SimulatedHost) throws { try look(machine) }
 
     private mutating func found(_ what: String) { if !broken.contains(what) { broken.append(what) } }
 
-    mutating func look(_ machine: VirtualMachine) throws {
+    mutating func look(_ machine: SimulatedHost) throws {
         try lookAtProcesses(machine)
         // Nothing was written since: nothing can have become wrong in it.
         guard machine.ledger.commitCount != lastCommits else { return }
@@ -53,7 +53,7 @@ struct InvariantWatch {
     }
 
     /// Every launch says why; a repeated one follows one without a result and counts on.
-    private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: VirtualMachine) throws {
+    private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
         // A delivery that was cut short is delivered again, whatever it said.
         if launch.generation > 1, launch.requestToken != nil, launch.outcome != .skipped {
@@ -65,7 +65,7 @@ struct InvariantWatch {
         }
     }
 
-    private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: VirtualMachine) throws {
+    private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         // No noon is served twice, whatever the clock does.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other != launch.id { found("the noon of \(noon) was served twice") }
@@ -74,7 +74,7 @@ struct InvariantWatch {
     }
 
     /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there.
-    private mutating func lookAtProcesses(_ machine: VirtualMachine) throws {
+    private mutating func lookAtProcesses(_ machine: SimulatedHost) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
         let living = machine.livingProcesses

@@ -5,7 +5,7 @@ import Foundation
 
 /// An app that is simulated at the ledger: what its processes do is written there, in virtual time.
 protocol LedgerProgram: VirtualProgram {
-    var host: VirtualMachine { get }
+    var host: SimulatedHost { get }
     /// Launches whose process was killed.
     var dead: Set<Int64> { get }
 }

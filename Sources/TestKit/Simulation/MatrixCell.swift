@@ -34,27 +34,27 @@ package struct MatrixCell: Sendable {
     /// Plays it. Cost: some hundredths of a second.
     package func play() throws -> String {
         let app = MatrixApp()
-        let machine = try VirtualMachine(
+        let machine = try SimulatedHost(
             start: Date(timeIntervalSince1970: 1_749_542_400), zone: TimeZone(identifier: "Europe/Berlin")!, program: app,
             random: { 0.5 })
         app.machine = machine
-        let stage = try Stage(machine, app)
-        try stage.begin(state)
+        let table = try Table(machine, app)
+        try table.begin(state)
         guard try findsNobody == false || machine.ledger.read({ try $0.liveLaunches().isEmpty }) else { throw FindsSomebody() }
-        try stage.happen(cause, state)
-        try stage.end()
-        return try stage.seen(state)
+        try table.happen(cause, state)
+        try table.end()
+        return try table.seen(state)
     }
 
     private struct FindsSomebody: Error {}
 
     /// The machine of one cell, its server, and its hands.
-    private final class Stage {
-        let machine: VirtualMachine
+    private final class Table {
+        let machine: SimulatedHost
         let app: MatrixApp
         let dav: DavStore
 
-        init(_ machine: VirtualMachine, _ app: MatrixApp) throws {
+        init(_ machine: SimulatedHost, _ app: MatrixApp) throws {
             (self.machine, self.app) = (machine, app)
             dav = try DavStore(directory: machine.directories.state.appendingPathComponent("dav"))
             machine.network.bytesPerSecond = 1_000_000
@@ -192,7 +192,7 @@ package struct MatrixCell: Sendable {
                     session: "photos", key: taken.name, kind: .upload, method: "PUT", url: origin + "/dav", headers: [], now: now)
                 _ = record.handle(.adopted(suspended: false))
                 (record.bodyFile, record.bytesTotal, record.sourceSHA256) = (taken.name, taken.byteCount, taken.sha256)
-                record.upload = UploadOrder(
+                record.upload = UploadSpec(
                     method: .webdav, fileName: "storm.jpg", byteCount: taken.byteCount, token: taken.name)
                 _ = try transaction.insert(record)
             }

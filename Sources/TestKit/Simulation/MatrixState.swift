@@ -49,8 +49,8 @@ package enum MatrixCause: String, CaseIterable, Sendable {
 
 /// A small app for one cell of the matrix: it does what it is launched for in known steps, with known pauses.
 final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
-    unowned var machine: VirtualMachine!
-    var host: VirtualMachine { machine }
+    unowned var machine: SimulatedHost!
+    var host: SimulatedHost { machine }
     private(set) var dead: Set<Int64> = []
     /// A button was pressed, and its launch told of it.
     private(set) var responses = 0

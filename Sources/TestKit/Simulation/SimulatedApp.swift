@@ -24,8 +24,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         var broken: [String] = []
     }
 
-    unowned let machine: VirtualMachine
-    var host: VirtualMachine { machine }
+    unowned let machine: SimulatedHost
+    var host: SimulatedHost { machine }
     let dice: Dice
     var memory = Memory()
     /// Nothing crashes or hangs any more.
@@ -33,7 +33,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private(set) var dead: Set<Int64> = []
     private var storms = 0
 
-    init(_ machine: VirtualMachine, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
+    init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
 
     private var now: Date { machine.clock.date }
 
@@ -204,7 +204,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             record.bodyFile = taken.name
             record.bytesTotal = taken.byteCount
             record.sourceSHA256 = taken.sha256
-            var order = UploadOrder(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
+            var order = UploadSpec(method: method, fileName: name, byteCount: taken.byteCount, token: taken.name)
             order.contentType = "image/jpeg"
             record.upload = order
             return try transaction.insert(record).id!

@@ -77,8 +77,8 @@ final class SimulatedServer: Sendable {
         case 1: return .hangUp
         case 2: return .silence
         case 3...6:
-            let fate = dice.one(of: [ServedFile.Fate.cut, .reset, .stall])
-            file.interruption = .init(afterBytes: dice.number(0..<Self.size(name)), fate: fate)
+            let ending = dice.one(of: [ServedFile.Ending.cut, .reset, .stall])
+            file.interruption = .init(afterBytes: dice.number(0..<Self.size(name)), ending: ending)
         case 7: file.rangeFault = dice.one(of: [.ignoresIfRange, .shiftedStart(1), .missingContentRange])
         case 8: file = ServedFile(Self.contents(name, version: version), etag: nil)
         case 9: return .redirect(to: Self.origin + request.path)

@@ -44,7 +44,7 @@ package final class Simulation {
 
     let seed: UInt64
     let dice: Dice
-    let machine: VirtualMachine
+    let machine: SimulatedHost
     let app: SimulatedApp
     let server: SimulatedServer
     var watch = InvariantWatch()
@@ -62,7 +62,7 @@ package final class Simulation {
         program = LateProgram()
         // 2025, with its changes of the clocks.
         let start = Date(timeIntervalSince1970: 1_735_689_600 + dice.between(0, 360 * 86_400).rounded())
-        machine = try VirtualMachine(
+        machine = try SimulatedHost(
             start: start, zone: Self.zone(dice), program: program, random: { dice.unit })
         server = try SimulatedServer(machine.network, machine.directories.state, dice)
         app = SimulatedApp(machine, dice)

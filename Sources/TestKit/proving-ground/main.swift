@@ -46,4 +46,4 @@ scheduler.register(forTaskWithIdentifier: "work.none", using: nil) { task in
     task.setTaskCompleted(success: true)
 }
 scheduler.run()
-exit(Errand(log: log).run(Array(CommandLine.arguments.dropFirst())))
+exit(GroundCommands(log: log).run(Array(CommandLine.arguments.dropFirst())))

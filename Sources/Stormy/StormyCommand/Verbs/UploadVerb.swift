@@ -48,7 +48,7 @@ struct UploadVerb: AsyncParsableCommand {
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(files)
         var batch = Batch(
-            PhotoUploads.Order(
+            PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
                 tells: !wait && Self.hasDesktop,
                 isHeld: when == .charging))
@@ -92,7 +92,7 @@ struct UploadVerb: AsyncParsableCommand {
 
     /// Photos of one call, and what became of each.
     private struct Batch {
-        let order: PhotoUploads.Order
+        let order: PhotoUploads.BatchOptions
         private(set) var transfers: [Int64] = []
         /// Of those, photos that were given before.
         private(set) var known: [Int64] = []
@@ -104,7 +104,7 @@ struct UploadVerb: AsyncParsableCommand {
         /// Photos that are made durable together.
         private static let size = 100
 
-        init(_ order: PhotoUploads.Order) { self.order = order }
+        init(_ order: PhotoUploads.BatchOptions) { self.order = order }
 
         /// One bad file does not keep the others: each says what is wrong with it. While some are made durable, the next are
         /// copied and cleaned.

@@ -9,7 +9,7 @@ import TransferMachines
 
 /// A desktop in virtual time: clocks, network, notification server, processes, a ledger in memory, and the real agent, which may
 /// die and be followed by another. Only the effects are doubles. One thread at a time.
-package final class VirtualMachine {
+package final class SimulatedHost {
     package let clock: VirtualClock
     package let network: VirtualNetwork
     package let desktop: VirtualNotificationServer
@@ -124,7 +124,7 @@ package final class VirtualMachine {
 
     private func dieAt(_ commits: Int, _ moment: LedgerCommitMoment, _ view: Ledger, _ life: AgentLife) {
         let count = Mutex(0)
-        view.decideFate { at in
+        view.setKillHook { at in
             guard life.isAlive else { return true }
             guard at == moment else { return false }
             let number = count.withLock { count in
@@ -141,12 +141,12 @@ package final class VirtualMachine {
     package func killAgent() {
         guard agent != nil else { return }
         note("the agent is killed")
-        bury()
+        discardAgent()
     }
 
-    private func bury() {
+    private func discardAgent() {
         life.end()
-        agentView?.decideFate { _ in true }
+        agentView?.setKillHook { _ in true }
         (host, agentView) = (nil, nil)
         seenCommits = ledger.commitCount
         inbox.clear()
@@ -173,7 +173,7 @@ package final class VirtualMachine {
         }
         if agent != nil, !life.isAlive {
             note("the agent dies at a commit")
-            bury()
+            discardAgent()
         }
     }
 
@@ -204,7 +204,7 @@ package final class VirtualMachine {
 
     private func leave() {
         note("the agent leaves")
-        bury()
+        discardAgent()
     }
 
     private func startIfNeeded() throws {

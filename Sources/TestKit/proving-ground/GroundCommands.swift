@@ -4,7 +4,7 @@ import BackgroundTasks
 import Foundation
 
 /// What a test asks of the app when it is started by hand.
-struct Errand {
+struct GroundCommands {
     let log: ProvingLog
 
     static let usage = """

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 
 /// What takes the system's place while a test drives an app in virtual time.
-package struct Stage: Sendable {
+package struct TestHost: Sendable {
     package var manifest: AppManifest
     /// In memory, as the app sees it.
     package var ledger: Ledger
@@ -28,8 +28,8 @@ package struct Stage: Sendable {
     }
 }
 
-/// Who awaits the ledger on a stage, and what of it each has seen.
-final class StagedWaits: Sendable {
+/// Who awaits the ledger on a testHost, and what of it each has seen.
+final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
         /// Commits that it has looked at, and goes on waiting.
@@ -60,7 +60,7 @@ final class StagedWaits: Sendable {
     }
 }
 
-/// Something that goes with a process: on a stage, where processes share one memory, with each that ends.
+/// Something that goes with a process: on a testHost, where processes share one memory, with each that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The app under test as the processes that its agent launches: each a launch context in this process, with the handlers that
 /// the test registered.
-final class StagedApp: VirtualProgram {
+final class HostedApp: VirtualProgram {
     private struct Running {
         let context: LaunchContext
         let process: VirtualProcess

@@ -7,7 +7,7 @@ import FoundationNetworking
 import TransferMachines
 
 /// A request as it goes to the wire: what the key of a transfer is made of.
-struct Order: Sendable {
+struct WireOrder: Sendable {
     var method: String
     var url: String
     var headers: [HeaderField]
