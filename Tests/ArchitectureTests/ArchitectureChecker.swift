@@ -102,6 +102,21 @@ struct ArchitectureChecker {
         return findings
     }
 
+    /// A durable write that fails is tried again or said, never dropped in silence.
+    func swallowedWrites(in source: SourceText) -> [String] {
+        guard source.floor == "API" || source.floor == "Stormy" else { return [] }
+        let text = source.lines.map { SourceText.code(of: $0) }
+        return text.indices.filter { index in
+            // The call may stand on the next line.
+            let call = text[index] + (index + 1 < text.count ? text[index + 1] : "")
+            guard let start = text[index].firstRange(of: "try? ") else {
+                return false
+            }
+            let rest = call[start.lowerBound...]
+            return [".write {", ".commit {", ".commit(", "store.note", "store.end", "storing {"].contains { rest.contains($0) }
+        }.map { "\(source.path):\($0 + 1): a durable write whose failure nobody hears of" }
+    }
+
     /// Tests wait on events or virtual time.
     func sleeps(in source: SourceText) -> [String] {
         // Put together, so that this file does not find itself.

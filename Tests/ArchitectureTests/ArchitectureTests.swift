@@ -56,5 +56,7 @@ import Testing
         #expect(Set(try sources("Tests").map(\.target)).subtracting(declared) == ["Interop", "Sanitizers"])
     }
 
+    @Test func noDurableWriteIsSwallowed() throws { expectNone(try sources("Sources").flatMap(checker.swallowedWrites)) }
+
     @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }
 }

@@ -128,6 +128,16 @@ import Testing
         #expect(count("Sources/Core/BackgroundScheduling/A.swift", "let then = Date(timeIntervalSince1970: 0)") == 0)
     }
 
+    @Test func findsASwallowedWrite() {
+        func count(_ text: String) -> Int {
+            checker.swallowedWrites(in: source("Sources/API/BackgroundTasks/A.swift", text)).count
+        }
+        #expect(count("_ = try" + "? runtime.commit { $0.x() }") == 1)
+        #expect(count("try" + "? AppRuntime.shared.ledger()\n    .write { $0.x() }") == 1)
+        #expect(count("let rows = try" + "? ledger.read { $0.x() }") == 0)
+        #expect(count("try ledger.write { $0.x() }") == 0)
+    }
+
     @Test func findsASleep() {
         let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
         #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)

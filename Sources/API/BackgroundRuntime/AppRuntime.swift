@@ -88,6 +88,11 @@ public final class AppRuntime: Sendable {
 
     public func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
 
+    /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
+    func report(_ line: String) {
+        if testHost == nil { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+    }
+
     // MARK: The agent
 
     /// Makes sure that an agent is there.

@@ -154,8 +154,10 @@ public final class LaunchContext: Sendable {
     }
 
     /// While a person chooses a file the budget does not run out (ceiling 10 min).
-    public func setPersonChoosing(_ isChoosing: Bool) throws {
-        try AppRuntime.shared.ledger().write { try $0.setPersonChoosing(isChoosing, launch: id) }
+    public func setPersonChoosing(_ isChoosing: Bool) {
+        DurableWrites.shared.commit("that a person is choosing", startsAgent: false) { [id] in
+            try $0.setPersonChoosing(isChoosing, launch: id)
+        }
     }
 
     /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.

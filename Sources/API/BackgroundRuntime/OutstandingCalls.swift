@@ -10,7 +10,7 @@ public final class OutstandingCalls: Sendable {
     private let group = DispatchGroup()
     private let count = Mutex(0)
 
-    private init() {}
+    package init() {}
 
     public var isEmpty: Bool { count.withLock { $0 == 0 } }
 

@@ -58,9 +58,9 @@ extension App {
         guard let ledger = try? AppRuntime.shared.ledger(),
             let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
         else { return }
-        _ = try? AppRuntime.shared.commit {
-            try $0.setFact(
-                .significantTime, isWanted ? SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone) : nil)
+        let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)
+        DurableWrites.shared.commit("whether time changes matter to the app") {
+            try $0.setFact(.significantTime, isWanted ? current : nil)
         }
     }
 }

@@ -121,7 +121,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     /// Removes a pending request; a running launch is not stopped.
     public func cancel(taskRequestWithIdentifier identifier: String) {
-        _ = try? storing { try $0.deleteRequest(identifier) }
+        DurableWrites.shared.commit("the cancelling of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
     /// The same for callers who must know that it is done. Beyond Apple.
@@ -132,7 +132,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     /// Removes every pending request; what runs goes on.
     public func cancelAllTaskRequests() {
-        _ = try? storing { try $0.deleteAllRequests() }
+        DurableWrites.shared.commit("the cancelling of all requests") { _ = try $0.deleteAllRequests() }
     }
 
     /// Copies of what is pending: changing them changes nothing until they are submitted.
@@ -161,7 +161,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     /// While a person chooses something (a file, say) the launch's time does not run out; 10 minutes at most. Beyond Apple.
-    public func personIsChoosing(_ isChoosing: Bool) { try? LaunchContext.current?.setPersonChoosing(isChoosing) }
+    public func personIsChoosing(_ isChoosing: Bool) { LaunchContext.current?.setPersonChoosing(isChoosing) }
 
     /// The launch this process runs could not do its work, though its action returns: the history then says `failed`, and
     /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.

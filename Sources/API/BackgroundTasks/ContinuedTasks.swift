@@ -120,7 +120,9 @@ final class ContinuedTasks: Sendable {
         let task = BGContinuedProcessingTask(
             launch,
             update: { title, subtitle in
-                _ = try? AppRuntime.shared.ledger().write { try $0.setTitle(title, subtitle: subtitle, launch: id) }
+                DurableWrites.shared.commit("the title of \(launch.identifier)", startsAgent: false) {
+                    try $0.setTitle(title, subtitle: subtitle, launch: id)
+                }
             },
             complete: { completed.yield($0) })
         state.withLock { state in
@@ -187,7 +189,7 @@ final class ContinuedTasks: Sendable {
         for identifier in waiting ?? [] {
             FileHandle.standardError.write(Data("\(identifier) cannot begin: no agent stays\n".utf8))
         }
-        try? ledger?.write { transaction in
+        DurableWrites.shared.commit("the end of what waited for room", startsAgent: false) { transaction in
             for identifier in waiting ?? [] { try transaction.deleteRequest(identifier) }
         }
         state.withLock { $0.keeper = AgentKeeper() }
@@ -208,11 +210,11 @@ final class ContinuedTasks: Sendable {
             }
         }
         guard !changed.isEmpty else { return }
-        _ = try? AppRuntime.shared.ledger().write { transaction in
+        let now = AppRuntime.shared.now
+        DurableWrites.shared.commit("progress", startsAgent: false) { transaction in
             for (id, fraction) in changed {
                 try transaction.setProgress(
-                    Int64((fraction ?? 0) * Double(Self.scale)), of: fraction == nil ? 0 : Self.scale, launch: id,
-                    now: AppRuntime.shared.now)
+                    Int64((fraction ?? 0) * Double(Self.scale)), of: fraction == nil ? 0 : Self.scale, launch: id, now: now)
             }
         }
     }

@@ -9,7 +9,7 @@ import TransferMachines
 extension BackgroundSession {
     func suspend(_ task: URLSessionTask) {
         guard let row = task.facts.withLock({ $0.row }) else { return }
-        handle({ _ in .suspended }, row)
+        handle("a suspend", { _ in .suspended }, row)
     }
 
     func update(_ task: URLSessionTask) {
@@ -26,9 +26,9 @@ extension BackgroundSession {
         }
     }
 
-    private func change(_ task: URLSessionTask, _ change: (inout TransferRecord) -> Void) {
+    private func change(_ task: URLSessionTask, _ change: @escaping @Sendable (inout TransferRecord) -> Void) {
         guard let row = task.facts.withLock({ $0.row }) else { return }
-        _ = try? AppRuntime.shared.commit { transaction in
+        DurableWrites.shared.commit("background session \(identifier): a change of a task") { transaction in
             guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
             change(&transfer)
             try transaction.update(transfer)
@@ -43,7 +43,7 @@ extension BackgroundSession {
         }
         task.facts.withLock { $0.isCanceling = true }
         let now = AppRuntime.shared.now
-        handle({ _ in .cancelled(message: nil, now: now) }, row)
+        handle("a cancel", { _ in .cancelled(message: nil, now: now) }, row)
     }
 
     /// Seconds that the agent has to let go of a part. Without an agent nothing holds it.
@@ -56,11 +56,17 @@ extension BackgroundSession {
         }
         task.facts.withLock { $0.isCanceling = true }
         let began = AppRuntime.shared.now
-        let wasCancelled = try? AppRuntime.shared.commit { transaction -> Bool in
-            let token = UUID().uuidString.lowercased()
-            return try transaction.handle(.cancelledKeepingPart(token: token, now: began), transfer: row, now: began)
+        let cancellation = TransferLife.Event.cancelledKeepingPart(token: UUID().uuidString.lowercased(), now: began)
+        do {
+            let wasCancelled = try AppRuntime.shared.commit { transaction in
+                try transaction.handle(cancellation, transfer: row, now: began)
+            }
+            guard wasCancelled else { return nil }
+        } catch {
+            // It is cancelled as soon as that can be written; its resume data comes with its error then.
+            handle("a cancel", { _ in cancellation }, row)
+            return nil
         }
-        guard wasCancelled == true else { return nil }
         // The last word on how much is here is the agent's, which syncs it first.
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -73,13 +79,18 @@ extension BackgroundSession {
             await group.next()
             group.cancelAll()
         }
-        return try? AppRuntime.shared.commit { transaction -> Data? in
-            guard var transfer = try transaction.transfer(row) else { return nil }
-            let resume = ResumeData(transfer)
-            // Told now that its part is known: the delegate's error carries the same data.
-            try transaction.handle(
-                .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
-            return resume?.data
+        do {
+            return try AppRuntime.shared.commit { transaction -> Data? in
+                guard var transfer = try transaction.transfer(row) else { return nil }
+                let resume = ResumeData(transfer)
+                // Reported now that its part is known: the delegate's error carries the same data.
+                try transaction.handle(
+                    .resumeDataMade(hasPart: resume != nil, now: began), &transfer, now: AppRuntime.shared.now)
+                return resume?.data
+            }
+        } catch {
+            handle("resume data", { .resumeDataMade(hasPart: ResumeData($0) != nil, now: began) }, row)
+            return nil
         }
     }
 }

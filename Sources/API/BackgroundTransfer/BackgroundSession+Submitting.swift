@@ -357,12 +357,20 @@ private struct WaitingTransfer: Sendable {
     /// The waiter leaves; the connection stays for the grace time.
     func giveUp() {
         KillPoint.reach(.waiterLeaving)
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: grace, now: AppRuntime.shared.now) }
+        leave(grace: grace)
         KillPoint.reach(.waiterLeft)
     }
 
     /// The answer was read: nobody needs the transfer any more, unless somebody adopted it.
     private func release() {
-        try? AppRuntime.shared.ledger().write { try $0.removeWaiter(waiter, grace: 0, now: AppRuntime.shared.now) }
+        leave(grace: 0)
+    }
+
+    private func leave(grace: Double) {
+        let now = AppRuntime.shared.now
+        // The agent hears of every commit, and notices a waiter whose process is gone.
+        DurableWrites.shared.commit("the end of an await", startsAgent: false) { [waiter] in
+            try $0.removeWaiter(waiter, grace: grace, now: now)
+        }
     }
 }

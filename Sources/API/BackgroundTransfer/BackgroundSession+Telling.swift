@@ -75,14 +75,18 @@ extension BackgroundSession {
                 return Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } })
             }
             if only?.isEmpty == true { return true }
-            let claimed = try? AppRuntime.shared.ledger().write { transaction in
-                try transaction.claimEvents(
-                    session: self.identifier, process: self.process, only: only, isAlive: AppRuntime.shared.isAlive
-                ).compactMap { event in
-                    try transaction.transfer(event.transfer).map { (event, $0) }
+            let claimed: [(SessionEventRecord, TransferRecord)]
+            do {
+                claimed = try AppRuntime.shared.ledger().write { transaction in
+                    try transaction.claimEvents(
+                        session: self.identifier, process: self.process, only: only, isAlive: AppRuntime.shared.isAlive
+                    ).compactMap { event in
+                        try transaction.transfer(event.transfer).map { (event, $0) }
+                    }
                 }
+            } catch {
+                return false
             }
-            guard let claimed else { return false }
             if claimed.isEmpty { return true }
             for (_, transfer) in claimed { tellEnd(transfer, session) }
             acknowledge(claimed.compactMap(\.0.id))
@@ -97,7 +101,7 @@ extension BackgroundSession {
         if let context = launch {
             context.acknowledgeAtEnd(acknowledge)
         } else {
-            _ = try? AppRuntime.shared.commit(acknowledge)
+            DurableWrites.shared.commit("background session \(identifier): what was delivered", acknowledge)
         }
     }
 

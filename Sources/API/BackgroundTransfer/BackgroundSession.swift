@@ -120,10 +120,13 @@ final class BackgroundSession: SessionEngine {
     func nextTaskIdentifier() -> Int {
         state.withLock { state in
             if state.identifiers.isEmpty {
-                let first = try? AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
-                // Without a ledger nothing can be resumed either, and says so.
-                guard let first else { return 0 }
-                state.identifiers = first..<first + Self.identifierBlock
+                do {
+                    let first = try AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
+                    state.identifiers = first..<first + Self.identifierBlock
+                } catch {
+                    // Without a ledger nothing can be resumed either, and says so.
+                    return 0
+                }
             }
             return state.identifiers.removeFirst()
         }
@@ -200,18 +203,15 @@ final class BackgroundSession: SessionEngine {
 
     private func release(_ row: Int64) {
         let now = AppRuntime.shared.now
-        handle({ .released(notBefore: $0.earliestBegin, now: now) }, row)
+        handle("a resume", { .released(notBefore: $0.earliestBegin, now: now) }, row)
     }
 
-    /// Something happened to a transfer, durably. What could not be written is said.
-    func handle(_ event: (TransferRecord) -> TransferLife.Event, _ row: Int64) {
-        do {
-            try AppRuntime.shared.commit { transaction in
-                guard let transfer = try transaction.transfer(row) else { return }
-                try transaction.handle(event(transfer), transfer: row, now: AppRuntime.shared.now)
-            }
-        } catch {
-            logError("\(error)")
+    /// Something happened to a transfer, durably. What cannot be written now is written later.
+    func handle(_ name: String, _ event: @escaping @Sendable (TransferRecord) -> TransferLife.Event, _ row: Int64) {
+        let now = AppRuntime.shared.now
+        DurableWrites.shared.commit("background session \(identifier): \(name)") { transaction in
+            guard let transfer = try transaction.transfer(row) else { return }
+            try transaction.handle(event(transfer), transfer: row, now: now)
         }
     }
 
@@ -319,7 +319,9 @@ final class BackgroundSession: SessionEngine {
         }
         AppRuntime.shared.part { KnownSessions() }.release(self)
         guard let (session, delegate) = ended else { return }
-        try? AppRuntime.shared.ledger().write { try $0.detach(session: identifier, process: process) }
+        DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) { [identifier, process] in
+            try $0.detach(session: identifier, process: process)
+        }
         OutstandingCalls.shared.enter()
         session.delegateQueue.addOperation {
             delegate?.urlSession(session, didBecomeInvalidWithError: nil)

@@ -141,11 +141,12 @@ public final class UNUserNotificationCenter: Sendable {
         ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
     }
 
-    private func remove(_ isWanted: (NotificationRecord) -> Bool) {
-        _ = try? AppRuntime.shared.commit { transaction in
+    private func remove(_ isWanted: @escaping @Sendable (NotificationRecord) -> Bool) {
+        let now = AppRuntime.shared.now
+        DurableWrites.shared.commit("the removal of notifications") { transaction in
             for var record in try transaction.notifications() where isWanted(record) {
                 record.state = record.state == .pending ? .withdrawn : .withdrawing
-                record.endedAt = AppRuntime.shared.now
+                record.endedAt = now
                 try transaction.save(record)
             }
         }
@@ -156,13 +157,12 @@ public final class UNUserNotificationCenter: Sendable {
     /// The buttons of this app's notifications, by category. Durable: the agent needs them when this process is gone.
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
         // Set at every start of an app: writing only what changed rings no bell and starts no agent.
-        _ = try? AppRuntime.shared.ledger().write { transaction in
-            for category in categories {
-                try transaction.setCategory(
-                    category.identifier,
-                    actions: category.actions.map { NoticeAction(key: $0.identifier, label: $0.title) })
-            }
-            try transaction.deleteCategories(except: Set(categories.map(\.identifier)))
+        let wanted = categories.map { category in
+            (category.identifier, category.actions.map { NoticeAction(key: $0.identifier, label: $0.title) })
+        }
+        DurableWrites.shared.commit("the buttons of notifications", startsAgent: false) { transaction in
+            for (identifier, actions) in wanted { try transaction.setCategory(identifier, actions: actions) }
+            try transaction.deleteCategories(except: Set(wanted.map(\.0)))
         }
     }
 

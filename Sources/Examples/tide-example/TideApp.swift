@@ -13,8 +13,12 @@ struct TideApp: App {
                 content.title = "High tide today"
                 content.body = "The moon is where it was yesterday, give or take."
                 let day = Date().formatted(.iso8601.year().month().day())
-                try? await UNUserNotificationCenter.current().add(
-                    UNNotificationRequest(identifier: "tide-\(day)", content: content, trigger: nil))
+                do {
+                    try await UNUserNotificationCenter.current().add(
+                        UNNotificationRequest(identifier: "tide-\(day)", content: content, trigger: nil))
+                } catch {
+                    BGTaskScheduler.shared.failCurrentLaunch("the tide could not be told: \(error)")
+                }
             }
             .backgroundTask(.notificationResponse) { response in
                 // Read is read.

@@ -47,7 +47,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
-        try? await UNUserNotificationCenter.current().add(
+        await show(
             UNNotificationRequest(
                 identifier: request.identifier + "-snoozed", content: request.content,
                 trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
@@ -58,7 +58,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         content.title = title
         content.body = body
         let identifier = "note-\(title)-\(Int(Date().timeIntervalSince1970))"
-        try? await UNUserNotificationCenter.current().add(
+        await show(
             UNNotificationRequest(identifier: identifier, content: content, trigger: nil))
     }
 }

@@ -251,9 +251,13 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock g
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
             let label = PhotoUploads.Label(parsing: task.taskDescription),
-            let photo = try? store.endPhoto(
-                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString)
+            let photo = logged(
+                "the end of transfer \(number)",
+                {
+                    try store.endPhoto(
+                        label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
+                        remoteURL: upload.remoteURL?.absoluteString)
+                }) ?? nil
         else { return }
         // The terminal shows the uploads it waits for; the others have only this way to be heard of.
         if label.tells { ended.withLock { $0.append(photo) } }
@@ -270,13 +274,15 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock g
             defer { ended = [] }
             return ended
         }
-        guard !photos.isEmpty, let (batch, left) = try? store.noteBatch(photos), let words = batch.words(left: left) else {
+        guard !photos.isEmpty, let (batch, left) = logged("a batch of photos", { try store.noteBatch(photos) }),
+            let words = batch.words(left: left)
+        else {
             return
         }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
         content.interruptionLevel = .passive
-        try? await UNUserNotificationCenter.current().add(
+        await show(
             UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil))
     }
 }

@@ -2,6 +2,7 @@ import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import StormyWeather
+import UserNotifications
 
 /// The background session `isStormy`: its transfers are the agent's, and their ends launch the app.
 enum WeatherSession {
@@ -53,7 +54,7 @@ struct StormQuestion {
             // Handed over: its end will be told.
             answer = nil
         } catch {
-            try? store.noteTrouble(error.localizedDescription, of: place, now: BGTaskScheduler.now)
+            record(error.localizedDescription, of: place)
             answer = nil
         }
         guard let (data, response) = answer else { return nil }
@@ -68,11 +69,18 @@ struct StormQuestion {
             let forecast = try OpenMeteo.parseForecast(data, status: status)
             return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
         } catch let error as WeatherError {
-            try? store.noteTrouble(error.message, of: place, now: now)
+            record(error.message, of: place)
         } catch {
             logError("the answer for \(place.name) could not be stored: \(error)")
         }
         return nil
+    }
+}
+
+extension StormQuestion {
+    /// Why there is no answer, for whoever asks later.
+    fileprivate func record(_ trouble: String, of place: Place) {
+        logged("the trouble of \(place.name)") { try store.noteTrouble(trouble, of: place, now: BGTaskScheduler.now) }
     }
 }
 
@@ -92,13 +100,29 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error, let place = place(of: task) else { return }
-        try? question.store.noteTrouble(error.localizedDescription, of: place, now: BGTaskScheduler.now)
+        question.record(error.localizedDescription, of: place)
     }
 
     /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.
     private func place(of task: URLSessionTask) -> Place? {
         let url = task.originalRequest?.url
         return (try? question.store.places())?.first { (try? WeatherSession.request(for: $0))?.url == url }
+    }
+}
+
+/// What fails is said on standard error; the agent keeps that in its log.
+@discardableResult
+func logged<Value>(_ name: String, _ body: () throws -> Value) -> Value? {
+    do { return try body() } catch {
+        logError("\(name) could not be recorded: \(error)")
+        return nil
+    }
+}
+
+/// Shows a notification; what fails is said on standard error.
+func show(_ request: UNNotificationRequest) async {
+    do { try await UNUserNotificationCenter.current().add(request) } catch {
+        logError("\(request.content.title): cannot be shown: \(error)")
     }
 }
 

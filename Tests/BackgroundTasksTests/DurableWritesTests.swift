@@ -1,0 +1,82 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import Synchronization
+import Testing
+
+/// What `cancel()` and others write, which cannot throw.
+@Suite struct DurableWritesTests {
+    /// A store that refuses some writes, and what was said of them.
+    private final class Store: Sendable {
+        private struct State {
+            var refusals: [StoreError]
+            var written: [String] = []
+            var said: [String] = []
+        }
+
+        private let state: Mutex<State>
+        let calls = OutstandingCalls()
+
+        init(refusing refusals: [StoreError]) { state = Mutex(State(refusals: refusals)) }
+
+        var written: [String] { state.withLock { $0.written } }
+        var said: [String] { state.withLock { $0.said } }
+
+        /// The names stand for the writes: none of them reads the ledger.
+        func writes() -> DurableWrites {
+            DurableWrites(
+                firstPause: 0.001, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }
+            ) {
+                body, _ throws(StoreError) in
+                let refusal = self.state.withLock { $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }
+                if let refusal { throw refusal }
+                try self.ledger.write(body)
+            }
+        }
+
+        let ledger: Ledger = {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("writes-" + UUID().uuidString)
+            do {
+                return try Ledger(inMemory: AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path]))
+            } catch {
+                fatalError("\(error)")
+            }
+        }()
+
+        func add(_ name: String, to writes: DurableWrites) {
+            writes.commit(name) { _ in self.state.withLock { $0.written.append(name) } }
+        }
+    }
+
+    private let full = StoreError.diskFull(path: "ledger")
+
+    @Test func isDoneWhenTheCallReturns() {
+        let store = Store(refusing: [])
+        store.add("a cancel", to: store.writes())
+        #expect(store.written == ["a cancel"])
+        #expect(store.calls.isEmpty && store.said.isEmpty)
+    }
+
+    @Test func aFullDiskDelaysAndLosesNothing() async {
+        let store = Store(refusing: [full, full, full])
+        let writes = store.writes()
+        store.add("a cancel", to: writes)
+        #expect(!store.calls.isEmpty, "the process does not leave")
+        store.add("a suspend", to: writes)
+        await store.calls.finished()
+        #expect(store.written == ["a cancel", "a suspend"], "in their order")
+        #expect(store.said.count == 1)
+        #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space left") == true)
+    }
+
+    @Test func whatCannotBeWrittenAtAllIsSaid() async {
+        let store = Store(refusing: [full, .readOnly(path: "ledger")])
+        let writes = store.writes()
+        store.add("a cancel", to: writes)
+        store.add("a suspend", to: writes)
+        await store.calls.finished()
+        #expect(store.written == ["a suspend"])
+        #expect(store.said.last?.hasPrefix("a cancel was not recorded: ledger cannot be written") == true)
+    }
+}
