@@ -120,7 +120,7 @@ let package = Package(
         .target(
             name: "BackgroundCommands",
             dependencies: [
-                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport",
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport", "Spool",
                 argumentParser,
             ], swiftSettings: strict),
 
@@ -162,9 +162,8 @@ let package = Package(
         .target(
             name: "StormyCommand",
             dependencies: [
-                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "BackgroundTransfer", "ProcessSupport", "Spool", "Stormy", "StormyConfiguration", "StormyWeather",
-                "TransferMachines", argumentParser,
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
+                "StormyConfiguration", "StormyWeather", argumentParser,
             ], resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),

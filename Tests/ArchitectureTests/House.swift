@@ -52,16 +52,15 @@ struct House {
             ],
             "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
             "BackgroundCommands": [
-                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport",
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport", "Spool",
             ],
             // Stormy
             "StormyWeather": [],
             "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
             "Stormy": ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications"],
             "StormyCommand": [
-                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "BackgroundTransfer", "ProcessSupport", "Spool", "Stormy", "StormyConfiguration", "StormyWeather",
-                "TransferMachines",
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
+                "StormyConfiguration", "StormyWeather",
             ],
             "PhotoMetadata": ["CLibgexiv2"],
             "stormy": ["StormyCommand"],

@@ -53,7 +53,7 @@ extension BackgroundCommand {
     /// Asking is a reason to look after it.
     private func startAgentIfWorkIsLeft() {
         let runtime = AppRuntime.shared
-        guard (try? runtime.ledger().read({ try $0.hasUnfinishedWork() })) == true else { return }
+        guard runtime.hasWorkLeft else { return }
         AgentStarter(directories: runtime.directories).startIfNeeded()
     }
 

@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import Spool
 
 /// Exit codes of the commands, those of sysexits.h.
 package enum ExitStatus: Int32 {
@@ -36,6 +37,7 @@ package struct CommandFailure: Error {
             self.init(error.underlyingError ?? error)
         case let error as BGTaskScheduler.Error:
             self.init(Self.status(of: error), error.reason.isEmpty ? "\(error.code)" : error.reason)
+        case let error as Snapshot.Failure: self.init(Self.status(of: error), "\(error)")
         case let error as NoAgent: self.init(.unavailable, error.description)
         default: self.init(.inputOutput, (error as NSError).localizedDescription)
         }
@@ -53,6 +55,16 @@ package struct CommandFailure: Error {
                 cause?.domain == NSPOSIXErrorDomain
                 ? String(cString: strerror(Int32(cause?.code ?? 0))) : (error as NSError).localizedDescription
             self.init(.cannotCreate, "\(folder.path): \(reason)")
+        }
+    }
+
+    private static func status(of error: Snapshot.Failure) -> ExitStatus {
+        switch error {
+        case .missing: .notFound
+        case .unreadable: .inputOutput
+        case .notAFile, .empty: .badData
+        case .changedWhileRead: .tryAgain
+        case .noSpace, .cannotWrite: .cannotCreate
         }
     }
 

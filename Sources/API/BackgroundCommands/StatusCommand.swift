@@ -72,7 +72,11 @@ package struct AgentReport: Encodable {
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
 
-    package init(_ transaction: LedgerTransaction) throws {
+    package static func current() throws -> AgentReport {
+        try AppRuntime.shared.ledger().read { try AgentReport($0) }
+    }
+
+    init(_ transaction: LedgerTransaction) throws {
         running = AgentStarter(directories: AppRuntime.shared.directories).isRunning
         // Just started, it has not said who it is; what stands there may be of the one before.
         let agent = try transaction.fact(.agent).flatMap { agent in
@@ -96,7 +100,11 @@ package struct PendingReport: Encodable {
     package let requiresNetworkConnectivity: Bool
     package let requiresExternalPower: Bool
 
-    package init(_ request: RequestRecord) {
+    package static func all() throws -> [PendingReport] {
+        try AppRuntime.shared.ledger().read { try $0.requests() }.map(PendingReport.init)
+    }
+
+    init(_ request: RequestRecord) {
         identifier = request.identifier
         kind = request.kind
         earliestBeginDate = OrNull(request.earliestBegin)

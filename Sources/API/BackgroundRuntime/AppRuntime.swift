@@ -127,6 +127,17 @@ public final class AppRuntime: Sendable {
         return try result.get()
     }
 
+    /// Opens the ledger, and says in it where this app is to be launched and where the person's session is.
+    ///
+    /// - Throws: why the ledger cannot be used, and what helps.
+    public func introduceApp() throws { _ = try ledger() }
+
+    /// Something is left for an agent to do. `false` also where the ledger cannot be read.
+    public var hasWorkLeft: Bool { (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false }
+
+    /// Starts an agent that is missing, as long as work is left.
+    public func startAgentIfWorkIsLeft() { if hasWorkLeft { AgentStarter(directories: directories).startIfNeeded() } }
+
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
     public func configure(_ settings: AgentSettings) throws(StoreError) {
         wantedSettings.withLock { $0 = settings }

@@ -25,6 +25,9 @@ public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // becau
     /// at noon.
     public var recurrenceDelay: Double = 0
 
+    /// Of a pending request with a rule: the moment on the person's clock that it stands for. Beyond Apple.
+    public internal(set) var occurrence: Date?
+
     /// What becomes of occurrences that pass while the machine is off or asleep. Beyond Apple.
     public var missedOccurrences: MissedPolicy = .once
 
@@ -78,6 +81,7 @@ public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // becau
         request.recurrence = record.recurrence
         request.recurrenceDelay = record.spread
         request.missedOccurrences = record.missed
+        request.occurrence = record.occurrence
         request.runsInLowPowerMode = record.runsInLowPowerMode
         return request
     }

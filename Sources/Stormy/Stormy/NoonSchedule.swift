@@ -20,6 +20,14 @@ public struct NoonSchedule: Sendable {
 
     public var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
 
+    /// The check that is pending: for when, when this installation wakes for it, and how many seconds that is later. `nil`: none is.
+    public var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
+        get throws {
+            try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
+                .map { ($0.occurrence, $0.earliestBeginDate, $0.recurrenceDelay) }
+        }
+    }
+
     private var isExact: Bool { get throws { try store.setting("exact") == "true" } }
 
     /// Seconds this installation wakes after the time: stable, so that not everybody asks a public service at noon sharp.

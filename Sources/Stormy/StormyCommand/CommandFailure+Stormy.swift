@@ -1,6 +1,4 @@
-import Spool
 import BackgroundCommands
-import BackgroundLedger
 import Foundation
 import Stormy
 import StormyConfiguration
@@ -16,7 +14,6 @@ extension CommandFailure {
         case let error as WeatherError: self.init(.unavailable, error.message)
         case let error as CoordinateError: self.init(.badData, error.message)
         case let error as OpenMeteoRequestError: self.init(.badData, error.message)
-        case let error as Snapshot.Failure: self.init(Self.status(of: error), "\(error)")
         case let error as PhotoUploadError: self.init(.inputOutput, "\(error)")
         case let error as URLError: self.init(.unavailable, error.localizedDescription)
         default: self.init(error)
@@ -29,16 +26,6 @@ extension CommandFailure {
         case .newerVersion: .badConfiguration
         case .placeExists: .badData
         case .noSuchPlace: .notFound
-        }
-    }
-
-    private static func status(of error: Snapshot.Failure) -> ExitStatus {
-        switch error {
-        case .missing: .notFound
-        case .unreadable: .inputOutput
-        case .notAFile, .empty: .badData
-        case .changedWhileRead: .tryAgain
-        case .noSpace, .cannotWrite: .cannotCreate
         }
     }
 }

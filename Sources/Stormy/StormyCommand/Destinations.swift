@@ -1,7 +1,6 @@
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
 import BackgroundTransfer
+import BackgroundRuntime
 import Foundation
 import Stormy
 import StormyConfiguration
@@ -39,7 +38,7 @@ struct Destinations {
     /// The one that a photo was queued for, as it is configured now; `nil`: it is not there any more, or is another place.
     ///
     /// By its name first: two may have one address, and different users.
-    func of(_ upload: TransferRecord, _ photos: [PhotoRecord]) throws -> PhotoDestination? {
+    func of(_ upload: BackgroundTransferStatus, _ photos: [PhotoRecord]) throws -> PhotoDestination? {
         guard let label = PhotoUploads.Label(parsing: upload.taskDescription),
             let photo = photos.first(where: { $0.id == label.photo }), let identity = photo.destination
         else { return nil }
@@ -110,10 +109,9 @@ struct Destinations {
     }
 }
 
-extension TransferRecord {
+extension PhotoDestination {
     /// What is configured now: the password that was refused may have been put right.
-    mutating func renewCredential(_ destination: PhotoDestination) {
-        if let access = destination.way.s3 { upload?.s3 = access }
-        if let credential = destination.credential { setHeader(credential.header, credential.value) }
+    var asCredential: BackgroundTransfers.Credential {
+        BackgroundTransfers.Credential(header: credential.map { ($0.header, $0.value) }, s3: way.s3)
     }
 }

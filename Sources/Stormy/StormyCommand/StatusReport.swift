@@ -1,7 +1,5 @@
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
-import BackgroundScheduling
+import BackgroundTransfer
 import Foundation
 import Stormy
 
@@ -35,48 +33,29 @@ struct StatusReport: Encodable {
         let photoJob: OrNull<String>
     }
 
-    struct Notifications: Encodable {
-        let pending: Int
-        let delivered: Int
-        /// Why pending ones are not shown.
-        let trouble: OrNull<String>
-    }
-
     let agent: AgentReport
     let schedule: Schedule
     let pending: [PendingReport]
     let checks: [Check]
     let storms: [Storm]
     let transfers: [String: Int]
-    let notifications: Notifications
+    let notifications: NotificationsReport
 
     static func make(_ store: StormyStore) throws -> StatusReport {
-        let runtime = AppRuntime.shared
-        let ledger = try runtime.ledger()
-        let snapshot = try ledger.read { transaction in
-            (
-                agent: try AgentReport(transaction), requests: try transaction.requests(),
-                transfers: try transaction.transfers(), notifications: try transaction.notifications(),
-                trouble: try transaction.fact(.presenterTrouble)
-            )
-        }
         let places = try Dictionary(uniqueKeysWithValues: store.places().map { ($0.id!, $0.name) })
         return StatusReport(
-            agent: snapshot.agent,
-            schedule: try schedule(store),
-            pending: snapshot.requests.map(PendingReport.init),
+            agent: try AgentReport.current(), schedule: try schedule(store), pending: try PendingReport.all(),
             checks: try checks(store, places), storms: try storms(store, places),
-            transfers: counts(snapshot.transfers),
-            notifications: notifications(snapshot.notifications, snapshot.trouble))
+            transfers: counts(try BackgroundTransfers.all()), notifications: try NotificationsReport.current())
     }
 
     static func schedule(_ store: StormyStore) throws -> Schedule {
         let schedule = NoonSchedule(store: store)
-        let request = try AppRuntime.shared.ledger().read { try $0.request(NoonSchedule.identifier) }
+        let pending = try schedule.pending
         return Schedule(
-            enabled: try schedule.isEnabled && request != nil, at: try schedule.time.description,
-            timeZone: TimeZone.current.identifier, next: OrNull(request?.occurrence), wakeAt: OrNull(request?.earliestBegin),
-            spreadSeconds: request?.spread ?? 0)
+            enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description,
+            timeZone: TimeZone.current.identifier, next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt),
+            spreadSeconds: pending?.spread ?? 0)
     }
 
     private static func checks(_ store: StormyStore, _ places: [Int64: String]) throws -> [Check] {
@@ -99,18 +78,9 @@ struct StatusReport: Encodable {
         }
     }
 
-    private static func counts(_ transfers: [TransferRecord]) -> [String: Int] {
+    private static func counts(_ transfers: [BackgroundTransferStatus]) -> [String: Int] {
         var counts = ["queued": 0, "running": 0, "waiting": 0, "paused": 0, "failed": 0, "completed": 0]
-        for transfer in transfers { counts[transfer.state.rawValue]? += 1 }
+        for transfer in transfers { counts[transfer.state == .held ? "queued" : transfer.state.rawValue]? += 1 }
         return counts
-    }
-
-    /// Delivered: shown at some time and not taken back, also when it has left the screen by now.
-    private static func notifications(_ records: [NotificationRecord], _ trouble: String?) -> Notifications {
-        let pending = records.filter { $0.state == .pending || $0.state == .presenting }
-        let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
-        return Notifications(
-            pending: pending.count, delivered: delivered.count,
-            trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble))
     }
 }

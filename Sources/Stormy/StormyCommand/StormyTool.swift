@@ -1,7 +1,5 @@
-import ProcessSupport
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
@@ -45,12 +43,12 @@ public enum StormyTool {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(
             path: directories.configuration.appendingPathComponent("config.toml").path)
-        StormySettings.current = try settings(configuration, directories)
-        try AppRuntime.shared.configure(agentSettings(configuration))
+        StormySettings.current = try settings(configuration, dataFolder: directories.data)
+        try backgroundSettings(configuration).apply()
     }
 
-    private static func settings(_ configuration: Configuration, _ directories: AppDirectories) throws -> StormySettings {
-        var settings = StormySettings(dataFolder: directories.data)
+    private static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
+        var settings = StormySettings(dataFolder: dataFolder)
         guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {
             throw CommandFailure(
                 .badConfiguration,
@@ -73,16 +71,13 @@ public enum StormyTool {
         return settings
     }
 
-    private static func agentSettings(_ configuration: Configuration) -> AgentSettings {
-        var settings = AgentSettings()
+    private static func backgroundSettings(_ configuration: Configuration) -> BackgroundSettings {
+        var settings = BackgroundSettings()
         settings.refreshBudget = configuration.background.refreshBudgetSeconds
         settings.processingBudget = configuration.background.processingBudgetSeconds
         settings.grace = configuration.background.graceSeconds
         settings.notificationsEnabled = configuration.notifications.enabled
-        if let quiet = configuration.notifications.quietHours {
-            func text(_ minute: Int) -> String { String(format: "%02d:%02d", minute / 60, minute % 60) }
-            settings.quietHours = "\(text(quiet.fromMinute))-\(text(quiet.untilMinute))"
-        }
+        settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }
         return settings
     }
 }

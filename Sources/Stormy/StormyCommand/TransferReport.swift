@@ -1,9 +1,8 @@
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
+import BackgroundTasks
+import BackgroundTransfer
 import Foundation
 import Stormy
-import TransferMachines
 
 /// A line of `transfers`: a transfer of the agent's, a waiting photo job or a held photo.
 struct TransferReport: Encodable {
@@ -42,24 +41,22 @@ struct TransferReport: Encodable {
 
     static func identifier(of photo: PhotoRecord) -> String { "photo-\(photo.id ?? 0)" }
 
-    init(_ transfer: TransferRecord) {
-        id = String(transfer.id ?? 0)
+    init(_ transfer: BackgroundTransferStatus) {
+        id = String(transfer.id)
         session = transfer.session
         kind = transfer.kind.rawValue
         method = transfer.method
-        // A password is nobody's business here, nor is the signature of a presigned address.
-        url = OrNull(PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download))
-        // Held by the app for a good moment.
-        state = transfer.isSuspended && !transfer.state.isTerminal ? "held" : transfer.state.rawValue
+        url = OrNull(transfer.url)
+        state = transfer.state.rawValue
         bytesDone = transfer.bytesDone
         bytesTotal = OrNull(transfer.bytesTotal)
         bytesOnWire = transfer.bytesOnWire
         attempts = transfer.attempts
         nextAttemptAt = OrNull(transfer.nextAttemptAt)
-        error = OrNull(transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) })
-        file = OrNull(transfer.sourceName ?? transfer.destination ?? transfer.file)
+        error = OrNull(transfer.trouble.map { Trouble(code: $0.code, message: $0.message) })
+        file = OrNull(transfer.file)
         sha256 = OrNull(transfer.sha256)
-        sourceSha256 = OrNull(transfer.originalSHA256 ?? transfer.sourceSHA256)
+        sourceSha256 = OrNull(transfer.sourceSHA256)
         note = OrNull(transfer.note)
         receipt = OrNull(
             transfer.receipt.map {
@@ -91,11 +88,10 @@ struct TransferReport: Encodable {
 
     /// A process died between a photo's record and its transfer: they find each other again.
     static func recoverPhotos(_ store: StormyStore) throws {
-        let now = AppRuntime.shared.now
+        let now = BGTaskScheduler.now
         guard try store.hasLostPhotos(now: now) else { return }
-        let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
-        let labelled = transfers.compactMap { transfer in
-            PhotoUploads.Label(parsing: transfer.taskDescription).flatMap { label in transfer.id.map { (label.photo, $0) } }
+        let labelled = try BackgroundTransfers.all().compactMap { transfer in
+            PhotoUploads.Label(parsing: transfer.taskDescription).map { ($0.photo, transfer.id) }
         }
         try store.recoverPhotos(transfers: Dictionary(labelled, uniquingKeysWith: { _, last in last }), now: now)
     }
@@ -103,7 +99,7 @@ struct TransferReport: Encodable {
     /// Photos that are with the agent are its transfers; the others stand for themselves.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
         try recoverPhotos(store)
-        let transfers = try AppRuntime.shared.ledger().read { try $0.transfers() }
+        let transfers = try BackgroundTransfers.all()
         let photos = try store.photos().filter {
             $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
         }

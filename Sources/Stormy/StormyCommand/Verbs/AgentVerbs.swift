@@ -1,6 +1,5 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
@@ -13,7 +12,7 @@ struct AgentVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         // Where this app is, for the agent to launch.
-        _ = try AppRuntime.shared.ledger()
+        try AppRuntime.shared.introduceApp()
         switch AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment) {
         case .failure(let missing):
             throw CommandFailure(.unavailable, "\(missing)")
@@ -30,9 +29,7 @@ struct AgentVerb: AsyncParsableCommand {
 
     /// For verbs that show whether one runs, or stay.
     static func startIfWorkIsLeft() {
-        let runtime = AppRuntime.shared
-        guard (try? runtime.ledger().read({ try $0.hasUnfinishedWork() })) == true else { return }
-        AgentStarter(directories: runtime.directories).startIfNeeded()
+        AppRuntime.shared.startAgentIfWorkIsLeft()
     }
 }
 

@@ -1,12 +1,9 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import Stormy
 import Synchronization
-import TransferMachines
 
 struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -28,7 +25,7 @@ struct DownloadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if let sha256, RequiredDigest(askedSHA256: sha256) == nil {
+        if let sha256, sha256.utf8.count != 64 || !sha256.allSatisfy(\.isHexDigit) {
             throw ValidationError("--sha256 takes 64 hex digits")
         }
         if let limitRate, Self.bytes(limitRate) == nil {
@@ -68,13 +65,12 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.cannotCreate, "\(file.path): \(task.error?.localizedDescription ?? "not queued")")
         }
         if !wait {
-            let queued = try AppRuntime.shared.ledger().read { try $0.transfer(number) }
-            if json { return try Output.json(queued.map { [TransferReport($0)] } ?? []) }
+            if json { return try Output.json(BackgroundTransfers.statuses(of: [number]).map(TransferReport.init)) }
             return Output.line("Downloading to \(file.path): transfer \(number).")
         }
         if isatty(2) == 1 { Output.note("Transfer \(number); interrupted here, it goes on in the background.") }
         let ended = try await follow(number)
-        if ended.state.isTerminal { await follower.told(task.taskIdentifier) }
+        if ended.state.hasEnded { await follower.told(task.taskIdentifier) }
         if json { try Output.json([TransferReport(ended)]) }
         try report(ended, file)
     }
@@ -99,8 +95,8 @@ struct DownloadVerb: AsyncParsableCommand {
             guard found.st_mode & S_IFMT == S_IFREG else { throw CommandFailure(.cannotCreate, "\(file.path): is not a file") }
             if output == nil { throw CommandFailure(.cannotCreate, "\(file.path): exists; -o replaces it, or names another") }
         }
-        if let other = try AppRuntime.shared.ledger().read({ try $0.unfinishedTransfer(to: file.path) }), let id = other.id {
-            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(id) downloads to it already")
+        if let other = try BackgroundTransfers.download(to: file) {
+            throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
         }
         return file
     }
@@ -115,21 +111,17 @@ struct DownloadVerb: AsyncParsableCommand {
         return name.isEmpty || name == "_" ? "download" : String(name)
     }
 
-    private func follow(_ number: Int64) async throws -> TransferRecord {
+    private func follow(_ number: Int64) async throws -> BackgroundTransferStatus {
         let bar = ProgressBar()
         defer { bar.end() }
-        return try await AppRuntime.shared.waitForAgent { transaction -> TransferRecord? in
-            guard let record = try transaction.transfer(number) else {
-                throw CommandFailure(.unavailable, "transfer \(number) was removed")
-            }
-            bar.show(
-                done: record.bytesDone, of: record.bytesTotal ?? 0,
-                waiting: record.state == .waiting ? record.errorMessage : nil)
-            return record.state.isTerminal || record.state == .paused ? record : nil
+        let ended = try await BackgroundTransfers.follow([number]) { tally in
+            bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
         }
+        guard let status = ended.first else { throw CommandFailure(.unavailable, "transfer \(number) was removed") }
+        return status
     }
 
-    private func report(_ ended: TransferRecord, _ file: URL) throws {
+    private func report(_ ended: BackgroundTransferStatus, _ file: URL) throws {
         switch ended.state {
         case .completed:
             guard !json else { return }
@@ -137,15 +129,15 @@ struct DownloadVerb: AsyncParsableCommand {
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
-        case .paused:
-            Output.note("paused: stormy transfers resume \(ended.id ?? 0) lets it go on")
+        case .paused, .held:
+            Output.note("paused: stormy transfers resume \(ended.id) lets it go on")
             throw ExitCode(ExitStatus.tryAgain.rawValue)
         case .cancelled:
             Output.note("\(file.path): cancelled")
             throw ExitCode(ExitStatus.unavailable.rawValue)
         case .failed, .queued, .running, .waiting:
-            Output.note("stormy: \(file.path): \(ended.errorMessage ?? "the download failed")")
-            let code = ended.errorCode.flatMap(URLError.Code.init(rawValue:))
+            Output.note("stormy: \(file.path): \(ended.trouble?.message ?? "the download failed")")
+            let code = ended.trouble.flatMap { URLError.Code(rawValue: $0.code) }
             throw ExitCode(Self.status(code).rawValue)
         }
     }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
@@ -18,7 +17,7 @@ struct ScheduleVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         // Before anything is written: a damaged or newer ledger is said as such, by its own exit code.
-        _ = try AppRuntime.shared.ledger()
+        try AppRuntime.shared.introduceApp()
         var time: WallClockTime?
         if let at {
             guard let parsed = WallClockTime(parsing: at) else {

@@ -1,8 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
 import BackgroundRuntime
-import BackgroundScheduling
 import Foundation
 import Stormy
 import StormyWeather

@@ -1,33 +1,15 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
+import BackgroundTransfer
 import Foundation
 import Stormy
-import TransferMachines
 
 struct TransfersVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "transfers", abstract: "Every download, upload and waiting photo job.",
         discussion: "Example:\n  stormy transfers\n  stormy transfers retry 12\n  stormy transfers pause all")
 
-    enum Action: String, ExpressibleByArgument, CaseIterable {
-        case cancel
-        case pause
-        case resume
-        case retry
-
-        func event(now: Date) -> TransferLife.Event {
-            switch self {
-            case .cancel: .cancelled(message: "Cancelled by hand.", now: now)
-            case .pause: .paused
-            case .resume: .resumed(now: now)
-            case .retry: .retried(now: now)
-            }
-        }
-    }
-
-    @Argument(help: "cancel, pause, resume or retry.") var action: Action?
+    @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
     @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
     @Flag(help: "Print JSON.") var json = false
 
@@ -59,7 +41,7 @@ struct TransfersVerb: AsyncParsableCommand {
         return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
     }
 
-    private func apply(_ action: Action, _ store: StormyStore) throws {
+    private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws {
         var unknown = Set(ids.filter { $0 != "all" })
         if action == .cancel {
             for photo in try store.photos() {
@@ -74,41 +56,23 @@ struct TransfersVerb: AsyncParsableCommand {
             }
         }
         let (destinations, photos) = (try Destinations(), try store.photos())
-        let now = AppRuntime.shared.now
-        let changed = try AppRuntime.shared.ledger().write {
-            transaction -> (count: Int, unknown: Set<String>, orphans: [Int64], letFinish: [Int64]) in
-            var count = 0
-            var letFinish: [Int64] = []
-            var unknown = unknown
-            var orphans: [Int64] = []
-            for var transfer in try transaction.transfers() {
-                guard ids.contains("all") || ids.contains(String(transfer.id!)) else { continue }
-                unknown.remove(String(transfer.id!))
-                let event = action.event(now: now)
-                guard transfer.isChanged(by: event) else {
-                    if action == .pause, transfer.state == .running { letFinish.append(transfer.id!) }
-                    continue
-                }
-                try transaction.handle(event, &transfer, now: now)
-                if transfer.state == .queued, let order = transfer.upload, order.method != .plain {
-                    if let destination = try destinations.of(transfer, photos) {
-                        transfer.renewCredential(destination)
-                        try transaction.update(transfer)
-                    } else {
-                        orphans.append(transfer.id!)
-                    }
-                }
-                count += 1
-            }
-            return (count, unknown, orphans, letFinish)
+        let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
+        if let first = unknown.subtracting(numbers.map(String.init)).sorted().first { throw Self.noTransfer(first) }
+        let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers))) {
+            try destinations.of($0, photos)?.asCredential
         }
-        if let first = changed.unknown.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
-        for orphan in changed.orphans {
-            Output.note("\(orphan): its destination is not in the configuration any more; it goes there as it was queued")
+        if let first = changes.unknown.map(String.init).sorted().first { throw Self.noTransfer(first) }
+        for id in changes.unrenewed {
+            Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
-        for number in changed.letFinish {
+        for number in changes.letFinish {
             Output.note("\(number): is let finish, as nobody could know whether the server carried it out")
         }
-        if !json { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
+        let count = changes.changed.count
+        if !json { Output.note("\(action.rawValue): \(count) transfer\(count == 1 ? "" : "s")") }
     }
+
+    private static func noTransfer(_ id: String) -> CommandFailure { CommandFailure(.notFound, "no transfer has the id \(id)") }
 }
+
+extension BackgroundTransfers.Action: ExpressibleByArgument {}

@@ -1,7 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
-import BackgroundLedger
-import BackgroundRuntime
+import BackgroundTransfer
 import Foundation
 import Stormy
 
@@ -75,11 +74,10 @@ struct UploadVerb: AsyncParsableCommand {
     /// Given again, a photo that was paused goes on, and one that was held goes now, unless this is to be held as well.
     private func wake(_ transfers: [Int64], isHeld: Bool) throws {
         guard !transfers.isEmpty else { return }
-        try AppRuntime.shared.commit { transaction in
-            for number in transfers {
-                let now = AppRuntime.shared.now
-                try transaction.handle(isHeld ? .unpaused(now: now) : .resumed(now: now), transfer: number, now: now)
-            }
+        if isHeld {
+            try BackgroundTransfers.unpause(transfers)
+        } else {
+            try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers)))
         }
     }
 
@@ -171,22 +169,18 @@ struct UploadVerb: AsyncParsableCommand {
     }
 
     private func reports(_ transfers: [Int64]) throws -> [TransferReport] {
-        try AppRuntime.shared.ledger().read { transaction in
-            try transfers.compactMap { try transaction.transfer($0) }.map(TransferReport.init)
-        }
+        try BackgroundTransfers.statuses(of: transfers).map(TransferReport.init)
     }
 
     private func follow(_ transfers: [Int64]) async throws {
         let bar = ProgressBar()
-        let ended = try await AppRuntime.shared.waitForAgent { transaction -> [TransferRecord]? in
-            let tally = try transaction.tally(of: transfers)
+        let ended = try await BackgroundTransfers.follow(transfers) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
-            return tally.unfinished == 0 ? try transfers.compactMap { try transaction.transfer($0) } : nil
         }
         bar.end()
-        for record in ended where record.state != .completed {
+        for transfer in ended where transfer.state != .completed {
             Output.note(
-                "\(record.sourceName ?? "transfer \(record.id!)"): \(record.state.rawValue): \(record.errorMessage ?? "")")
+                "\(transfer.file ?? "transfer \(transfer.id)"): \(transfer.state.rawValue): \(transfer.trouble?.message ?? "")")
         }
         // A row that is gone says nothing of how it ended.
         guard ended.count == Set(transfers).count, ended.allSatisfy({ $0.state == .completed }) else {

@@ -1,0 +1,23 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+
+/// How many notifications wait and were shown, as the contract names it.
+package struct NotificationsReport: Encodable {
+    package let pending: Int
+    /// Shown at some time and not taken back, also when it has left the screen by now.
+    package let delivered: Int
+    /// Why pending ones are not shown.
+    package let trouble: OrNull<String>
+
+    package static func current() throws -> NotificationsReport {
+        let (records, trouble) = try AppRuntime.shared.ledger().read { transaction in
+            (try transaction.notifications(), try transaction.fact(.presenterTrouble))
+        }
+        let pending = records.filter { $0.state == .pending || $0.state == .presenting }
+        let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
+        return NotificationsReport(
+            pending: pending.count, delivered: delivered.count,
+            trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble))
+    }
+}

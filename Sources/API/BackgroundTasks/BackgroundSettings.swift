@@ -1,0 +1,43 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+
+/// What an app asks of its agent: how long its launches may take, and when the person is not to be disturbed. Beyond Apple, where the system
+/// alone decides.
+public struct BackgroundSettings: Sendable, Equatable {
+    /// Seconds that an app refresh, and a launch for a session or a button, may take. Default: 30.
+    public var refreshBudget: Double
+    /// Seconds that a processing task may take. Default: 600.
+    public var processingBudget: Double
+    /// Seconds between the warning and the kill; also how long a cancelled await can still be taken up by a task. Default: 5.
+    public var grace: Double
+    /// `false`: notifications wait. Default: `true`.
+    public var notificationsEnabled: Bool
+    /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
+    public var quietHours: (from: Int, until: Int)?
+
+    /// The defaults.
+    public init() {
+        let settings = AgentSettings()
+        (refreshBudget, processingBudget, grace) = (settings.refreshBudget, settings.processingBudget, settings.grace)
+        (notificationsEnabled, quietHours) = (settings.notificationsEnabled, nil)
+    }
+
+    public static func == (one: BackgroundSettings, other: BackgroundSettings) -> Bool { one.recorded == other.recorded }
+
+    private var recorded: AgentSettings {
+        var settings = AgentSettings()
+        (settings.refreshBudget, settings.processingBudget, settings.grace) = (refreshBudget, processingBudget, grace)
+        settings.notificationsEnabled = notificationsEnabled
+        if let quietHours {
+            func text(_ minute: Int) -> String { String(format: "%02d:%02d", minute / 60, minute % 60) }
+            settings.quietHours = "\(text(quietHours.from))-\(text(quietHours.until))"
+        }
+        return settings
+    }
+
+    /// Makes them the app's, durably at the latest with the next request, transfer or notification.
+    ///
+    /// - Throws: when the ledger is open and cannot be written.
+    public func apply() throws { try AppRuntime.shared.configure(recorded) }
+}

@@ -1,0 +1,151 @@
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+/// A transfer of a background session as it stands, whichever process of the app asked for it. A value: ask again for what is so later.
+///
+/// Differs from Apple: there an app sees the tasks of its own sessions alone. Here a command, a settings window or a test can list all.
+public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
+    /// What a transfer is about.
+    public enum Kind: String, Sendable {
+        case download
+        case upload
+    }
+
+    /// Where it stands.
+    public enum State: String, Sendable {
+        /// Begins as soon as there is room, and what it needs.
+        case queued
+        /// Bytes are moving.
+        case running
+        /// Is tried again at ``BackgroundTransferStatus/nextAttemptAt``, or when the network changes.
+        case waiting
+        /// Held by a person.
+        case paused
+        /// Held by the app, with `suspend()`.
+        case held
+        case completed
+        case failed
+        case cancelled
+
+        /// It ended, well or not.
+        public var hasEnded: Bool {
+            switch self {
+            case .queued, .running, .waiting, .paused, .held: false
+            case .completed, .failed, .cancelled: true
+            }
+        }
+    }
+
+    /// Its number, which no other transfer of the app ever gets. ``URLSessionTask/transferNumber`` of its task.
+    public let id: Int64
+    /// The identifier of its background session.
+    public let session: String
+    public let kind: Kind
+    /// Of the request: `GET`, `PUT` …
+    public let method: String
+    /// The address without user, password and, of uploads, query: they may be secrets.
+    public let url: String?
+    public let state: State
+    /// The ``URLSessionTask/taskDescription`` of its task.
+    public let taskDescription: String?
+    /// Bytes of the file that are done.
+    public let bytesDone: Int64
+    /// Bytes of the file; `nil`: nobody said.
+    public let bytesTotal: Int64?
+    /// Bytes that went over the network for it, whatever became of them.
+    public let bytesOnWire: Int64
+    /// Attempts so far.
+    public let attempts: Int
+    /// When it is tried again; `nil`: it does not wait for a time.
+    public let nextAttemptAt: Date?
+    /// Why it waits or failed. Its code is `URLError`'s; -1: no code fits.
+    public let trouble: Trouble?
+    /// The name a person knows the file by: the original of an upload, the place of a download.
+    public let file: String?
+    /// SHA-256 in hex of what was received, or of what was sent.
+    public let sha256: String?
+    /// SHA-256 in hex of the file that an upload was made from.
+    public let sourceSHA256: String?
+    /// How it got on, in words: resumed or started over, and why.
+    public let note: String?
+    /// Of an upload that ended well.
+    public let receipt: Receipt?
+
+    /// Why a transfer waits or failed.
+    public struct Trouble: Sendable, Equatable {
+        /// The number of a `URLError.Code`; -1: none fits.
+        public let code: Int
+        public let message: String
+    }
+
+    /// What the server has, and how that is known.
+    public struct Receipt: Sendable, Equatable {
+        /// What is known of the server's copy.
+        public enum Proof: String, Sendable {
+            /// It answered that it took it.
+            case answer
+            /// It said that it has so many bytes.
+            case length
+            /// It named the right digest, or was read back.
+            case digest
+        }
+
+        /// Where it is, without secrets.
+        public let url: String
+        public let byteCount: Int64
+        /// In hex, of what was sent.
+        public let sha256: String
+        public let storedAt: Date
+        public let proof: Proof
+        /// When the server was asked again, and still had it; `nil`: it was not.
+        public let checkedAt: Date?
+    }
+
+    init(_ transfer: TransferRecord) {
+        id = transfer.id ?? 0
+        session = transfer.session
+        kind = transfer.kind == .upload ? .upload : .download
+        method = transfer.method
+        url = PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download)
+        state = transfer.isSuspended && !transfer.state.isTerminal ? .held : State(transfer.state)
+        taskDescription = transfer.taskDescription
+        (bytesDone, bytesTotal, bytesOnWire) = (transfer.bytesDone, transfer.bytesTotal, transfer.bytesOnWire)
+        attempts = transfer.attempts
+        nextAttemptAt = transfer.nextAttemptAt
+        trouble = transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) }
+        file = transfer.sourceName ?? transfer.destination ?? transfer.file
+        sha256 = transfer.sha256
+        sourceSHA256 = transfer.originalSHA256 ?? transfer.sourceSHA256
+        note = transfer.note
+        receipt = transfer.receipt.map(Receipt.init)
+    }
+}
+
+extension BackgroundTransferStatus.State {
+    fileprivate init(_ state: TransferRecord.State) {
+        self =
+            switch state {
+            case .queued: .queued
+            case .running: .running
+            case .waiting: .waiting
+            case .paused: .paused
+            case .completed: .completed
+            case .failed: .failed
+            case .cancelled: .cancelled
+            }
+    }
+}
+
+extension BackgroundTransferStatus.Receipt {
+    fileprivate init(_ receipt: UploadReceipt) {
+        (url, byteCount, sha256) = (receipt.url, receipt.byteCount, receipt.sha256)
+        (storedAt, checkedAt) = (receipt.storedAt, receipt.checkedAt)
+        proof =
+            switch receipt.proof {
+            case .answer: .answer
+            case .length: .length
+            case .digest: .digest
+            }
+    }
+}

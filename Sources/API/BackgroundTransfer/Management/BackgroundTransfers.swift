@@ -1,0 +1,177 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import TransferMachines
+
+/// All background transfers of this app, as a person or a command sees them: to list, follow, pause, resume, retry and cancel. Beyond Apple.
+///
+/// What is asked for here is durable when the call returns; the agent stops and begins attempts at once. Every call reads the ledger, which
+/// takes a fraction of a millisecond for each transfer.
+public enum BackgroundTransfers {
+    /// What a person may want of a transfer.
+    public enum Action: String, Sendable, CaseIterable {
+        /// Ends it; what it holds on this machine is removed.
+        case cancel
+        /// Holds it until it is resumed. A request that must not be sent twice is let finish.
+        case pause
+        /// Lets it go on, whoever holds it.
+        case resume
+        /// Tries it now, also one that waits or had failed.
+        case retry
+    }
+
+    /// Which transfers are meant.
+    public enum Selection: Sendable, Equatable {
+        case all
+        case ids(Set<Int64>)
+
+        fileprivate func contains(_ id: Int64) -> Bool {
+            switch self {
+            case .all: true
+            case .ids(let ids): ids.contains(id)
+            }
+        }
+    }
+
+    /// What an action did.
+    public struct Changes: Sendable, Equatable {
+        /// Transfers to which it meant something.
+        public internal(set) var changed: [Int64] = []
+        /// Pausing: those that are let finish, as nobody could know whether the server carried them out.
+        public internal(set) var letFinish: [Int64] = []
+        /// Of the changed ones that go on: uploads for which no credential was given.
+        public internal(set) var unrenewed: [Int64] = []
+        /// Ids that no transfer has.
+        public internal(set) var unknown: Set<Int64> = []
+    }
+
+    /// What opens the door of an upload's server, as it is configured now: the password that was refused may have been put right.
+    public struct Credential: Sendable {
+        /// Name and value of a header.
+        public var header: (name: String, value: String)?
+        /// Of `UploadKind.s3`.
+        public var s3: S3Access?
+
+        public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil) { (self.header, self.s3) = (header, s3) }
+    }
+
+    // MARK: Looking
+
+    /// Every transfer that is not forgotten, oldest first. Ended ones are kept for 30 days, 2,000 of them for longer.
+    ///
+    /// - Throws: when the ledger cannot be read; the error says why and what helps.
+    public static func all() throws -> [BackgroundTransferStatus] {
+        try AppRuntime.shared.ledger().read { try $0.transfers() }.map(BackgroundTransferStatus.init)
+    }
+
+    /// Those with these numbers, in this order; numbers that no transfer has are left out.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    public static func statuses(of ids: [Int64]) throws -> [BackgroundTransferStatus] {
+        try AppRuntime.shared.ledger().read { transaction in try ids.compactMap { try transaction.transfer($0) } }
+            .map(BackgroundTransferStatus.init)
+    }
+
+    /// The unfinished download that will stand at this path; `nil`: none.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    public static func download(to file: URL) throws -> BackgroundTransferStatus? {
+        try AppRuntime.shared.ledger().read { try $0.unfinishedTransfer(to: file.path) }.map(BackgroundTransferStatus.init)
+    }
+
+    // MARK: Steering
+
+    /// Does something to transfers, in one durable transaction.
+    ///
+    /// - Parameter renewal: of an upload that goes on: what opens its server's door now; `nil`: it goes there as it was queued.
+    /// - Throws: when the ledger cannot be written. Nothing has changed then.
+    @discardableResult
+    public static func perform(
+        _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
+    ) throws -> Changes {
+        let now = AppRuntime.shared.now
+        return try AppRuntime.shared.commit { transaction -> Changes in
+            var changes = Changes()
+            if case .ids(let ids) = selection { changes.unknown = ids }
+            for var transfer in try transaction.transfers() {
+                guard let id = transfer.id, selection.contains(id) else { continue }
+                changes.unknown.remove(id)
+                let event = action.event(now: now)
+                guard transfer.isChanged(by: event) else {
+                    if action == .pause, transfer.state == .running { changes.letFinish.append(id) }
+                    continue
+                }
+                try transaction.handle(event, &transfer, now: now)
+                changes.changed.append(id)
+                guard transfer.state == .queued, let spec = transfer.upload, spec.method != .plain else { continue }
+                if let credential = try renewal(BackgroundTransferStatus(transfer)) {
+                    transfer.renew(credential)
+                    try transaction.update(transfer)
+                } else {
+                    changes.unrenewed.append(id)
+                }
+            }
+            return changes
+        }
+    }
+
+    /// Lets transfers go on that a person paused; those that the app holds stay held.
+    ///
+    /// - Throws: when the ledger cannot be written. Nothing has changed then.
+    public static func unpause(_ ids: [Int64]) throws {
+        let now = AppRuntime.shared.now
+        try AppRuntime.shared.commit { transaction in
+            for id in ids { try transaction.handle(.unpaused(now: now), transfer: id, now: now) }
+        }
+    }
+
+    // MARK: Following
+
+    /// How several transfers get on together: what a progress bar shows.
+    public struct Tally: Sendable, Equatable {
+        public let bytesDone: Int64
+        /// Of those whose size is known.
+        public let bytesTotal: Int64
+        /// Those that move, or will, without anybody's doing.
+        public let unfinished: Int
+        /// Why the first of those that wait does; `nil`: none waits.
+        public let waitingMessage: String?
+    }
+
+    /// Waits until none of these moves any more: each ended, or is held. Keeps an agent there meanwhile.
+    ///
+    /// - Parameter onChange: called now and after every change, on a thread of the system's.
+    /// - Returns: how they stand then; one that is forgotten is left out.
+    /// - Throws: `CancellationError`, or that no agent stays, or that the ledger cannot be read.
+    public static func follow(
+        _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
+    ) async throws -> [BackgroundTransferStatus] {
+        try await AppRuntime.shared.waitForAgent { transaction -> [BackgroundTransferStatus]? in
+            let tally = try transaction.tally(of: ids)
+            onChange(
+                Tally(
+                    bytesDone: tally.bytesDone, bytesTotal: tally.bytesTotal, unfinished: tally.unfinished,
+                    waitingMessage: tally.waitingMessage))
+            guard tally.unfinished == 0 else { return nil }
+            return try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
+        }
+    }
+}
+
+extension BackgroundTransfers.Action {
+    fileprivate func event(now: Date) -> TransferLife.Event {
+        switch self {
+        case .cancel: .cancelled(message: "Cancelled by hand.", now: now)
+        case .pause: .paused
+        case .resume: .resumed(now: now)
+        case .retry: .retried(now: now)
+        }
+    }
+}
+
+extension TransferRecord {
+    fileprivate mutating func renew(_ credential: BackgroundTransfers.Credential) {
+        if let access = credential.s3 { upload?.s3 = access }
+        if let header = credential.header { setHeader(header.name, header.value) }
+    }
+}

@@ -1,0 +1,140 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import Spool
+import TransferMachines
+
+/// What a server says, later, of a file that was uploaded to it. Beyond Apple.
+public enum UploadFinding: Sendable, Equatable {
+    /// Read back, byte for byte what was sent.
+    case same
+    /// The server says that it has so many bytes.
+    case sameLength
+    case differs
+    case gone
+    /// Its protocol, or its server, has no such question; and why.
+    case unknown(String)
+    /// Nobody answered, or not to us; and why.
+    case unreachable(String)
+}
+
+extension BackgroundTransfers {
+    /// Asks the server of an upload whether it still has what was sent. Where its protocol allows, the file is downloaded and compared by digest:
+    /// nothing less proves it. What is found is written into the upload's receipt.
+    ///
+    /// Cost: a download of the file, into a temporary one.
+    ///
+    /// - Parameters:
+    ///   - id: of an upload with a receipt.
+    ///   - credential: what opens the server's door; used only where the receipt names the server that was configured.
+    /// - Throws: when the ledger cannot be read or written. Trouble with the server is a finding.
+    public static func verifyUpload(_ id: Int64, credential: Credential? = nil) async throws -> UploadFinding {
+        let found = try AppRuntime.shared.ledger().read { transaction in
+            try transaction.transfer(id).map { ($0, try transaction.fact(.server(of: $0))?.region) }
+        }
+        guard let (upload, region) = found, let receipt = upload.receipt else { return .unknown("it was not uploaded") }
+        let question = UploadQuestion(upload: upload, receipt: receipt, credential: credential, region: region)
+        let finding = try await question.ask()
+        try record(finding, id)
+        return finding
+    }
+
+    private static func record(_ finding: UploadFinding, _ id: Int64) throws {
+        let now = AppRuntime.shared.now
+        switch finding {
+        case .differs, .gone, .unknown, .unreachable: return
+        case .same, .sameLength: break
+        }
+        try AppRuntime.shared.ledger().write { transaction in
+            guard var row = try transaction.transfer(id), row.receipt != nil else { return }
+            if finding == .same { row.receipt?.proof = .digest }
+            row.receipt?.checkedAt = now
+            try transaction.update(row)
+        }
+    }
+}
+
+/// One question to one server.
+private struct UploadQuestion {
+    let upload: TransferRecord
+    let receipt: UploadReceipt
+    let credential: BackgroundTransfers.Credential?
+    let region: String?
+
+    func ask() async throws -> UploadFinding {
+        guard let url = URL(string: receipt.url), let method = upload.upload?.method else { return .unknown("no address") }
+        // Only where the password belongs: a server may have put it at another one.
+        let isAtHome = URL(string: upload.url).map(RedirectRule.origin) == RedirectRule.origin(of: url)
+        let opener = isAtHome ? credential : nil
+        switch method.laterQuestion(asked: upload.url, stored: receipt.url) {
+        case .file: return try await readBack(request(url, opener))
+        case .signedFile:
+            guard credential?.s3 != nil else { return .unknown("its destination is not configured any more") }
+            return try await readBack(request(url, opener))
+        case .fileAt(let path):
+            let place = path.replacing("ID", with: url.lastPathComponent)
+            guard let file = URL(string: place, relativeTo: url)?.absoluteURL else { return .unknown("no address") }
+            return try await readBack(request(file, opener))
+        case .offset: return try await askForOffset(request(url, opener))
+        case .nothing(let why): return .unknown(why)
+        }
+    }
+
+    private func request(_ url: URL, _ credential: BackgroundTransfers.Credential?) -> URLRequest {
+        var request = URLRequest(url: url)
+        if var access = credential?.s3 {
+            access.region = region ?? access.region
+            var question = WireRequest(method: "GET", url: url.absoluteString)
+            question.signing = S3Signing(access)
+            for field in question.signed(at: AppRuntime.shared.now, hashing: CryptoHashing()).headers {
+                request.setValue(field.value, forHTTPHeaderField: field.name)
+            }
+        }
+        if let header = credential?.header { request.setValue(header.value, forHTTPHeaderField: header.name) }
+        return request
+    }
+
+    private func readBack(_ request: URLRequest) async throws -> UploadFinding {
+        do {
+            let session = URLSession(configuration: .ephemeral)
+            let (file, response) = try await session.download(for: request)
+            defer { try? FileManager.default.removeItem(at: file) }
+            switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
+            case 200:
+                let found = try FileDigest.sha256(of: file)
+                if found.digest == receipt.sha256 { return .same }
+                // What a network shows before somebody logs in proves nothing against the file.
+                if response.mimeType?.lowercased() == "text/html" {
+                    return .unreachable("there is a page in its place: it wants somebody to log in, perhaps")
+                }
+                // A form's page may be anything.
+                return upload.upload?.method == .multipart ? .unknown("the server shows something else there") : .differs
+            case 404, 410: return .gone
+            case 401, 403: return .unreachable("the server does not let us read it")
+            case 405: return .unknown("the server lets nobody read it")
+            case let status: return .unreachable("the server answered with status \(status)")
+            }
+        } catch let error as URLError {
+            return .unreachable(error.localizedDescription)
+        }
+    }
+
+    private func askForOffset(_ request: URLRequest) async throws -> UploadFinding {
+        var request = request
+        request.httpMethod = "HEAD"
+        request.setValue("1.0.0", forHTTPHeaderField: "Tus-Resumable")
+        do {
+            let (_, response) = try await URLSession(configuration: .ephemeral).data(for: request)
+            let answer = response as? HTTPURLResponse
+            switch answer?.statusCode ?? 0 {
+            case 200..<300:
+                return answer?.value(forHTTPHeaderField: "Upload-Offset") == "\(receipt.byteCount)" ? .sameLength : .differs
+            case 404, 410: return .unknown("the server has taken it from where it was uploaded to")
+            case let status: return .unreachable("the server answered with status \(status)")
+            }
+        } catch let error as URLError {
+            return .unreachable(error.localizedDescription)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+/// What the pages at the top level name is there: files, modules, types, targets.
+@Suite struct PagesTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    private func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: Self.root.appendingPathComponent(path).path)
+    }
+
+    /// All Swift of the package, in one text.
+    private static let code: String = ["Sources", "Tests"].flatMap { folder -> [String] in
+        let base = root.appendingPathComponent(folder)
+        let paths = (try? FileManager.default.subpathsOfDirectory(atPath: base.path)) ?? []
+        return paths.filter { $0.hasSuffix(".swift") }.compactMap {
+            try? String(contentsOf: base.appendingPathComponent($0), encoding: .utf8)
+        }
+    }.joined()
+
+    @Test(arguments: ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+    func everyLinkLeadsSomewhere(_ page: String) throws {
+        for link in try text(page).matches(of: /\]\(([^)#]+)\)/) where !link.1.hasPrefix("http") {
+            #expect(exists(String(link.1)), "\(page): \(link.1)")
+        }
+    }
+
+    @Test(arguments: ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+    func everyNameIsThere(_ page: String) throws {
+        var names = 0
+        for name in try text(page).matches(of: /`([\w.\/+-]+)`/).map({ String($0.1) }) {
+            if name.contains("/"), name.hasSuffix(".swift") || name.hasPrefix("Sources/") || name.hasPrefix("Tests/") {
+                #expect(
+                    exists(name) || exists("Sources/" + name) || exists("Sources/Agent/BackgroundAgent/" + name),
+                    "\(page): \(name)")
+                names += 1
+            } else if let type = name.wholeMatch(of: /([A-Z]\w+)(?:\.(\w+))?/), !name.allSatisfy({ $0.isUppercase || $0 == "_" })
+            {
+                let (first, second) = (String(type.1), type.2.map(String.init) ?? "")
+                #expect(Self.code.contains(first) || exists("Tests/" + first), "\(page): \(name)")
+                #expect(second.isEmpty || Self.code.contains(second), "\(page): \(name)")
+                names += 1
+            }
+        }
+        #expect(names > 5)
+    }
+
+    /// Every module has its place on the page.
+    @Test func thePageNamesEveryModule() throws {
+        let page = try text("ARCHITECTURE.md")
+        let modules = try PackageManifest(source: text("Package.swift")).targets.filter { $0.kind != .testTarget }.map(\.name)
+        for module in modules where !module.hasPrefix("fuzz-") && module != "SanitizedSynchronization" {
+            // Programs of a line stand beside the module that they start.
+            let isThin = ["stormy"].contains(module)
+            #expect(isThin || page.contains("`\(module)`"), "\(module)")
+        }
+    }
+}
