@@ -28,7 +28,8 @@ THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger Des
 EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
 	BackgroundTransferTests.OrdinarySession BackgroundLedgerTests.BellTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
-	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests
+	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
+	BackgroundAgentTests.LauncherConformanceTests
 # Those that need no desktop.
 UNIT = $(PURE) BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
 # $(1): tests, or modules; what --filter has to say for them.

@@ -223,7 +223,9 @@ let package = Package(
         ),
         .testTarget(
             name: "DesktopServicesTests",
-            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "DesktopServices"], swiftSettings: strict),
+            dependencies: [
+                "BackgroundNotices", "BackgroundScheduling", "BackgroundTasksTesting", "CLibnotify", "DesktopServices",
+            ], swiftSettings: strict),
         .testTarget(
             name: "EndToEndTests",
             dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool"],
@@ -240,8 +242,8 @@ let package = Package(
         .testTarget(
             name: "BackgroundAgentTests",
             dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "ProcessSupport", "Spool",
-                "TransferMachines", grdb,
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "BackgroundTasksTesting",
+                "ProcessSupport", "Spool", "TransferMachines", grdb,
             ], swiftSettings: strict),
         .testTarget(
             name: "BackgroundTransferTests",

@@ -7,7 +7,7 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent()
 
     /// What starts one of them.
-    private static let effects = ["Process()", "ChildProcess(", "FaultyServer.start", "exitsWith"]
+    private static let effects = ["Process()", "ChildProcess(", "FaultyServer.start", "exitsWith", "ProcessLauncher("]
 
     @Test func checkLeavesOutWhatNeedsAProcessABusOrAServer() throws {
         let makefile = try String(contentsOf: Self.root.appendingPathComponent("Makefile"), encoding: .utf8)

@@ -96,8 +96,9 @@ final class EventLoop {
 
     func stop() { isStopped = true }
 
-    /// Waits and handles, calling `turn` after each batch, until ``stop()``.
+    /// Waits and handles, calling `turn` after each batch, until ``stop()``. Can be run again.
     func run(turn: () -> Void) {
+        isStopped = false
         var events = [epoll_event](repeating: epoll_event(), count: 64)
         while !isStopped {
             if clockWasSet {
