@@ -27,6 +27,15 @@ import Testing
         #expect(looked > 10)
     }
 
+    /// What the agent found out is the agent's to write; an app and its commands have verbs of their own.
+    @Test func onlyTheAgentRecords() throws {
+        let sources = Self.root.appendingPathComponent("Sources").path
+        for path in try FileManager.default.subpathsOfDirectory(atPath: sources) where path.hasSuffix(".swift") {
+            guard !path.hasPrefix("Agent/BackgroundAgent/"), !path.hasPrefix("Store/BackgroundLedger/") else { continue }
+            #expect(try !text("Sources/" + path).contains("transaction.record("), "\(path)")
+        }
+    }
+
     /// A way of uploading is known by name in five files at the most: see "Adding a way" in Uploads.md.
     @Test(arguments: ["multipart", "tus", "resumable", "nextcloud", "immich"])
     func aWayOfUploadingIsNamedInFiveFiles(_ way: String) throws {

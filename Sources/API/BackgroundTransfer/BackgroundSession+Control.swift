@@ -13,25 +13,13 @@ extension BackgroundSession {
     }
 
     func update(_ task: URLSessionTask) {
-        let facts = task.facts.withLock { $0 }
-        change(task) { transfer in
-            transfer.taskDescription = facts.description
-            transfer.priority = Double(facts.priority)
-            transfer.expectedToSend = transfer.bodyFile == nil ? facts.expectsToSend : transfer.expectedToSend
-            transfer.expectedToReceive = facts.expectsToReceive
-            if transfer.earliestBegin != facts.earliestBegin {
-                transfer.earliestBegin = facts.earliestBegin
-                _ = transfer.handle(.scheduled(for: facts.earliestBegin, now: AppRuntime.shared.now))
-            }
-        }
-    }
-
-    private func change(_ task: URLSessionTask, _ change: @escaping @Sendable (inout TransferRecord) -> Void) {
-        guard let row = task.facts.withLock({ $0.row }) else { return }
+        let (facts, now) = (task.facts.withLock { $0 }, AppRuntime.shared.now)
+        guard let row = facts.row else { return }
         DurableWrites.shared.commit("background session \(identifier): a change of a task") { transaction in
-            guard var transfer = try transaction.transfer(row), !transfer.state.isTerminal else { return }
-            change(&transfer)
-            try transaction.update(transfer)
+            try transaction.change(
+                transfer: row, description: facts.description, priority: Double(facts.priority),
+                expectedToSend: facts.expectsToSend,
+                expectedToReceive: facts.expectsToReceive, earliestBegin: facts.earliestBegin, now: now)
         }
     }
 

@@ -87,9 +87,7 @@ extension BackgroundSession {
         fill(&known, from: task, now: now)
         known.taskIdentifier = identifier
         known.resourceTimeout = max(known.resourceTimeout, patience)
-        try transaction.update(known)
-        // It ended between the cancellation and now: the answer that is there is the one delivered.
-        if known.state.isTerminal { try transaction.addEvent(for: known, now: now) }
+        try transaction.adopt(known, now: now)
     }
 
     private func submission(of task: URLSessionTask, request: URLRequest?, kind: String?) throws -> Submission {

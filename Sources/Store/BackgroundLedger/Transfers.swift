@@ -258,7 +258,52 @@ extension LedgerTransaction {
         return last + 1
     }
 
-    public func update(_ transfer: TransferRecord) throws { try transfer.update(database) }
+    func update(_ transfer: TransferRecord) throws { try transfer.update(database) }
+
+    // MARK: What is written besides its life
+
+    /// The agent's: how far it is, what the server said, what is asked next. Its life is written by ``handle(_:_:now:)``.
+    public func record(_ transfer: TransferRecord) throws { try update(transfer) }
+
+    /// The app's: a task takes over what was awaited, with what the app set on it. One that has ended meanwhile is delivered as it is.
+    public func adopt(_ transfer: TransferRecord, now: Date) throws {
+        try update(transfer)
+        if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
+    }
+
+    /// The app's: what may be changed of a task while it is not at its end.
+    public func change(
+        transfer id: Int64, description: String?, priority: Double, expectedToSend: Int64?, expectedToReceive: Int64?,
+        earliestBegin: Date?, now: Date
+    ) throws {
+        guard var transfer = try transfer(id), !transfer.state.isTerminal else { return }
+        transfer.taskDescription = description
+        transfer.priority = priority
+        if transfer.bodyFile == nil { transfer.expectedToSend = expectedToSend }
+        transfer.expectedToReceive = expectedToReceive
+        if transfer.earliestBegin != earliestBegin {
+            transfer.earliestBegin = earliestBegin
+            _ = transfer.handle(.scheduled(for: earliestBegin, now: now))
+        }
+        try update(transfer)
+    }
+
+    /// The person's: what opens the door of an upload's server by now.
+    public func renewCredential(of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?) throws {
+        if let s3 { transfer.upload?.s3 = s3 }
+        if let header { transfer.setHeader(header.name, header.value) }
+        try update(transfer)
+    }
+
+    /// A server was asked again, and still has what was uploaded.
+    ///
+    /// - Parameter proof: what is known of its copy by now; `nil`: no more than before.
+    public func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
+        guard var transfer = try transfer(id), transfer.receipt != nil else { return }
+        if let proof { transfer.receipt?.proof = proof }
+        transfer.receipt?.checkedAt = now
+        try update(transfer)
+    }
 
     public func transfer(_ id: Int64) throws -> TransferRecord? {
         try TransferRecord.fetchOne(

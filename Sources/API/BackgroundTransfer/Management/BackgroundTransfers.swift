@@ -105,8 +105,7 @@ public enum BackgroundTransfers {
                 changes.changed.append(id)
                 guard transfer.state == .queued, let spec = transfer.upload, spec.method != .plain else { continue }
                 if let credential = try renewal(BackgroundTransferStatus(transfer)) {
-                    transfer.renew(credential)
-                    try transaction.update(transfer)
+                    try transaction.renewCredential(of: &transfer, header: credential.header, s3: credential.s3)
                 } else {
                     changes.unrenewed.append(id)
                 }
@@ -166,12 +165,5 @@ extension BackgroundTransfers.Action {
         case .resume: .resumed(now: now)
         case .retry: .retried(now: now)
         }
-    }
-}
-
-extension TransferRecord {
-    fileprivate mutating func renew(_ credential: BackgroundTransfers.Credential) {
-        if let access = credential.s3 { upload?.s3 = access }
-        if let header = credential.header { setHeader(header.name, header.value) }
     }
 }

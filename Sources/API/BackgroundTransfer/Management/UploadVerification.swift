@@ -47,10 +47,7 @@ extension BackgroundTransfers {
         case .same, .sameLength: break
         }
         try AppRuntime.shared.ledger().write { transaction in
-            guard var row = try transaction.transfer(id), row.receipt != nil else { return }
-            if finding == .same { row.receipt?.proof = .digest }
-            row.receipt?.checkedAt = now
-            try transaction.update(row)
+            try transaction.uploadWasChecked(id, proof: finding == .same ? .digest : nil, now: now)
         }
     }
 }

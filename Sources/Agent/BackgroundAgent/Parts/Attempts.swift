@@ -312,11 +312,11 @@ struct Attempts {
         guard let id = transfer.id else { return }
         switch try AttemptPreparation.prepare(&transfer, &entry.machine, &pass) {
         case .attempt(let prepared):
-            try pass.transaction.update(transfer)
+            try pass.transaction.record(transfer)
             entry.phase = .prepared(prepared)
             pass.perform(.startAttempt(id))
         case .proof(let expectation):
-            try pass.transaction.update(transfer)
+            try pass.transaction.record(transfer)
             entry.phase = .finishing
             pass.perform(.checkProof(id, expectation))
         case .stored(let remoteURL):

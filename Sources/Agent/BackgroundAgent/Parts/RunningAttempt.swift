@@ -136,7 +136,7 @@ struct RunningAttempt {
         case .upload(_, let source, _):
             if let source { transfer.bytesDone = source.place(sent: sent) }
         }
-        if transfer != before { try pass.transaction.update(transfer) }
+        if transfer != before { try pass.transaction.record(transfer) }
     }
 
     /// Of a download, whatever has moved on the wire.
@@ -144,7 +144,7 @@ struct RunningAttempt {
         guard case .download(let file) = work, var transfer = try pass.transaction.transfer(id.transfer) else { return }
         let before = transfer
         transfer.note(file.progress, &pass)
-        if transfer != before { try pass.transaction.update(transfer) }
+        if transfer != before { try pass.transaction.record(transfer) }
     }
 
     /// A server names the place where an upload can be gone on with, long before it answers.
@@ -156,7 +156,7 @@ struct RunningAttempt {
         work = .upload(machine, source, answer)
         guard let memory else { return }
         transfer.uploadMemory = memory
-        try pass.transaction.update(transfer)
+        try pass.transaction.record(transfer)
     }
 }
 
