@@ -3,17 +3,17 @@ import Foundation
 
 /// Keeps an agent there while a process waits for its word: one that died is replaced, one that leaves at once again and
 /// again is given up. Asked once a second or so.
-public struct AgentKeeper: Sendable {
+package struct AgentKeeper: Sendable {
     private var failures = 0
     private var pause = 0
 
     /// Starts without effect after which it is given up; with growing pauses that is a quarter of a minute.
     static let patience = 3
 
-    public init() {}
+    package init() {}
 
     /// `false`: there is no keeping an agent here.
-    public mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
+    package mutating func tick(isRunning: Bool, start: () -> Void) -> Bool {
         if isRunning {
             (failures, pause) = (0, 0)
             return true
@@ -30,7 +30,7 @@ public struct AgentKeeper: Sendable {
     }
 
     /// With this app's agent. Where none may be started there is nothing to give up.
-    public mutating func tick() -> Bool {
+    package mutating func tick() -> Bool {
         // On a testHost whoever commits brings an agent back.
         if AppRuntime.shared.isHosted { return true }
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
@@ -40,15 +40,17 @@ public struct AgentKeeper: Sendable {
 }
 
 /// No agent stays to do what was asked.
-public struct NoAgent: Error, CustomStringConvertible, Sendable {
+package struct NoAgent: Error, CustomStringConvertible, Sendable {
     let log: String
 
-    public var description: String { "no agent stays: it was started \(AgentKeeper.patience) times and left at once; see \(log)" }
+    package var description: String {
+        "no agent stays: it was started \(AgentKeeper.patience) times and left at once; see \(log)"
+    }
 }
 
 extension AppRuntime {
     /// Like ``waitForAgent(until:)``; where no agent may be started, it is waited for without end.
-    public func waitWithAgent<Value: Sendable>(
+    package func waitWithAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted || AgentStarter(directories: directories).isForbidden { return try await wait(until: condition) }
@@ -58,7 +60,7 @@ extension AppRuntime {
     /// Like ``wait(until:)``, for what only an agent brings about: one that dies meanwhile is replaced.
     ///
     /// - Throws: also ``NoAgent``.
-    public func waitForAgent<Value: Sendable>(
+    package func waitForAgent<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         if isHosted { return try await wait(until: condition) }

@@ -4,8 +4,8 @@ import CLinux
 import Foundation
 
 /// Starts the app's agent when none runs. Two starters at once are harmless: the second agent finds the lock taken and leaves.
-public struct AgentStarter: Sendable {
-    public enum Result: Sendable, Equatable {
+package struct AgentStarter: Sendable {
+    package enum Result: Sendable, Equatable {
         case alreadyRunning
         case started
         /// `<APP>_NO_AGENT=1` is set: the work waits in the ledger.
@@ -19,7 +19,7 @@ public struct AgentStarter: Sendable {
     private let given: [String: String]?
 
     /// - Parameter environment: `nil`: this process's own, read when it is needed.
-    public init(directories: AppDirectories, environment: [String: String]? = nil) {
+    package init(directories: AppDirectories, environment: [String: String]? = nil) {
         self.directories = directories
         given = environment
     }
@@ -32,15 +32,15 @@ public struct AgentStarter: Sendable {
         return getenv(forbiddingVariable).map { String(cString: $0) } == "1"
     }
 
-    public var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
+    package var isRunning: Bool { FileLock.isHeld(directories.agentLock) }
 
     /// `STORMY_NO_AGENT` for the app id `stormy`.
-    public var forbiddingVariable: String {
+    package var forbiddingVariable: String {
         directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
 
     @discardableResult
-    public func startIfNeeded() -> Result {
+    package func startIfNeeded() -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
         let entry = AutostartEntry(directories: directories, environment: environment)

@@ -8,18 +8,18 @@ import Synchronization
 /// Looked for in this order: what the program set with ``AppManifest/use(propertyList:)``; beside the executable
 /// `<executable>-Info.plist`, the same name in SwiftPM's `<package>_<executable>.resources`, and `Info.plist`. An
 /// executable of SwiftPM has no bundle, and several may share one folder.
-public struct AppManifest: Sendable, Equatable {
+package struct AppManifest: Sendable, Equatable {
     /// `CFBundleIdentifier`: names the app's folders and its agent.
-    public var appIdentifier: String
-    public var displayName: String
-    public var version: String
+    package var appIdentifier: String
+    package var displayName: String
+    package var version: String
     /// `BGTaskSchedulerPermittedIdentifiers`; an entry may end in `.*`.
-    public var permittedIdentifiers: [String]
+    package var permittedIdentifiers: [String]
     /// `CFBundleExecutable`: which of several executables with this manifest is launched, by its name beside this one. The
     /// others (helpers, as Apple's extensions) may submit. `nil`: whichever ran last.
-    public var executableName: String?
+    package var executableName: String?
 
-    public init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
+    package init(appIdentifier: String, displayName: String, version: String, permittedIdentifiers: [String]) {
         self.appIdentifier = appIdentifier
         self.displayName = displayName
         self.version = version
@@ -27,12 +27,12 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// Why a property list is not a manifest.
-    public enum Failure: Error, Equatable, CustomStringConvertible {
+    package enum Failure: Error, Equatable, CustomStringConvertible {
         case notAPropertyList(String)
         case badIdentifier(String)
         case badPermittedList(String)
 
-        public var description: String {
+        package var description: String {
             switch self {
             case .notAPropertyList(let place): "\(place) is not a property list"
             case .badPermittedList(let place):
@@ -44,7 +44,7 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// Reads a property list, XML or binary.
-    public init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent)
+    package init(propertyList: Data, place: String = "Info.plist", executableName: String = Self.executableURL.lastPathComponent)
         throws
     {
         guard let plist = try? PropertyListSerialization.propertyList(from: propertyList, format: nil) as? [String: Any]
@@ -61,14 +61,14 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// What the agent launches for this app.
-    public var launchedExecutable: URL {
+    package var launchedExecutable: URL {
         guard let executableName else { return Self.executableURL }
         let named = Self.executableURL.deletingLastPathComponent().appendingPathComponent(executableName)
         return access(named.path, X_OK) == 0 ? named : Self.executableURL
     }
 
     /// Whether requests with this identifier may be registered and submitted.
-    public func permits(_ identifier: String) -> Bool {
+    package func permits(_ identifier: String) -> Bool {
         // Control characters would break every line that an identifier stands in.
         guard !identifier.hasSuffix(".*"),
             !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
@@ -80,20 +80,20 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// Whether the list has this identifier itself, not only a wildcard that covers it.
-    public func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
+    package func names(_ identifier: String) -> Bool { permittedIdentifiers.contains(identifier) }
 
     // MARK: The manifest of this process
 
     private static let chosen = Mutex<AppManifest?>(nil)
 
     /// Sets the manifest of this process from a property list, typically one embedded in the code. Call it first.
-    public static func use(propertyList: Data) throws {
+    package static func use(propertyList: Data) throws {
         let manifest = try AppManifest(propertyList: propertyList)
         chosen.withLock { $0 = manifest }
     }
 
     /// The manifest of this process. Without any: the executable's name, and nothing permitted.
-    public static var current: AppManifest {
+    package static var current: AppManifest {
         chosen.withLock { chosen in
             if let chosen { return chosen }
             let found = besideExecutable()
@@ -123,5 +123,5 @@ public struct AppManifest: Sendable, Equatable {
     }
 
     /// This process's executable.
-    public static var executableURL: URL { URL(fileURLWithPath: ThisProcess.executablePath) }
+    package static var executableURL: URL { URL(fileURLWithPath: ThisProcess.executablePath) }
 }

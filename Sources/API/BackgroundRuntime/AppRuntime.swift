@@ -5,15 +5,15 @@ import Synchronization
 
 /// This process's way to its ledger and its agent. One per process; everything it does is one durable transaction
 /// followed by making sure that an agent is there to hear of it.
-public final class AppRuntime: Sendable {
+package final class AppRuntime: Sendable {
     /// That of this process; while a test drives the app, that of its testHost.
-    public static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
+    package static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
 
     private static let process = AppRuntime()
     private static let hosted = Mutex<AppRuntime?>(nil)
 
-    public let manifest: AppManifest
-    public let directories: AppDirectories
+    package let manifest: AppManifest
+    package let directories: AppDirectories
     private let opened = Mutex<Ledger?>(nil)
     private let watch = Mutex<LedgerWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
@@ -66,7 +66,7 @@ public final class AppRuntime: Sendable {
     }
 
     /// The one object of a kind that this runtime has.
-    public func part<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
+    package func part<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
         partsLock.withLock {
             if let known = parts[ObjectIdentifier(Part.self)] as? Part { return known }
             let made = make()
@@ -78,15 +78,15 @@ public final class AppRuntime: Sendable {
     // MARK: This process
 
     /// The time, as this process sees it.
-    public var now: Date { testHost?.now() ?? ThisProcess.now }
+    package var now: Date { testHost?.now() ?? ThisProcess.now }
 
     /// The zone that the person is in.
-    public var zone: TimeZone { testHost?.zone() ?? ThisProcess.zone }
+    package var zone: TimeZone { testHost?.zone() ?? ThisProcess.zone }
 
     /// Who this is, among processes.
-    public var identity: ProcessIdentity { LaunchContext.current?.identity ?? .current }
+    package var identity: ProcessIdentity { LaunchContext.current?.identity ?? .current }
 
-    public func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
+    package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
 
     /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
     func report(_ line: String) {
@@ -97,16 +97,16 @@ public final class AppRuntime: Sendable {
 
     /// Makes sure that an agent is there.
     @discardableResult
-    public func startAgent() -> AgentStarter.Result {
+    package func startAgent() -> AgentStarter.Result {
         guard let testHost else { return AgentStarter(directories: directories).startIfNeeded() }
         testHost.agentIsNeeded()
         return .alreadyRunning
     }
 
-    public var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
+    package var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
 
     /// The ledger, opened at first use; a failed opening is tried again at the next use.
-    public func ledger() throws(StoreError) -> Ledger {
+    package func ledger() throws(StoreError) -> Ledger {
         if let testHost {
             guard !isClosed.withLock({ $0 }), LaunchContext.own?.isDead != true else {
                 throw .failed(path: testHost.ledger.directories.ledger.path, reason: "this process is dead, or its test is over")
@@ -130,16 +130,16 @@ public final class AppRuntime: Sendable {
     /// Opens the ledger, and says in it where this app is to be launched and where the person's session is.
     ///
     /// - Throws: why the ledger cannot be used, and what helps.
-    public func introduceApp() throws { _ = try ledger() }
+    package func introduceApp() throws { _ = try ledger() }
 
     /// Something is left for an agent to do. `false` also where the ledger cannot be read.
-    public var hasWorkLeft: Bool { (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false }
+    package var hasWorkLeft: Bool { (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false }
 
     /// Starts an agent that is missing, as long as work is left.
-    public func startAgentIfWorkIsLeft() { if hasWorkLeft { AgentStarter(directories: directories).startIfNeeded() } }
+    package func startAgentIfWorkIsLeft() { if hasWorkLeft { AgentStarter(directories: directories).startIfNeeded() } }
 
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
-    public func configure(_ settings: AgentSettings) throws(StoreError) {
+    package func configure(_ settings: AgentSettings) throws(StoreError) {
         wantedSettings.withLock { $0 = settings }
         if let ledger = opened.withLock({ $0 }) { try introduce(to: ledger) }
     }
@@ -167,7 +167,7 @@ public final class AppRuntime: Sendable {
 
     /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
     /// reboot. A launched process has it already. Cost: two looks at the disk, if the entry is there.
-    public func comeBackAtLogin() {
+    package func comeBackAtLogin() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ProcessInfo.processInfo.environment
         let entry = AutostartEntry(directories: directories, environment: environment)
@@ -183,7 +183,7 @@ public final class AppRuntime: Sendable {
     ///
     /// - Parameter beforeStart: called between the two.
     @discardableResult
-    public func commit<Value>(
+    package func commit<Value>(
         beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         let value = try ledger().write(body)
@@ -193,7 +193,7 @@ public final class AppRuntime: Sendable {
     }
 
     /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.
-    public func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> LedgerWatch.Token {
+    package func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> LedgerWatch.Token {
         let ledger = try ledger()
         if testHost != nil {
             let number = ledger.onCommit(action)
@@ -215,7 +215,7 @@ public final class AppRuntime: Sendable {
     /// Waits until `condition`, asked once now and again after every commit, gives a value.
     ///
     /// - Throws: what `condition` throws, or `CancellationError` when the awaiting task is cancelled.
-    public func wait<Value: Sendable>(
+    package func wait<Value: Sendable>(
         until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         let ledger = try ledger()

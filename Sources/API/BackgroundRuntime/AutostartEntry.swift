@@ -4,12 +4,12 @@ import CLinux
 import Foundation
 
 /// Brings the agent back at the next login: a systemd user unit where a user manager runs, an XDG autostart entry otherwise.
-public struct AutostartEntry: Sendable {
-    public enum Kind: Sendable, Equatable {
+package struct AutostartEntry: Sendable {
+    package enum Kind: Sendable, Equatable {
         case userUnit(path: String)
         case xdgAutostart(path: String)
 
-        public var path: String {
+        package var path: String {
             switch self {
             case .userUnit(let path), .xdgAutostart(let path): path
             }
@@ -19,13 +19,13 @@ public struct AutostartEntry: Sendable {
     let directories: AppDirectories
     let environment: [String: String]
 
-    public init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    package init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
         self.directories = directories
         self.environment = environment
     }
 
     private var configurationHome: URL { directories.configuration.deletingLastPathComponent() }
-    public var unitName: String { "background-agent-\(directories.appIdentifier).service" }
+    package var unitName: String { "background-agent-\(directories.appIdentifier).service" }
     private var unitURL: URL { configurationHome.appendingPathComponent("systemd/user/\(unitName)") }
     private var wantsURL: URL { configurationHome.appendingPathComponent("systemd/user/default.target.wants/\(unitName)") }
     private var desktopURL: URL {
@@ -33,22 +33,22 @@ public struct AutostartEntry: Sendable {
     }
 
     /// A user manager listens.
-    public var hasUserManager: Bool {
+    package var hasUserManager: Bool {
         guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
-    public var isUserUnitInstalled: Bool { access(unitURL.path, F_OK) == 0 && hasUserManager }
+    package var isUserUnitInstalled: Bool { access(unitURL.path, F_OK) == 0 && hasUserManager }
 
     /// What is installed now, if anything.
-    public var installed: Kind? {
+    package var installed: Kind? {
         if access(unitURL.path, F_OK) == 0 { return .userUnit(path: unitURL.path) }
         if access(desktopURL.path, F_OK) == 0 { return .xdgAutostart(path: desktopURL.path) }
         return nil
     }
 
     /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
-    public func install(agent: String, displayName: String) throws -> Kind {
+    package func install(agent: String, displayName: String) throws -> Kind {
         if hasUserManager {
             try write(unitText(agent: agent, displayName: displayName), to: unitURL)
             try? FileManager.default.createDirectory(
@@ -68,7 +68,7 @@ public struct AutostartEntry: Sendable {
 
     /// Removes whatever was installed; returns what it removed.
     @discardableResult
-    public func remove() -> [Kind] {
+    package func remove() -> [Kind] {
         var removed: [Kind] = []
         unlink(wantsURL.path)
         if unlink(unitURL.path) == 0 {

@@ -8,13 +8,13 @@ import Synchronization
 /// Why this process was launched by the agent, when its time ends, and how it says that it is done.
 ///
 /// `nil` in a process that a person or another program started.
-public final class LaunchContext: Sendable {
+package final class LaunchContext: Sendable {
     /// The environment variable that carries the launch's number.
-    public static let variable = "BACKGROUND_LAUNCH"
+    package static let variable = "BACKGROUND_LAUNCH"
 
     /// Of the work that asks. On a testHost, where launches share a process, work that is no task of the launch's own (a callback
     /// on a queue) belongs to the one that lives, if it is one.
-    public static var current: LaunchContext? {
+    package static var current: LaunchContext? {
         if let own { return own }
         let runtime = AppRuntime.shared
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
@@ -37,7 +37,7 @@ public final class LaunchContext: Sendable {
         var failure: String?
     }
 
-    public let id: Int64
+    package let id: Int64
     private let state = Mutex(State())
     private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
 
@@ -71,7 +71,7 @@ public final class LaunchContext: Sendable {
     var runtime: AppRuntime? { role?.runtime }
 
     /// The process of this launch.
-    public var identity: ProcessIdentity { role?.identity ?? .current }
+    package var identity: ProcessIdentity { role?.identity ?? .current }
 
     /// On a testHost: killed; nothing that it still does counts.
     package var isDead: Bool { dead.withLock { $0 } }
@@ -100,7 +100,7 @@ public final class LaunchContext: Sendable {
     /// What the ledger says of this launch, and from now on the warning is heard. Call once, before any work.
     ///
     /// The agent started this process with SIGTERM blocked: a warning that comes early waits for the thread made here.
-    public func begin() throws -> LaunchRecord {
+    package func begin() throws -> LaunchRecord {
         let ledger = try AppRuntime.shared.ledger()
         let record = try ledger.write { transaction -> LaunchRecord? in
             try transaction.launchDidBegin(id, pid: identity.pid)
@@ -120,7 +120,7 @@ public final class LaunchContext: Sendable {
         return record
     }
 
-    public struct LaunchIsOver: Error {}
+    package struct LaunchIsOver: Error {}
 
     /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say).
     package func heardWarning() {
@@ -136,10 +136,10 @@ public final class LaunchContext: Sendable {
     }
 
     /// The reason to stop, once warned.
-    public var stopReason: StopReason? { state.withLock { $0.stop } }
+    package var stopReason: StopReason? { state.withLock { $0.stop } }
 
     /// Called once, off the work's own thread, when the time is up; at once if it already is.
-    public func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
+    package func onWarning(_ handler: @escaping @Sendable (StopReason) -> Void) {
         let already = state.withLock { state -> StopReason? in
             if state.stop == nil { state.handlers.append(handler) }
             return state.stop
@@ -149,22 +149,22 @@ public final class LaunchContext: Sendable {
 
     /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
     /// so that a launch which dies first is delivered the same again.
-    public func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
+    package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
         acknowledgements.withLock { $0.append(acknowledgement) }
     }
 
     /// While a person chooses a file the budget does not run out (ceiling 10 min).
-    public func setPersonChoosing(_ isChoosing: Bool) {
+    package func setPersonChoosing(_ isChoosing: Bool) {
         DurableWrites.shared.commit("that a person is choosing", startsAgent: false) { [id] in
             try $0.setPersonChoosing(isChoosing, launch: id)
         }
     }
 
     /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
-    public func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
+    package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
     /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
-    public func finish(success: Bool, detail: String? = nil) {
+    package func finish(success: Bool, detail: String? = nil) {
         let isFirst = state.withLock { state -> Bool in
             defer { state.isFinished = true }
             return !state.isFinished

@@ -4,24 +4,24 @@ import Foundation
 import Synchronization
 
 /// Who in this process handles which kind of launch. The API modules enter themselves here; none knows the other.
-public final class LaunchHandlers: Sendable {
-    public static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
+package final class LaunchHandlers: Sendable {
+    package static var shared: LaunchHandlers { AppRuntime.shared.part { LaunchHandlers() } }
 
     /// Runs a launch to its end; returns whether it succeeded, or `nil` when nobody there handles it. Cancelled when the
     /// time is up.
-    public typealias Handler = @Sendable (LaunchRecord) async -> Bool?
+    package typealias Handler = @Sendable (LaunchRecord) async -> Bool?
 
     private let handlers = Mutex<[LaunchKind: [Handler]]>([:])
 
     private init() {}
 
-    public func add(_ kind: LaunchKind, _ handler: @escaping Handler) {
+    package func add(_ kind: LaunchKind, _ handler: @escaping Handler) {
         handlers.withLock { $0[kind, default: []].append(handler) }
     }
 
     /// Runs this process's launch and ends the process. Returns at once: the work goes on in a task of its own.
     @discardableResult
-    public func run(_ context: LaunchContext) -> Task<Void, Never>? {
+    package func run(_ context: LaunchContext) -> Task<Void, Never>? {
         let record: LaunchRecord
         do {
             record = try context.begin()

@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 
 /// Turns the bell into calls, on a queue of its own. One inotify descriptor per process however many listen.
-public final class LedgerWatch: Sendable {
+package final class LedgerWatch: Sendable {
     private struct Listeners {
         var next = 0
         var actions: [Int: @Sendable () -> Void] = [:]
@@ -45,12 +45,12 @@ public final class LedgerWatch: Sendable {
     }
 
     /// Ends listening, at the latest when it is released.
-    public final class Token: Sendable {
+    package final class Token: Sendable {
         private let end: @Sendable () -> Void
 
         init(_ end: @escaping @Sendable () -> Void) { self.end = end }
 
-        public func cancel() { end() }
+        package func cancel() { end() }
 
         deinit { end() }
     }

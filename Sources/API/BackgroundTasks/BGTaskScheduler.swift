@@ -100,6 +100,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
+    /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
         public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
     { try submit(taskRequest) }
@@ -163,11 +164,13 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     /// Launches a pending request now, as the system would. Beyond Apple's debugger-only call.
     /// - Returns: the agent's answer, in words.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also where no agent answers.
     public func simulateLaunch(forTaskWithIdentifier identifier: String) async throws -> String {
         try await ask(.simulateLaunch, identifier)
     }
 
     /// Ends the running launch's time now.
+    /// - Throws: ``BGTaskScheduler/Error/unavailable``, also where no agent answers.
     public func simulateExpiration(forTaskWithIdentifier identifier: String) async throws -> String {
         try await ask(.simulateExpire, identifier)
     }

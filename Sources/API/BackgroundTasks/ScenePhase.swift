@@ -11,6 +11,7 @@ public enum ScenePhase: Comparable, Hashable, Sendable {
 /// What a scene can read of its surroundings.
 @MainActor
 public struct EnvironmentValues {
+    /// Where the app stands: in a launch always in the background.
     public internal(set) var scenePhase = ScenePhase.background
 
     static var current = EnvironmentValues()

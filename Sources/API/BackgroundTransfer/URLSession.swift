@@ -136,6 +136,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         made(URLSessionDataTask(session: self, request: request))
     }
 
+    /// A task for a GET of this address. It begins with `resume()`.
     open func dataTask(with url: URL) -> URLSessionDataTask { dataTask(with: URLRequest(url: url)) }
 
     /// A download into a file. In a background session it outlives this process; `resume()` starts it, or adopts an equal one
@@ -144,6 +145,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         made(URLSessionDownloadTask(session: self, source: .request(request)))
     }
 
+    /// A task that puts the answer to a GET of this address into a file. It begins with `resume()`.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url)) }
 
     /// A download that goes on where another was cancelled or failed. If the part is gone, or the server's file is another
@@ -181,6 +183,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
+    /// The same with a handler for its end, called on the session's delegate queue.
     open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
@@ -194,6 +197,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
+    /// The same with a handler for its end, called on the session's delegate queue; the file is gone when it returns.
     open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
@@ -255,6 +259,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     // MARK: Async
 
     /// See ``data(for:delegate:)``.
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func data(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (Data, URLResponse) {
         try await data(for: URLRequest(url: url), delegate: delegate)
     }
@@ -270,6 +275,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) async throws -> (Data, URLResponse) { try await engine.data(for: request, delegate: delegate) }
 
     /// See ``download(for:delegate:)``.
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (URL, URLResponse) {
         try await download(for: URLRequest(url: url), delegate: delegate)
     }
@@ -282,6 +288,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) async throws -> (URL, URLResponse) { try await engine.download(.request(request), delegate: delegate) }
 
     /// The rest of a download that was cancelled or failed.
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func download(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (URL, URLResponse) { try await engine.download(.resumeData(resumeData), delegate: delegate) }
@@ -294,6 +301,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .file(file), delegate: delegate) }
 
     /// Sends bytes; gives the answer, whatever its status.
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }

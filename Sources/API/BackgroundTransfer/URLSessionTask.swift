@@ -18,8 +18,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         case completed = 3
     }
 
+    /// What a task has that nobody gave another.
     public static let defaultPriority: Float = 0.5
+    /// Behind the others of its host.
     public static let lowPriority: Float = 0.25
+    /// Before the others of its host.
     public static let highPriority: Float = 0.75
 
     /// What the app set, and what the engine keeps of the task.
@@ -118,10 +121,13 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     open var error: (any Error)? { session.engine.status(of: self).error }
     /// The answer's head, once there is one.
     open var response: URLResponse? { session.engine.status(of: self).response }
+    /// Bytes of the answer's body that are here.
     open var countOfBytesReceived: Int64 { session.engine.status(of: self).bytesReceived }
     /// -1 while nobody knows it.
     open var countOfBytesExpectedToReceive: Int64 { session.engine.status(of: self).bytesExpectedToReceive }
+    /// Bytes of the request's body that went out.
     open var countOfBytesSent: Int64 { session.engine.status(of: self).bytesSent }
+    /// Bytes of the request's body; ``NSURLSessionTransferSizeUnknown``: nobody knows.
     open var countOfBytesExpectedToSend: Int64 { session.engine.status(of: self).bytesExpectedToSend }
 
     /// Counts the task's bytes: those of the body it sends, else those it receives. Follows while this process hears of the

@@ -25,9 +25,13 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // because no
 
 /// One request and its answer.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // because nothing of it changes
+    /// The request as it was sent.
     public let request: URLRequest
+    /// What answered; `nil`: nobody did.
     public let response: URLResponse?
+    /// When the attempt began.
     public let fetchStartDate: Date?
+    /// When the last byte came, or the attempt ended.
     public let responseEndDate: Date?
     /// Over all attempts.
     public let countOfResponseBodyBytesReceived: Int64

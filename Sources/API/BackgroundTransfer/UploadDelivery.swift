@@ -8,6 +8,7 @@ public typealias UploadWay = TransferMachines.UploadWay
 
 /// How an upload task puts its file on the server. Beyond Apple.
 public struct UploadDelivery: Sendable, Equatable {
+    /// How the file is delivered, and to what kind of server.
     public var way: UploadWay
     /// Wished for on the server; `nil`: the request says it.
     public var fileName: String?

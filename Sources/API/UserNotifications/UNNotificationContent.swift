@@ -11,8 +11,11 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
 
 /// The name of a sound of the desktop's sound theme.
 public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
+    /// The name in the desktop's sound theme.
     public let rawValue: String
+    /// A sound of the desktop's theme, by its name.
     public init(rawValue: String) { self.rawValue = rawValue }
+    /// A sound of the desktop's theme, by its name.
     public init(_ rawValue: String) { self.rawValue = rawValue }
 }
 
@@ -20,9 +23,12 @@ public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
 public final class UNNotificationSound: Hashable, Sendable {
     let name: String
 
+    /// A sound of the desktop's theme; one that it does not have is silence.
     public init(named name: UNNotificationSoundName) { self.name = name.rawValue }
 
+    /// The sound of a new message.
     public static let `default` = UNNotificationSound(named: UNNotificationSoundName("message-new-instant"))
+    /// The sound of an alert.
     public static let defaultCritical = UNNotificationSound(named: UNNotificationSoundName("dialog-warning"))
 
     public static func == (one: UNNotificationSound, other: UNNotificationSound) -> Bool { one.name == other.name }
@@ -43,15 +49,23 @@ open class UNNotificationContent: @unchecked Sendable {  // because it is a valu
 
     init() {}
 
+    /// The headline.
     open var title: String { storedTitle }
+    /// A second headline, shown above the body.
     open var subtitle: String { storedSubtitle }
+    /// The text. Shown as it is written: markup is escaped.
     open var body: String { storedBody }
+    /// Names the category whose buttons it gets.
     open var categoryIdentifier: String { storedCategory }
+    /// Names the group that it belongs to.
     open var threadIdentifier: String { storedThread }
     /// Property-list values only.
     open var userInfo: [AnyHashable: Any] { storedUserInfo }
+    /// What is heard when it is shown; `nil`: nothing.
     open var sound: UNNotificationSound? { storedSound }
+    /// How urgent it is.
     open var interruptionLevel: UNNotificationInterruptionLevel { storedLevel }
+    /// A number on the app's icon. Differs from Apple: kept, and shown by no desktop that is known.
     open var badge: NSNumber? { storedBadge }
 
     /// - Throws: ``UNError`` when `userInfo` holds something that JSON cannot.

@@ -13,7 +13,9 @@ open class UNNotificationTrigger: @unchecked Sendable {  // because subclasses a
 ///
 /// Differs from Apple: `repeats` is not there yet; a repeating trigger is refused by `add`.
 public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @unchecked Sendable {  // because immutable
+    /// Seconds from the adding to the showing.
     public let timeInterval: TimeInterval
+    /// Whether it is shown again and again.
     public let repeats: Bool
 
     /// - Precondition: more than 0 s; at least 60 s when it repeats.
@@ -25,6 +27,7 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
         super.init()
     }
 
+    /// When it would be shown if it were added now.
     public func nextTriggerDate() -> Date? { AppRuntime.shared.now.addingTimeInterval(timeInterval) }
 
     override func dueDate(now: Date) -> Date? { now.addingTimeInterval(timeInterval) }
@@ -32,10 +35,17 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 
 /// A notification to be shown, under an identifier of the app's choice.
 public final class UNNotificationRequest: Sendable {
+    /// The app's name for it: the same one again replaces it.
     public let identifier: String
+    /// What is shown.
     public let content: UNNotificationContent
+    /// When it is shown; `nil`: at once.
     public let trigger: UNNotificationTrigger?
 
+    /// - Parameters:
+    ///   - identifier: the app's name for it: the same one again replaces it.
+    ///   - content: what is shown; copied.
+    ///   - trigger: when; `nil`: at once.
     public init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
         self.identifier = identifier
         self.content = content
@@ -45,7 +55,9 @@ public final class UNNotificationRequest: Sendable {
 
 /// A notification that was shown.
 public final class UNNotification: Sendable {
+    /// When it was shown.
     public let date: Date
+    /// What was added.
     public let request: UNNotificationRequest
 
     init(date: Date, request: UNNotificationRequest) {
@@ -56,6 +68,7 @@ public final class UNNotification: Sendable {
 
 /// What a person did with a notification.
 public final class UNNotificationResponse: Sendable {
+    /// The notification whose button was pressed.
     public let notification: UNNotification
     /// A button's identifier, or ``UNNotificationDefaultActionIdentifier``.
     public let actionIdentifier: String
@@ -71,20 +84,31 @@ public let UNNotificationDefaultActionIdentifier = "com.apple.UNNotificationDefa
 /// The person dismissed the notification.
 public let UNNotificationDismissActionIdentifier = "com.apple.UNNotificationDismissActionIdentifier"
 
+/// How a button behaves. Differs from Apple: kept, and without effect on a desktop.
 public struct UNNotificationActionOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
+    /// The person has to unlock the device first.
     public static let authenticationRequired = UNNotificationActionOptions(rawValue: 1)
+    /// What it does cannot be undone.
     public static let destructive = UNNotificationActionOptions(rawValue: 2)
+    /// It opens the app.
     public static let foreground = UNNotificationActionOptions(rawValue: 4)
 }
 
 /// A button.
 public final class UNNotificationAction: Hashable, Sendable {
+    /// What the response says when it is pressed.
     public let identifier: String
+    /// What stands on it.
     public let title: String
+    /// How it behaves.
     public let options: UNNotificationActionOptions
 
+    /// - Parameters:
+    ///   - identifier: what the response says when it is pressed.
+    ///   - title: what stands on it.
+    ///   - options: how it behaves.
     public init(identifier: String, title: String, options: UNNotificationActionOptions = []) {
         self.identifier = identifier
         self.title = title
@@ -97,19 +121,30 @@ public final class UNNotificationAction: Hashable, Sendable {
     public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 }
 
+/// What else is told of notifications of a category.
 public struct UNNotificationCategoryOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
+    /// Its closing by the person is told as a response.
     public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
 }
 
 /// The buttons of a kind of notification.
 public final class UNNotificationCategory: Hashable, Sendable {
+    /// What contents name it by.
     public let identifier: String
+    /// Its buttons, in their order.
     public let actions: [UNNotificationAction]
+    /// Of Siri's intents: kept, and without effect.
     public let intentIdentifiers: [String]
+    /// What else is told of its notifications.
     public let options: UNNotificationCategoryOptions
 
+    /// - Parameters:
+    ///   - identifier: what contents name it by.
+    ///   - actions: its buttons, in their order.
+    ///   - intentIdentifiers: of Siri's intents: kept, and without effect.
+    ///   - options: what else is told of its notifications.
     public init(
         identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
         options: UNNotificationCategoryOptions = []
@@ -128,13 +163,16 @@ public final class UNNotificationCategory: Hashable, Sendable {
 
 /// Why a notification was not accepted.
 public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError {
+    /// What is wrong, by Apple's numbers.
     public enum Code: Int, Sendable {
         case notificationsNotAllowed = 1
         case notificationInvalidNoDate = 1400
         case notificationInvalidNoContent = 1401
     }
 
+    /// What is wrong.
     public let code: Code
+    /// A sentence that says what is wrong.
     public let reason: String
 
     init(_ code: Code, _ reason: String) {

@@ -4,16 +4,23 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
+/// What an app asks for. Differs from Apple: a desktop grants all or nothing.
 public struct UNAuthorizationOptions: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
+    /// A number on the app's icon.
     public static let badge = UNAuthorizationOptions(rawValue: 1)
+    /// Sounds.
     public static let sound = UNAuthorizationOptions(rawValue: 2)
+    /// Notifications on the screen.
     public static let alert = UNAuthorizationOptions(rawValue: 4)
+    /// Alerts that are heard in quiet hours, too.
     public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
+    /// Quiet notifications, without a question.
     public static let provisional = UNAuthorizationOptions(rawValue: 64)
 }
 
+/// Whether the person lets the app notify.
 public enum UNAuthorizationStatus: Int, Sendable {
     case notDetermined = 0
     case denied = 1
@@ -24,6 +31,7 @@ public enum UNAuthorizationStatus: Int, Sendable {
 
 /// What the person allows.
 public final class UNNotificationSettings: Sendable {
+    /// Whether the person lets the app notify.
     public let authorizationStatus: UNAuthorizationStatus
 
     init(authorizationStatus: UNAuthorizationStatus) { self.authorizationStatus = authorizationStatus }
@@ -58,8 +66,10 @@ public final class UNUserNotificationCenter: Sendable {
         }
     }
 
+    /// The one center of this app.
     public static func current() -> UNUserNotificationCenter { shared }
 
+    /// Who is told of responses; held weakly. Set it before the app's `body` has run: a launch for a button tells it at once.
     public var delegate: (any UNUserNotificationCenterDelegate)? {
         get { held.withLock { $0.delegate } }
         set {
@@ -69,10 +79,12 @@ public final class UNUserNotificationCenter: Sendable {
     }
 
     /// Differs from Apple: a desktop asks nobody. `true` unless the person switched the app's notifications off.
+    /// - Throws: nothing: the signature is Apple's.
     public func requestAuthorization(options: UNAuthorizationOptions = []) async throws -> Bool {
         await notificationSettings().authorizationStatus == .authorized
     }
 
+    /// What the person allows, as configured.
     public func notificationSettings() async -> UNNotificationSettings {
         let settings = try? AppRuntime.shared.ledger().read { try $0.fact(.settings) }
         return UNNotificationSettings(
@@ -88,6 +100,7 @@ public final class UNUserNotificationCenter: Sendable {
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws { try addNow(request) }
 
+    /// The same with a handler, called with the error or `nil` before this returns.
     public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil)
     {
         do {
@@ -115,26 +128,32 @@ public final class UNUserNotificationCenter: Sendable {
 
     // MARK: Lists
 
+    /// Those that wait for their time, or for a server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
         list { $0.state == .pending || $0.state == .presenting }.map(Self.request(from:))
     }
 
+    /// Those that stand on the screen.
     public func deliveredNotifications() async -> [UNNotification] {
         list { $0.state == .delivered }.map {
             UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: Self.request(from: $0))
         }
     }
 
+    /// Takes back those that were not shown yet. What cannot be written now is written later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) {
         remove { $0.state == .pending && identifiers.contains($0.identifier) }
     }
 
+    /// Takes back all that were not shown yet.
     public func removeAllPendingNotificationRequests() { remove { $0.state == .pending } }
 
+    /// Takes these off the screen.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
         remove { ($0.state == .delivered || $0.state == .presenting) && identifiers.contains($0.identifier) }
     }
 
+    /// Takes all off the screen.
     public func removeAllDeliveredNotifications() { remove { $0.state == .delivered || $0.state == .presenting } }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {

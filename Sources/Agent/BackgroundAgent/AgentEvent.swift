@@ -6,7 +6,7 @@ import Foundation
 import TransferMachines
 
 /// What the agent hears of the world. Each is handled on its loop, in order.
-public enum AgentEvent: Sendable {
+package enum AgentEvent: Sendable {
     case transport(TransportEvent)
     case presenter(PresenterEvent)
     case conditions(DesktopConditions)

@@ -8,8 +8,8 @@ import Foundation
 import Glibc
 
 /// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
-public enum BackgroundAgentTool {
-    public static let version = "0.1.0"
+package enum BackgroundAgentTool {
+    package static let version = "0.1.0"
 
     private static let usage = """
         usage: background-agent --app ID
@@ -22,7 +22,7 @@ public enum BackgroundAgentTool {
         """
 
     /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
-    public static func main(_ arguments: [String]) -> Int32 {
+    package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockStopSignals()
         switch arguments {
         case ["--help"], ["-h"]:

@@ -5,7 +5,7 @@ import TransferMachines
 ///
 /// The thread sleeps in one wait: without running transfers nothing wakes it. Memory does not grow with the size of
 /// what is moved. Nothing is decided here and nothing is logged; headers and addresses may hold secrets.
-public final class CurlTransport: Transport {
+package final class CurlTransport: Transport {
     private let handler: @Sendable (TransportEvent) -> Void
     private let queue: CommandQueue
     private let thread: pthread_t
@@ -13,7 +13,7 @@ public final class CurlTransport: Transport {
     /// - Parameters:
     ///   - handler: called on the transport's thread, in order; may call `start` and `cancel`, must not block.
     ///   - userAgent: sent unless a request has its own `User-Agent`.
-    public convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
+    package convenience init(handler: @escaping @Sendable (TransportEvent) -> Void, userAgent: String) {
         self.init(handler: handler, userAgent: userAgent, certificateAuthorities: nil)
     }
 
@@ -37,20 +37,20 @@ public final class CurlTransport: Transport {
 
     /// See `Transport`. An attempt that is already running is not started again. After `stop` it ends at once,
     /// `.cancelled`, on the caller's thread.
-    public func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
+    package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         if !queue.append(.start(attempt, request, source, sink)) {
             handler(.ended(attempt, WireEnd(head: nil, failure: .cancelled, bytesSent: 0, bytesReceived: 0)))
         }
     }
 
     /// See `Transport`.
-    public func cancel(_ attempt: AttemptID) {
+    package func cancel(_ attempt: AttemptID) {
         _ = queue.append(.cancel(attempt))
     }
 
     /// Ends what runs with `.cancelled` and then the thread; returns when it is gone. From inside the handler it
     /// only asks: a thread cannot wait for itself.
-    public func stop() {
+    package func stop() {
         guard queue.stop() else { return }
         if pthread_equal(pthread_self(), thread) != 0 {
             pthread_detach(thread)

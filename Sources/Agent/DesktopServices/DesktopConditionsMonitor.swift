@@ -2,7 +2,7 @@ import BackgroundScheduling
 import Foundation
 
 /// What happened to the machine that a scheduler wants to know.
-public enum DesktopSignal: Sendable, Equatable {
+package enum DesktopSignal: Sendable, Equatable {
     /// The machine woke from sleep.
     case resumed
     /// The system's time zone changed. May be told twice for one change: by the file and by the service.
@@ -13,7 +13,7 @@ public enum DesktopSignal: Sendable, Equatable {
 ///
 /// The network is GIO's monitor (which uses NetworkManager when that runs), power is UPower, else the kernel's own
 /// list; sleep is logind. All of them may be absent, and the system bus as a whole.
-public final class DesktopConditionsMonitor: ConditionsSource {
+package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
     private let desk: ConditionsDesk
@@ -26,7 +26,7 @@ public final class DesktopConditionsMonitor: ConditionsSource {
     ///   - handler: called on the loop's thread with the conditions at the start (when the services have answered, or 3 s
     ///     have passed), and after each change.
     ///   - onSignal: called on the loop's thread.
-    public init(
+    package init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",
         handler: @escaping @Sendable (DesktopConditions) -> Void,
         onSignal: @escaping @Sendable (DesktopSignal) -> Void = { _ in }
@@ -55,16 +55,16 @@ public final class DesktopConditionsMonitor: ConditionsSource {
     }
 
     /// The conditions as last seen; from any thread.
-    public var current: DesktopConditions { latest.value }
+    package var current: DesktopConditions { latest.value }
 
     /// Looks again, where nobody tells of changes: the charger of a machine without UPower. The handler is called only
     /// when something is different.
-    public func refresh() {
+    package func refresh() {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
     /// Ends the watching.
-    public func stop() {
+    package func stop() {
         loop.perform { [desk] in desk.stop() }
     }
 }

@@ -3,8 +3,8 @@ import Foundation
 
 /// The desktop's own file chooser (`org.freedesktop.portal.FileChooser`): the one that also a sandboxed app gets, and that looks
 /// like the desktop it runs on.
-public final class FileChooserPortal {
-    public enum Choice: Equatable, Sendable {
+package final class FileChooserPortal {
+    package enum Choice: Equatable, Sendable {
         /// Paths.
         case chosen([String])
         case cancelled
@@ -27,7 +27,7 @@ public final class FileChooserPortal {
     }
 
     /// Asks the person for photos. Blocks for as long as they take; to be called from a thread without a loop of its own.
-    public static func choosePhotos(title: String) -> Choice {
+    package static func choosePhotos(title: String) -> Choice {
         let context = g_main_context_new()
         g_main_context_push_thread_default(context)
         defer {

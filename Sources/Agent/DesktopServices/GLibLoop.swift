@@ -9,14 +9,14 @@ import Foundation
 ///
 /// An idle loop sleeps in one `poll` without a timeout: no wakeups. Use one loop per process: GIO's network monitor is
 /// a singleton that stays bound to the thread that asked for it first.
-public final class GLibLoop: Sendable {
+package final class GLibLoop: Sendable {
     // GMainContext and GMainLoop are themselves safe to use from any thread; only Swift cannot know it.
     nonisolated(unsafe) private let context: OpaquePointer
     nonisolated(unsafe) private let loop: OpaquePointer
     private let ended = DispatchSemaphore(value: 0)
 
     /// Starts the thread. `name` is what debuggers show, at most 15 bytes.
-    public init(name: String = "glib") {
+    package init(name: String = "glib") {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
         let held = HeldLoop(context: g_main_context_ref(context), loop: g_main_loop_ref(loop), ended: ended)
@@ -34,11 +34,11 @@ public final class GLibLoop: Sendable {
     }
 
     /// Whether the caller is on the loop's thread.
-    public var isCurrent: Bool { g_main_context_is_owner(context) != 0 }
+    package var isCurrent: Bool { g_main_context_is_owner(context) != 0 }
 
     /// Runs `work` on the loop's thread, in the order of the calls; never inline, so that a caller inside a callback
     /// is not re-entered. After `stop()` work is dropped.
-    public func perform(_ work: @escaping @Sendable () -> Void) {
+    package func perform(_ work: @escaping @Sendable () -> Void) {
         let source = g_idle_source_new()
         // Idle sources default to a priority below D-Bus traffic: a busy bus would starve them.
         g_source_set_priority(source, G_PRIORITY_DEFAULT)
@@ -61,7 +61,7 @@ public final class GLibLoop: Sendable {
 
     /// Ends the loop after the work posted so far, and waits for its thread, for 5 s at most. From the loop's own thread it
     /// only asks.
-    public func stop() {
+    package func stop() {
         postQuit()
         guard !isCurrent, ended.wait(timeout: .now() + Self.patience) == .success else { return }
         ended.signal()

@@ -8,7 +8,7 @@ import BackgroundNotices
 /// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after
 /// a `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a
 /// server is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
-public final class LibnotifyPresenter: Presenter {
+package final class LibnotifyPresenter: Presenter {
     private let loop: GLibLoop
     private let desk: NotificationDesk
 
@@ -17,7 +17,7 @@ public final class LibnotifyPresenter: Presenter {
     /// - Parameters:
     ///   - appName: for notifications that name no app of their own; not empty.
     ///   - handler: called on the loop's thread, in order.
-    public init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+    package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
         self.loop = loop
         desk = NotificationDesk(appName: appName, handler: handler)
     }
@@ -31,7 +31,7 @@ public final class LibnotifyPresenter: Presenter {
     ///
     /// A given address is written into the environment of the process, where libnotify looks for it. `reply` is called
     /// on the loop's thread with nil when connected. A server that is there is then told as `serverAppeared`.
-    public func connect(
+    package func connect(
         busAddress: String? = nil, reply: (@Sendable (PresenterFailure?) -> Void)? = nil
     ) {
         loop.perform { [desk] in
@@ -41,23 +41,23 @@ public final class LibnotifyPresenter: Presenter {
     }
 
     /// Shows a notification. The same identifier again updates the one on screen, and then `serverID` is not needed.
-    public func present(_ notice: Notice, replacing serverID: UInt32?) {
+    package func present(_ notice: Notice, replacing serverID: UInt32?) {
         loop.perform { [desk] in desk.present(notice, replacing: serverID) }
     }
 
     /// Takes a notification off the screen. One of this process is answered by `closed`; one of an earlier process by
     /// nothing, because its server tells only who sent it.
-    public func withdraw(identifier: String, serverID: UInt32) {
+    package func withdraw(identifier: String, serverID: UInt32) {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID) }
     }
 
     /// Asks who shows notifications, starting the server where the bus can. Nil: nobody, or no bus.
-    public func describeServer(_ reply: @escaping @Sendable (PresenterServer?) -> Void) {
+    package func describeServer(_ reply: @escaping @Sendable (PresenterServer?) -> Void) {
         loop.perform { [desk] in reply(desk.describeServer()) }
     }
 
     /// Lets go of the bus; what is on screen stays. No events come after the work posted so far.
-    public func stop() {
+    package func stop() {
         loop.perform { [desk] in desk.release() }
     }
 }

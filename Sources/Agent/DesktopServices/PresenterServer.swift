@@ -2,16 +2,16 @@ import BackgroundNotices
 import CLibnotify
 
 /// The notification server that answers on the session bus.
-public struct PresenterServer: Sendable, Equatable {
-    public var name: String
-    public var vendor: String
-    public var version: String
+package struct PresenterServer: Sendable, Equatable {
+    package var name: String
+    package var vendor: String
+    package var version: String
     /// The version of the Desktop Notifications specification it claims, such as "1.2".
-    public var specificationVersion: String
+    package var specificationVersion: String
     /// What it can do, such as "actions", "body-markup", "persistence".
-    public var capabilities: Set<String>
+    package var capabilities: Set<String>
 
-    public init(
+    package init(
         name: String, vendor: String, version: String, specificationVersion: String, capabilities: Set<String>
     ) {
         self.name = name

@@ -1,43 +1,43 @@
 // The port of notifications: what the agent asks of a desktop, and what it is told. Values only.
 
 /// A button. `key` is what comes back when it is pressed; `default` is a click on the body.
-public struct NoticeAction: Sendable, Equatable, Codable {
-    public var key: String
-    public var label: String
+package struct NoticeAction: Sendable, Equatable, Codable {
+    package var key: String
+    package var label: String
 
-    public init(key: String, label: String) {
+    package init(key: String, label: String) {
         self.key = key
         self.label = label
     }
 }
 
 /// The freedesktop urgency of a notification.
-public enum NoticeUrgency: Int, Sendable, Codable {
+package enum NoticeUrgency: Int, Sendable, Codable {
     case low = 0
     case normal = 1
     case critical = 2
 }
 
 /// One desktop notification, as it is to be shown. Text is plain: a presenter escapes what its server would interpret.
-public struct Notice: Sendable, Equatable, Codable {
+package struct Notice: Sendable, Equatable, Codable {
     /// The app's own identifier of the notification. Also given to servers that replace by tag.
-    public var identifier: String
-    public var appName: String
+    package var identifier: String
+    package var appName: String
     /// The name of the app's desktop entry, without ".desktop".
-    public var desktopEntry: String
-    public var iconName: String
-    public var title: String
-    public var body: String
-    public var category: String?
-    public var urgency: NoticeUrgency
-    public var actions: [NoticeAction]
-    public var soundName: String?
+    package var desktopEntry: String
+    package var iconName: String
+    package var title: String
+    package var body: String
+    package var category: String?
+    package var urgency: NoticeUrgency
+    package var actions: [NoticeAction]
+    package var soundName: String?
     /// Kept on screen until the person acts (expire timeout 0).
-    public var isPersistent: Bool
+    package var isPersistent: Bool
     /// How far something is, where the server draws that.
-    public var percent: Int?
+    package var percent: Int?
 
-    public init(
+    package init(
         identifier: String, appName: String, desktopEntry: String, iconName: String, title: String, body: String,
         category: String? = nil, urgency: NoticeUrgency = .normal, actions: [NoticeAction] = [],
         soundName: String? = nil, isPersistent: Bool = false
@@ -57,7 +57,7 @@ public struct Notice: Sendable, Equatable, Codable {
 }
 
 /// Why a notification could not be shown now.
-public enum PresenterFailure: Error, Sendable, Equatable {
+package enum PresenterFailure: Error, Sendable, Equatable {
     /// No session bus address is known, or nobody listens there.
     case noSessionBus(String)
     /// The bus is there, but nobody owns (or can be started for) org.freedesktop.Notifications.
@@ -66,7 +66,7 @@ public enum PresenterFailure: Error, Sendable, Equatable {
 }
 
 /// Why a notification left the screen: the numbers of the Desktop Notifications specification.
-public enum NoticeCloseReason: Int, Sendable, Equatable {
+package enum NoticeCloseReason: Int, Sendable, Equatable {
     case expired = 1
     case dismissed = 2
     case closedByCall = 3
@@ -74,7 +74,7 @@ public enum NoticeCloseReason: Int, Sendable, Equatable {
 }
 
 /// What a presenter tells, always on its own thread.
-public enum PresenterEvent: Sendable, Equatable {
+package enum PresenterEvent: Sendable, Equatable {
     case presented(identifier: String, serverID: UInt32)
     case failed(identifier: String, PresenterFailure)
     /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
@@ -89,7 +89,7 @@ public enum PresenterEvent: Sendable, Equatable {
 }
 
 /// Shows, replaces and withdraws desktop notifications.
-public protocol Presenter: Sendable {
+package protocol Presenter: Sendable {
     /// Shows a notification; answered by `presented` or `failed`. `replacing`: the server id of an earlier showing.
     func present(_ notice: Notice, replacing serverID: UInt32?)
     /// Takes a notification off the screen. Unknown ids are ignored.

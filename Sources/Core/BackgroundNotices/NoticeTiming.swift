@@ -1,13 +1,13 @@
 import Foundation
 
 /// Hours of the day in which no notification is shown, such as 22:00–07:00. Over midnight when the end is earlier.
-public struct QuietHours: Sendable, Equatable {
+package struct QuietHours: Sendable, Equatable {
     /// Seconds into the day.
-    public let start: Int
-    public let end: Int
+    package let start: Int
+    package let end: Int
 
     /// Reads "22:00-07:00"; `nil` for anything else, and for an empty span.
-    public init?(parsing text: String) {
+    package init?(parsing text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let start = Self.seconds(parts[0]), let end = Self.seconds(parts[1]), start != end
         else { return nil }
@@ -25,7 +25,7 @@ public struct QuietHours: Sendable, Equatable {
     }
 
     /// When they end, if `instant` lies in them.
-    public func end(covering instant: Date, in zone: TimeZone) -> Date? {
+    package func end(covering instant: Date, in zone: TimeZone) -> Date? {
         let local = instant.timeIntervalSince1970 + Double(zone.secondsFromGMT(for: instant))
         let second = local - (local / 86_400).rounded(.down) * 86_400
         let isInside =
@@ -42,15 +42,15 @@ public struct QuietHours: Sendable, Equatable {
 }
 
 /// When a notification that was added is shown.
-public enum NoticeTiming {
-    public enum Verdict: Sendable, Equatable {
+package enum NoticeTiming {
+    package enum Verdict: Sendable, Equatable {
         case show
         case wait(until: Date)
         /// The person switched notifications off: kept, not shown.
         case silenced
     }
 
-    public static func verdict(
+    package static func verdict(
         dueAt: Date?, isEnabled: Bool, quietHours: QuietHours?, now: Date, zone: TimeZone
     ) -> Verdict {
         guard isEnabled else { return .silenced }

@@ -1,23 +1,23 @@
 // The port of conditions: what the desktop's network and power are like, as far as it is known.
 
 /// A snapshot of the conditions that requests can ask for.
-public struct DesktopConditions: Sendable, Equatable, Codable {
+package struct DesktopConditions: Sendable, Equatable, Codable {
     /// Some network beyond this machine can be tried: any non-loopback route. Never a promise that a host answers.
-    public var isNetworkAvailable: Bool
+    package var isNetworkAvailable: Bool
     /// The connection costs money per byte, as far as the desktop knows; unknown counts as no.
-    public var isNetworkMetered: Bool
+    package var isNetworkMetered: Bool
     /// The person marked the connection as metered: what Apple calls a constrained network (Low Data Mode).
-    public var isNetworkConstrained: Bool
+    package var isNetworkConstrained: Bool
     /// What connects is a mobile-phone network.
-    public var isNetworkCellular: Bool
+    package var isNetworkCellular: Bool
     /// What connects is Wi-Fi.
-    public var isNetworkWiFi: Bool
+    package var isNetworkWiFi: Bool
     /// On mains, or on a machine without a battery.
-    public var isOnExternalPower: Bool
+    package var isOnExternalPower: Bool
     /// The person chose the power-saver profile; no such service counts as no.
-    public var isLowPowerMode: Bool
+    package var isLowPowerMode: Bool
 
-    public init(
+    package init(
         isNetworkAvailable: Bool, isNetworkMetered: Bool, isNetworkConstrained: Bool = false,
         isNetworkCellular: Bool = false, isNetworkWiFi: Bool = false, isOnExternalPower: Bool, isLowPowerMode: Bool = false
     ) {
@@ -31,10 +31,10 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
     }
 
     /// There is a battery to spare, and the person asked to spare it.
-    public var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
+    package var isSavingPower: Bool { isLowPowerMode && !isOnExternalPower }
 
     /// Written by an earlier version it lacks what was added since.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         isNetworkAvailable = try values.decode(Bool.self, forKey: .isNetworkAvailable)
         isNetworkMetered = try values.decode(Bool.self, forKey: .isNetworkMetered)
@@ -48,6 +48,6 @@ public struct DesktopConditions: Sendable, Equatable, Codable {
 
 /// Where conditions come from. The handler given to an implementation's initialiser is called on the source's
 /// own thread each time something changed, and once at the start.
-public protocol ConditionsSource: Sendable {
+package protocol ConditionsSource: Sendable {
     var current: DesktopConditions { get }
 }

@@ -1,12 +1,12 @@
 import Foundation
 
 /// The rules of work that a person began and watches.
-public enum ContinuedProcessing {
+package enum ContinuedProcessing {
     /// Tasks of one app that run at once; further ones wait.
-    public static let room = 4
+    package static let room = 4
 
     /// What waits: the identifier, and whether one of that name runs already.
-    public static func startable(_ queue: [String], running: [String]) -> [String] {
+    package static func startable(_ queue: [String], running: [String]) -> [String] {
         var busy = Set(running)
         var free = room - running.count
         return queue.filter { identifier in
@@ -17,7 +17,7 @@ public enum ContinuedProcessing {
     }
 
     /// Whole per cent, for people; `nil` while nobody knows how much there is.
-    public static func percent(done: Int64?, total: Int64?) -> Int? {
+    package static func percent(done: Int64?, total: Int64?) -> Int? {
         guard let done, let total, total > 0 else { return nil }
         return Int(Double(min(max(done, 0), total)) / Double(total) * 100)
     }

@@ -1,5 +1,5 @@
 /// The port of launching: starts app processes and pokes them. What it starts holds the launch's lock until it is gone.
-public protocol Launcher: AnyObject {
+package protocol Launcher: AnyObject {
     /// Starts the process of a launch. Returns its process number.
     func start(_ launch: Int64) throws -> Int32
     /// Takes over the process of a launch that another agent started. `false`: it is gone.
@@ -14,7 +14,7 @@ public protocol Launcher: AnyObject {
 }
 
 /// How a process ended.
-public enum ProcessEnd: Sendable, Equatable {
+package enum ProcessEnd: Sendable, Equatable {
     case exited(Int32)
     case signalled(Int32)
     /// It was not our child, so only that it is gone is known.

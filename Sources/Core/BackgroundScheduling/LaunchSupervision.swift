@@ -47,14 +47,14 @@ public enum StopReason: String, Sendable, Codable {
 }
 
 /// The life of one launch against its budget: a warning when the time is up, a kill when the grace time is too.
-public struct LaunchSupervision: Sendable, Equatable {
+package struct LaunchSupervision: Sendable, Equatable {
     private enum State: Sendable, Equatable {
         case running
         case warned(killAt: Date)
         case killed
     }
 
-    public enum Command: Sendable, Equatable {
+    package enum Command: Sendable, Equatable {
         case warn(StopReason)
         case kill
     }
@@ -65,17 +65,17 @@ public struct LaunchSupervision: Sendable, Equatable {
     private let grace: Double
 
     /// `budget` and `grace` in seconds.
-    public init(startedAt: Date, budget: Double, grace: Double) {
+    package init(startedAt: Date, budget: Double, grace: Double) {
         self.startedAt = startedAt
         self.budget = budget
         self.grace = grace
     }
 
     /// A person is choosing a file: their time is not the budget's, up to this ceiling in seconds.
-    public static let choosingCeiling: Double = 600
+    package static let choosingCeiling: Double = 600
 
     /// When to look again.
-    public func deadline(isPersonChoosing: Bool) -> Date? {
+    package func deadline(isPersonChoosing: Bool) -> Date? {
         switch state {
         case .running: startedAt.addingTimeInterval(isPersonChoosing ? max(budget, Self.choosingCeiling) : budget)
         case .warned(let killAt): killAt
@@ -84,7 +84,7 @@ public struct LaunchSupervision: Sendable, Equatable {
     }
 
     /// Time has passed.
-    public mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
+    package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
         guard let deadline = deadline(isPersonChoosing: isPersonChoosing), now >= deadline else { return nil }
         switch state {
         case .running:
@@ -99,7 +99,7 @@ public struct LaunchSupervision: Sendable, Equatable {
     }
 
     /// Somebody else wants it stopped (quit, simulation, a condition lost).
-    public mutating func stop(_ reason: StopReason, now: Date) -> Command? {
+    package mutating func stop(_ reason: StopReason, now: Date) -> Command? {
         switch state {
         case .running:
             state = .warned(killAt: now.addingTimeInterval(grace))
@@ -110,12 +110,12 @@ public struct LaunchSupervision: Sendable, Equatable {
     }
 
     /// It made progress: its time begins anew.
-    public mutating func moved(at moment: Date) {
+    package mutating func moved(at moment: Date) {
         if case .running = state { startedAt = max(startedAt, moment) }
     }
 
     /// The clock was set by so many seconds: what is left of the time stays what it was.
-    public mutating func shift(by seconds: Double) {
+    package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
         switch state {
         case .running, .killed: return
@@ -124,18 +124,18 @@ public struct LaunchSupervision: Sendable, Equatable {
     }
 
     /// Taken over from an agent that died after it had warned: the grace time starts again.
-    public mutating func adoptWarned(now: Date) {
+    package mutating func adoptWarned(now: Date) {
         state = .warned(killAt: now.addingTimeInterval(grace))
     }
 }
 
 /// The delay that not finishing earns, forgiven by finishing.
-public enum RelaunchBackoff {
+package enum RelaunchBackoff {
     /// Seconds.
-    public static let longest: Double = 6 * 3600
+    package static let longest: Double = 6 * 3600
 
     /// Seconds to wait before launch number `failures + 1`: doubles from `base`, capped at six hours.
-    public static func delay(afterFailures failures: Int, base: Double) -> Double {
+    package static func delay(afterFailures failures: Int, base: Double) -> Double {
         guard failures > 0 else { return 0 }
         return min(base * pow(2, Double(min(failures, 30) - 1)), longest)
     }

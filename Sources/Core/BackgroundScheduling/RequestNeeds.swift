@@ -2,22 +2,22 @@ import Foundation
 
 /// What a request needs of the desktop before it may be launched. Requests with equal needs form a class: a class is open
 /// or shut as a whole, so that who is due can be found without looking at every request.
-public struct RequestNeeds: OptionSet, Sendable, Hashable {
-    public let rawValue: Int
+package struct RequestNeeds: OptionSet, Sendable, Hashable {
+    package let rawValue: Int
 
-    public init(rawValue: Int) { self.rawValue = rawValue }
+    package init(rawValue: Int) { self.rawValue = rawValue }
 
-    public static let network = RequestNeeds(rawValue: 1)
-    public static let externalPower = RequestNeeds(rawValue: 2)
+    package static let network = RequestNeeds(rawValue: 1)
+    package static let externalPower = RequestNeeds(rawValue: 2)
     /// Waits while the person saves power.
-    public static let normalPower = RequestNeeds(rawValue: 4)
+    package static let normalPower = RequestNeeds(rawValue: 4)
     /// Waits, for a moment after the machine woke, until the network is back.
-    public static let settledNetwork = RequestNeeds(rawValue: 8)
+    package static let settledNetwork = RequestNeeds(rawValue: 8)
 
     /// Needs that the desktop meets now.
     ///
     /// - Parameter isSettling: the machine woke a moment ago.
-    public init(metBy conditions: DesktopConditions, isSettling: Bool) {
+    package init(metBy conditions: DesktopConditions, isSettling: Bool) {
         self = []
         if conditions.isNetworkAvailable { insert(.network) }
         if conditions.isOnExternalPower { insert(.externalPower) }
@@ -26,7 +26,7 @@ public struct RequestNeeds: OptionSet, Sendable, Hashable {
     }
 
     /// The needs of one request.
-    public init(of request: PlannableRequest) {
+    package init(of request: PlannableRequest) {
         self = []
         if request.requiresNetwork { insert(.network) }
         if request.requiresExternalPower { insert(.externalPower) }
@@ -35,27 +35,27 @@ public struct RequestNeeds: OptionSet, Sendable, Hashable {
     }
 
     /// Every class whose needs are among these.
-    public var openClasses: [RequestNeeds] {
+    package var openClasses: [RequestNeeds] {
         (0..<16).map(RequestNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 }
 
 /// Several requests that are due at once begin one after the other: a resume is not a stampede.
-public enum LaunchStagger {
+package enum LaunchStagger {
     /// When the next launch may begin. A last start in the future means that the clock was set back: it does not count.
-    public static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
+    package static func nextStart(lastStart: Date?, spacing: Double, now: Date) -> Date {
         guard let lastStart, lastStart <= now else { return now }
         return max(now, lastStart.addingTimeInterval(spacing))
     }
 }
 
 /// After a resume the desktop says "connected" before it is, or nothing at all: a moment of patience.
-public enum NetworkSettling {
+package enum NetworkSettling {
     /// Seconds that app refreshes wait for a network after the machine woke; then they run without.
-    public static let patience: Double = 30
+    package static let patience: Double = 30
 
     /// Until when to wait; `nil`: no longer.
-    public static func until(resumedAt: Date?, conditions: DesktopConditions, now: Date) -> Date? {
+    package static func until(resumedAt: Date?, conditions: DesktopConditions, now: Date) -> Date? {
         guard let resumedAt, !conditions.isNetworkAvailable else { return nil }
         let end = resumedAt.addingTimeInterval(patience)
         // From the future: the clock was set back since.

@@ -11,21 +11,21 @@ public enum LaunchKind: String, Sendable, Codable, CaseIterable {
 }
 
 /// A pending request, as far as planning needs to know it.
-public struct PlannableRequest: Sendable, Equatable {
-    public var identifier: String
-    public var kind: LaunchKind
+package struct PlannableRequest: Sendable, Equatable {
+    package var identifier: String
+    package var kind: LaunchKind
     /// A lower bound; `nil`: no delay asked for.
-    public var earliestBegin: Date?
-    public var requiresNetwork: Bool
-    public var requiresExternalPower: Bool
+    package var earliestBegin: Date?
+    package var requiresNetwork: Bool
+    package var requiresExternalPower: Bool
     /// Launched also while the person saves power.
-    public var runsInLowPowerMode: Bool
+    package var runsInLowPowerMode: Bool
     /// Earned by launches that crashed or had to be killed.
-    public var backoffUntil: Date?
-    public var hasLiveLaunch: Bool
-    public var submittedAt: Date
+    package var backoffUntil: Date?
+    package var hasLiveLaunch: Bool
+    package var submittedAt: Date
 
-    public init(
+    package init(
         identifier: String, kind: LaunchKind, earliestBegin: Date?, requiresNetwork: Bool, requiresExternalPower: Bool,
         runsInLowPowerMode: Bool = false, backoffUntil: Date?, hasLiveLaunch: Bool, submittedAt: Date
     ) {
@@ -41,15 +41,15 @@ public struct PlannableRequest: Sendable, Equatable {
     }
 
     /// When time alone lets it begin; long ago without a date.
-    public var dueAt: Date {
+    package var dueAt: Date {
         let never = Date(timeIntervalSince1970: 0)
         return max(earliestBegin ?? never, backoffUntil ?? never)
     }
 }
 
 /// One condition of a request, met or not. `name` is what `why` prints.
-public struct ConditionVerdict: Sendable, Equatable, Codable {
-    public enum Name: String, Sendable, Codable {
+package struct ConditionVerdict: Sendable, Equatable, Codable {
+    package enum Name: String, Sendable, Codable {
         case earliestBeginDate
         case networkConnectivity
         case externalPower
@@ -61,24 +61,24 @@ public struct ConditionVerdict: Sendable, Equatable, Codable {
         case room
     }
 
-    public var name: Name
-    public var met: Bool
-    public var detail: String
+    package var name: Name
+    package var met: Bool
+    package var detail: String
     /// When time alone will meet it.
-    public var metAt: Date?
+    package var metAt: Date?
 }
 
 /// What planning knows of the world besides the requests.
-public struct PlanningWorld: Sendable, Equatable {
-    public var conditions: DesktopConditions
+package struct PlanningWorld: Sendable, Equatable {
+    package var conditions: DesktopConditions
     /// When the machine last woke from sleep.
-    public var resumedAt: Date?
+    package var resumedAt: Date?
     /// When the last launch of a request began; those that are due take turns.
-    public var lastStart: Date?
+    package var lastStart: Date?
     /// Seconds between two launches.
-    public var spacing: Double
+    package var spacing: Double
 
-    public init(conditions: DesktopConditions, resumedAt: Date? = nil, lastStart: Date? = nil, spacing: Double = 0) {
+    package init(conditions: DesktopConditions, resumedAt: Date? = nil, lastStart: Date? = nil, spacing: Double = 0) {
         self.conditions = conditions
         self.resumedAt = resumedAt
         self.lastStart = lastStart
@@ -86,28 +86,28 @@ public struct PlanningWorld: Sendable, Equatable {
     }
 
     /// The classes of requests that may be launched.
-    public func openClasses(now: Date) -> [RequestNeeds] {
+    package func openClasses(now: Date) -> [RequestNeeds] {
         let settling = NetworkSettling.until(resumedAt: resumedAt, conditions: conditions, now: now)
         return RequestNeeds(metBy: conditions, isSettling: settling != nil).openClasses
     }
 
-    public func nextStart(now: Date) -> Date { LaunchStagger.nextStart(lastStart: lastStart, spacing: spacing, now: now) }
+    package func nextStart(now: Date) -> Date { LaunchStagger.nextStart(lastStart: lastStart, spacing: spacing, now: now) }
 }
 
 /// Decides who is launched now, and when to look again.
 ///
 /// The agent asks the ledger for the first of the open classes (an index, whatever the number of requests); this is the
 /// same rule over a list, for `why` and for the tests that hold the two together.
-public enum RequestPlanner {
-    public struct Plan: Sendable, Equatable {
+package enum RequestPlanner {
+    package struct Plan: Sendable, Equatable {
         /// Identifiers to launch now, the longest waiting first.
-        public var due: [String]
+        package var due: [String]
         /// When time alone makes another request due; `nil`: only an event can.
-        public var nextWake: Date?
+        package var nextWake: Date?
     }
 
     /// Pure: the same snapshot gives the same plan. Cost: one look at each request.
-    public static func plan(_ requests: [PlannableRequest], in world: PlanningWorld, now: Date) -> Plan {
+    package static func plan(_ requests: [PlannableRequest], in world: PlanningWorld, now: Date) -> Plan {
         var due: [PlannableRequest] = []
         var nextWake: Date?
         for request in requests {
@@ -125,7 +125,7 @@ public enum RequestPlanner {
     }
 
     /// Every condition of a request, in the order a person would ask.
-    public static func verdicts(
+    package static func verdicts(
         for request: PlannableRequest, in world: PlanningWorld, now: Date
     ) -> [ConditionVerdict] {
         let conditions = world.conditions

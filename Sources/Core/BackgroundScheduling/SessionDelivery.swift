@@ -4,11 +4,11 @@ import Foundation
 ///
 /// Differs from Apple: delivery is per finished task, not when all tasks of the session are done, so that one
 /// stalled transfer holds back none. Finishes that come close together share one launch.
-public enum SessionDelivery {
+package enum SessionDelivery {
     /// Seconds that the oldest undelivered event may wait for company.
-    public static let batchWindow: Double = 5
+    package static let batchWindow: Double = 5
 
-    public enum Verdict: Sendable, Equatable {
+    package enum Verdict: Sendable, Equatable {
         case deliverNow
         case wait(until: Date)
     }
@@ -16,7 +16,7 @@ public enum SessionDelivery {
     /// - Parameters:
     ///   - oldest: when the oldest undelivered event of the session was committed.
     ///   - hasMoreRunning: some transfer of the session is moving bytes and may finish within the window.
-    public static func verdict(oldest: Date, hasMoreRunning: Bool, now: Date) -> Verdict {
+    package static func verdict(oldest: Date, hasMoreRunning: Bool, now: Date) -> Verdict {
         let ready = oldest.addingTimeInterval(batchWindow)
         // A clock stepped back must not hold a delivery for ever.
         if !hasMoreRunning || now >= ready || now < oldest { return .deliverNow }

@@ -1,21 +1,21 @@
 import Foundation
 
 /// What of the time a person would notice: the day, and the zone with its offset.
-public struct SignificantTime: Sendable, Equatable, Codable {
-    public var zone: String
+package struct SignificantTime: Sendable, Equatable, Codable {
+    package var zone: String
     /// Seconds east of Greenwich: summer time changes it.
-    public var offset: Int
+    package var offset: Int
     /// Days since 1970-01-01 on the person's calendar.
-    public var day: Int
+    package var day: Int
 
-    public init(at now: Date, in zone: TimeZone) {
+    package init(at now: Date, in zone: TimeZone) {
         self.zone = zone.identifier
         offset = zone.secondsFromGMT(for: now)
         day = CivilDay(of: now, in: zone).daysSince1970
     }
 
     /// What changed since `earlier`, for the history; `nil`: nothing a person would notice.
-    public func change(since earlier: SignificantTime) -> String? {
+    package func change(since earlier: SignificantTime) -> String? {
         if zone != earlier.zone { return "the time zone changed from \(earlier.zone) to \(zone)" }
         if offset != earlier.offset { return "the clocks changed by \((offset - earlier.offset) / 60) min" }
         if day != earlier.day { return "a new day began" }
@@ -23,7 +23,7 @@ public struct SignificantTime: Sendable, Equatable, Codable {
     }
 
     /// When time alone will change it: the next midnight, or the next change of the zone's clocks.
-    public static func nextChange(after now: Date, in zone: TimeZone) -> Date {
+    package static func nextChange(after now: Date, in zone: TimeZone) -> Date {
         let midnight = WallClockRule.daily(.midnight).next(after: now, in: zone)
         guard let change = zone.nextDaylightSavingTimeTransition(after: now), change > now else { return midnight }
         return min(midnight, change)

@@ -3,21 +3,21 @@
 ///
 /// The network itself is no need: without a default route hosts of the local network can be reached all the same, and a
 /// transfer that finds nobody waits without counting the attempt.
-public struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
-    public let rawValue: Int
+package struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
+    package let rawValue: Int
 
-    public init(rawValue: Int) { self.rawValue = rawValue }
+    package init(rawValue: Int) { self.rawValue = rawValue }
 
     /// Not over a connection that costs money per byte, as far as the desktop knows.
-    public static let unmetered = TransferNeeds(rawValue: 1)
+    package static let unmetered = TransferNeeds(rawValue: 1)
     /// Not over a connection that the person marked as metered.
-    public static let unconstrained = TransferNeeds(rawValue: 2)
+    package static let unconstrained = TransferNeeds(rawValue: 2)
     /// Not over a mobile-phone network.
-    public static let notCellular = TransferNeeds(rawValue: 4)
-    public static let externalPower = TransferNeeds(rawValue: 8)
+    package static let notCellular = TransferNeeds(rawValue: 4)
+    package static let externalPower = TransferNeeds(rawValue: 8)
 
     /// Needs that the desktop meets now.
-    public init(metBy conditions: DesktopConditions) {
+    package init(metBy conditions: DesktopConditions) {
         self = []
         if !conditions.isNetworkMetered { insert(.unmetered) }
         if !conditions.isNetworkConstrained { insert(.unconstrained) }
@@ -26,12 +26,12 @@ public struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
     }
 
     /// Every class whose needs are among these.
-    public var openClasses: [TransferNeeds] {
+    package var openClasses: [TransferNeeds] {
         (0..<16).map(TransferNeeds.init(rawValue:)).filter { isSuperset(of: $0) }
     }
 
     /// Why it waits, in words; the first of what is missing.
-    public func missing(from met: TransferNeeds) -> String? {
+    package func missing(from met: TransferNeeds) -> String? {
         let lacking = subtracting(met)
         if lacking.isEmpty { return nil }
         if lacking.contains(.notCellular) { return "Waiting for a network that is not cellular." }
@@ -41,24 +41,24 @@ public struct TransferNeeds: OptionSet, Sendable, Hashable, Codable {
 }
 
 /// How many transfers run at once, over all and per host.
-public struct TransferRoom: Sendable, Equatable {
+package struct TransferRoom: Sendable, Equatable {
     /// Attempts at once, whatever their hosts.
-    public static let limit = 16
+    package static let limit = 16
 
     private var hosts: [String: Int] = [:]
     private var count = 0
 
     /// - Parameter running: the host of each attempt that runs.
-    public init(running: [String]) {
+    package init(running: [String]) {
         for host in running { take(host) }
     }
 
     /// Attempts that may still begin.
-    public var left: Int { max(0, Self.limit - count) }
+    package var left: Int { max(0, Self.limit - count) }
 
-    public func has(_ host: String, limit: Int) -> Bool { left > 0 && hosts[host, default: 0] < max(1, limit) }
+    package func has(_ host: String, limit: Int) -> Bool { left > 0 && hosts[host, default: 0] < max(1, limit) }
 
-    public mutating func take(_ host: String) {
+    package mutating func take(_ host: String) {
         hosts[host, default: 0] += 1
         count += 1
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What released a request: of everything it needed, what came last. Apart from what was asked, for the history.
-public enum WakeCause: String, Sendable, Codable, CaseIterable {
+package enum WakeCause: String, Sendable, Codable, CaseIterable {
     case time = "its time had come"
     case network = "a network came up"
     case power = "external power came"
@@ -11,14 +11,14 @@ public enum WakeCause: String, Sendable, Codable, CaseIterable {
     case simulated = "simulated by hand"
 
     /// When each thing that can hold a request back last changed for the better; `nil`: not known.
-    public struct Moments: Sendable, Equatable {
-        public var network: Date?
-        public var power: Date?
-        public var saving: Date?
-        public var resumed: Date?
-        public var agentStarted: Date?
+    package struct Moments: Sendable, Equatable {
+        package var network: Date?
+        package var power: Date?
+        package var saving: Date?
+        package var resumed: Date?
+        package var agentStarted: Date?
 
-        public init(network: Date?, power: Date?, saving: Date?, resumed: Date?, agentStarted: Date?) {
+        package init(network: Date?, power: Date?, saving: Date?, resumed: Date?, agentStarted: Date?) {
             self.network = network
             self.power = power
             self.saving = saving
@@ -34,7 +34,7 @@ public enum WakeCause: String, Sendable, Codable, CaseIterable {
     }
 
     /// Pure. A submit after everything else was met counts as its time.
-    public static func of(_ request: PlannableRequest, _ moments: Moments, now: Date) -> WakeCause {
+    package static func of(_ request: PlannableRequest, _ moments: Moments, now: Date) -> WakeCause {
         let ready = max(request.dueAt, request.submittedAt)
         var candidates: [(Date?, WakeCause)] = [(moments.resumed, .resumed)]
         // One that is started by the submit itself held nobody back.

@@ -68,9 +68,9 @@ struct CollectionAddress: Equatable, Sendable {
 }
 
 /// An address as others may see it.
-public enum PublicAddress {
+package enum PublicAddress {
     /// Without user and password; without its query, which may be the key to the place, unless that is wanted.
-    public static func of(_ url: String, keepsQuery: Bool = false) -> String {
+    package static func of(_ url: String, keepsQuery: Bool = false) -> String {
         guard var parts = URLComponents(string: url) else { return String(url.prefix { $0 != "?" && $0 != "@" }) }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         if !keepsQuery { parts.query = nil }

@@ -4,7 +4,7 @@ import Foundation
 /// an end. The result is one version of the file, byte for byte, or no result.
 ///
 /// `begin` → (`received`) → `ended`, and again from `begin` on `.retry` and `.restart`.
-public struct DownloadMachine: Equatable, Sendable {
+package struct DownloadMachine: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case idle
         case asked(from: Int64)
@@ -31,22 +31,22 @@ public struct DownloadMachine: Equatable, Sendable {
     private var state: State = .idle
 
     /// What to commit: changes in `received` (before a byte is written) and in `ended`.
-    public private(set) var partial: PartialFile?
+    package private(set) var partial: PartialFile?
     /// What became of the bytes held, of this attempt.
-    public private(set) var report: ResumeReport = .fresh
+    package private(set) var report: ResumeReport = .fresh
 
     /// - Parameter partial: as committed; its `durableBytes` must be on disk.
-    public init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
+    package init(request: TransferRequest, partial: PartialFile?, policy: RetryPolicy = .standard) {
         self.request = request
         self.partial = partial
         self.policy = policy
     }
 
     /// The bytes that are said to be here are not: the next attempt asks for the whole.
-    public mutating func forgetPartial() { partial = nil }
+    package mutating func forgetPartial() { partial = nil }
 
     /// The next attempt's request.
-    public mutating func begin() -> WireRequest {
+    package mutating func begin() -> WireRequest {
         var wire = WireRequest(
             method: request.method, url: request.url, headers: request.headers, idleTimeout: request.idleTimeout,
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
@@ -73,7 +73,7 @@ public struct DownloadMachine: Equatable, Sendable {
 
     /// The final head arrived. Commit `partial` before the first byte is written.
     /// - Parameter now: lets a `Last-Modified` count when the server sends no `Date`.
-    public mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
+    package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .asked(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
         if from > 0 {
@@ -100,7 +100,7 @@ public struct DownloadMachine: Equatable, Sendable {
     ///   - durableBytes: bytes of the file now on disk for good; at a whole answer's end, all of them.
     ///   - attemptsWithoutProgress: attempts since the last one that brought a byte.
     ///   - jitter: 0..<1, a random number.
-    public mutating func ended(
+    package mutating func ended(
         _ end: WireEnd, durableBytes: Int64, now: Date, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {
         let ending = state
@@ -135,7 +135,7 @@ public struct DownloadMachine: Equatable, Sendable {
 
 extension DownloadMachine {
     /// What must hold of the whole file before `.finish` is carried out. An answer that is no file needs no proof.
-    public func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
+    package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
         return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), RequiredDigest.announced(in: head)]
             .compactMap { $0 }
@@ -144,7 +144,7 @@ extension DownloadMachine {
     /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will
     /// be the same again.
     /// - Parameter found: hex, of what is there.
-    public mutating func refute(
+    package mutating func refute(
         _ digest: RequiredDigest, found: String, resumedFrom: Int64?, attemptsWithoutProgress: Int, jitter: Double
     ) -> DownloadCommand {
         let trouble = digest.mismatch(found: found)

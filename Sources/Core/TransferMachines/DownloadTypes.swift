@@ -1,20 +1,20 @@
 /// What an app asked for, as far as the protocol is concerned.
-public struct TransferRequest: Codable, Equatable, Sendable {
-    public var method: String
-    public var url: String
-    public var headers: [HeaderField]
+package struct TransferRequest: Codable, Equatable, Sendable {
+    package var method: String
+    package var url: String
+    package var headers: [HeaderField]
     /// Seconds without a byte.
-    public var idleTimeout: Double
+    package var idleTimeout: Double
     /// Of the whole file, also when it arrives in several attempts.
-    public var maximumBodyBytes: Int64?
+    package var maximumBodyBytes: Int64?
     /// Bytes per second.
-    public var rateLimit: Int64?
+    package var rateLimit: Int64?
     /// Hex digest that the whole file must have.
-    public var expectedSHA256: String?
+    package var expectedSHA256: String?
     /// Only a file will do: an answer that says why there is none is a failure, not a result.
-    public var wantsOnlyFile: Bool
+    package var wantsOnlyFile: Bool
 
-    public init(
+    package init(
         method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
         maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, wantsOnlyFile: Bool = false
     ) {
@@ -38,7 +38,7 @@ public struct TransferRequest: Codable, Equatable, Sendable {
     var isIdempotent: Bool { Self.isIdempotent(method) }
 
     /// Whether a request may be sent a second time when nobody knows whether the server carried out the first (RFC 9110, 9.2.2).
-    public static func isIdempotent(_ method: String) -> Bool { method != "POST" && method != "PATCH" }
+    package static func isIdempotent(_ method: String) -> Bool { method != "POST" && method != "PATCH" }
 
     func names(anyOf wanted: Set<String>) -> Bool {
         headers.contains { wanted.contains($0.name.lowercased()) }
@@ -46,7 +46,7 @@ public struct TransferRequest: Codable, Equatable, Sendable {
 }
 
 /// Where an answer's body goes.
-public enum BodyDisposition: Equatable, Sendable {
+package enum BodyDisposition: Equatable, Sendable {
     /// Seek to this offset and write there. It may be the last byte held (see `PartialFile`), so never just append.
     case append(at: Int64)
     /// Commit `DownloadMachine.partial`, truncate the file, take everything.
@@ -56,7 +56,7 @@ public enum BodyDisposition: Equatable, Sendable {
 }
 
 /// What follows an ended attempt.
-public enum DownloadCommand: Equatable, Sendable {
+package enum DownloadCommand: Equatable, Sendable {
     /// The whole body is held. The status is the app's business, also when it says 404.
     case finish(head: ResponseHead, resumedFrom: Int64?)
     /// Another attempt after so many seconds, with what is held.

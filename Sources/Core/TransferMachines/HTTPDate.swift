@@ -1,12 +1,12 @@
 import Foundation
 
 /// Reads the three date forms of RFC 9110 §5.6.7. No calendar or locale of the machine is involved.
-public enum HTTPDate {
+package enum HTTPDate {
     /// `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT` or `Sun Nov  6 08:49:37 1994`; `nil` for
     /// anything else. The day's name is not compared: servers get it wrong, and nothing depends on it.
     /// - Parameter now: places the two-digit year of the second form (never more than 50 years ahead). Only the century
     ///   depends on it, so a fixed day serves where no clock is at hand.
-    public static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {
+    package static func parse(_ text: String, now: Date = Date(timeIntervalSince1970: 1_800_000_000)) -> Date? {
         let words = text.split(whereSeparator: { $0 == " " || $0 == "\t" || $0 == "," }).map(String.init)
         if words.count == 6, words[5] == "GMT", let year = number(words[3], digits: 4) {
             return date(year: year, month: words[2], day: words[1], time: words[4])

@@ -2,19 +2,19 @@
 ///
 /// Order on disk: a new `PartialFile` (0 bytes) is committed **before** the old bytes are truncated or replaced, and
 /// `durableBytes` grows only after an fsync. Then no crash can pair one version's validator with another's bytes.
-public struct PartialFile: Codable, Equatable, Sendable {
+package struct PartialFile: Codable, Equatable, Sendable {
     /// Bytes that survive a power cut.
-    public var durableBytes: Int64
+    package var durableBytes: Int64
     /// Of the version those bytes belong to; `nil`: they cannot be added to.
-    public var validator: Validator?
+    package var validator: Validator?
     /// The whole length, once an answer said it.
-    public var totalBytes: Int64?
+    package var totalBytes: Int64?
     /// The URL that answered (after redirects): the one the validator belongs to.
-    public var url: String
+    package var url: String
     /// The content coding of those bytes; `nil`: none.
-    public var coding: String?
+    package var coding: String?
 
-    public init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
+    package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
         self.coding = coding
         self.durableBytes = durableBytes
         self.validator = validator
@@ -23,7 +23,7 @@ public struct PartialFile: Codable, Equatable, Sendable {
     }
 
     /// Another attempt can go on from here.
-    public var isResumable: Bool { validator != nil && durableBytes > 0 }
+    package var isResumable: Bool { validator != nil && durableBytes > 0 }
 
     /// The offset to ask from; `nil`: from the start. When everything is here, the last byte is asked for again:
     /// its 206 proves length and validator, where a 416 proves neither.

@@ -2,11 +2,11 @@ import Foundation
 
 /// Where a redirect leads and what is asked there (RFC 9110 §15.4): for whoever follows redirects itself because somebody is
 /// to be asked first.
-public enum RedirectRule {
+package enum RedirectRule {
     /// Redirects of one request, at most.
-    public static let limit = 20
+    package static let limit = 20
 
-    public enum Refusal: Error, Equatable, Sendable {
+    package enum Refusal: Error, Equatable, Sendable {
         /// Another scheme than http and https, or from encrypted to plain.
         case otherScheme
         case malformed
@@ -14,7 +14,7 @@ public enum RedirectRule {
 
     /// The next request; `nil`: the answer is no redirect, or says nowhere to go.
     /// - Parameter headers: of the request that was redirected. Secrets do not go on to another host, port or scheme.
-    public static func next(
+    package static func next(
         method: String, url: String, headers: [HeaderField], head: ResponseHead
     ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
         guard [301, 302, 303, 307, 308].contains(head.status), let place = head["Location"], !place.isEmpty else { return nil }
@@ -36,27 +36,27 @@ public enum RedirectRule {
     }
 
     /// Headers that are meant for one server alone, in lower case.
-    public static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
+    package static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
 
     /// Scheme, host and port (RFC 6454): what a secret is meant for.
-    public static func origin(of url: URL) -> String {
+    package static func origin(of url: URL) -> String {
         let scheme = url.scheme?.lowercased() ?? ""
         return "\(scheme)://\(url.host?.lowercased() ?? ""):\(url.port ?? (scheme == "https" ? 443 : 80))"
     }
 }
 
 /// What a 401 or 407 asks for (RFC 9110 §11.6).
-public struct AuthenticationDemand: Equatable, Sendable {
-    public enum Scheme: Equatable, Sendable {
+package struct AuthenticationDemand: Equatable, Sendable {
+    package enum Scheme: Equatable, Sendable {
         case basic
         case digest
     }
 
-    public var scheme: Scheme
-    public var realm: String?
+    package var scheme: Scheme
+    package var realm: String?
 
     /// The best of what is offered that can be answered: digest before basic.
-    public static func read(_ head: ResponseHead) -> AuthenticationDemand? {
+    package static func read(_ head: ResponseHead) -> AuthenticationDemand? {
         guard head.status == 401 else { return nil }
         var found: AuthenticationDemand?
         for field in head.headers where field.name.lowercased() == "www-authenticate" {

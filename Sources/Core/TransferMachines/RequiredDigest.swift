@@ -1,26 +1,26 @@
 import Foundation
 
 /// A digest that a whole file must have before it counts as whole: the asker's own, or one that the server announced.
-public struct RequiredDigest: Equatable, Sendable {
-    public enum Algorithm: Equatable, Sendable {
+package struct RequiredDigest: Equatable, Sendable {
+    package enum Algorithm: Equatable, Sendable {
         case sha256
         case sha512
         case md5
     }
 
-    public var algorithm: Algorithm
-    public var bytes: [UInt8]
+    package var algorithm: Algorithm
+    package var bytes: [UInt8]
     /// Where it is from: a header's name; `nil`: whoever asked for the file knew it.
-    public var header: String?
+    package var header: String?
 
-    public init(algorithm: Algorithm, bytes: [UInt8], header: String?) {
+    package init(algorithm: Algorithm, bytes: [UInt8], header: String?) {
         self.algorithm = algorithm
         self.bytes = bytes
         self.header = header
     }
 
     /// `nil`: not 64 hex digits.
-    public init?(askedSHA256 hex: String) {
+    package init?(askedSHA256 hex: String) {
         let digits = Array(hex.utf8)
         guard digits.count == 64 else { return nil }
         var bytes: [UInt8] = []
@@ -37,7 +37,7 @@ public struct RequiredDigest: Equatable, Sendable {
     ///
     /// `Repr-Digest` (RFC 9530 §3) is of the whole file, also on the answer to a range. `Content-Digest` (§2) and
     /// `Content-MD5` (RFC 1864) are of the bytes in this answer: on a 206 they say nothing of the file.
-    public static func announced(in head: ResponseHead) -> RequiredDigest? {
+    package static func announced(in head: ResponseHead) -> RequiredDigest? {
         if let digest = strongest(head["Repr-Digest"], header: "Repr-Digest") { return digest }
         guard head.status == 200 else { return nil }
         if let digest = strongest(head["Content-Digest"], header: "Content-Digest") { return digest }

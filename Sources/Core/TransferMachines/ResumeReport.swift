@@ -1,7 +1,7 @@
 /// What became of the bytes that were already here, for the history.
-public enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
+package enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible {
     /// Why bytes that were here are not used.
-    public enum Reason: String, Codable, Sendable {
+    package enum Reason: String, Codable, Sendable {
         case noValidator = "no validator"
         case changed = "the file changed"
         case rangeIgnored = "the server sent the whole file"
@@ -17,7 +17,7 @@ public enum ResumeReport: Codable, Equatable, Sendable, CustomStringConvertible 
     case resumed(at: Int64)
     case startedOver(Reason)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .fresh: "from the start"
         case .resumed(let offset): "resumed at \(offset) with If-Range"

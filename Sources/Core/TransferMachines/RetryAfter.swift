@@ -1,10 +1,10 @@
 import Foundation
 
 /// The `Retry-After` header (RFC 9110 §10.2.3).
-public enum RetryAfter {
+package enum RetryAfter {
     /// Seconds to wait. A date in the past is 0; more than `maximum` (seconds) is `maximum`, however many digits a
     /// server sends; neither a number nor a date is `nil`.
-    public static func seconds(_ value: String, now: Date, maximum: Double) -> Double? {
+    package static func seconds(_ value: String, now: Date, maximum: Double) -> Double? {
         let text = value.trimmingCharacters(in: .whitespaces)
         if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
             // Twenty digits do not fit an integer; as a floating-point number they are merely large.

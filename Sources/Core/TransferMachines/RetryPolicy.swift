@@ -1,19 +1,19 @@
 import Foundation
 
 /// How long to wait before the next attempt, and when to stop trying. All durations are seconds.
-public struct RetryPolicy: Sendable, Equatable {
+package struct RetryPolicy: Sendable, Equatable {
     /// The first backoff; it doubles with every attempt that brought no byte.
-    public var base: Double
+    package var base: Double
     /// The longest backoff.
-    public var cap: Double
+    package var cap: Double
     /// The longest `Retry-After` that is believed.
-    public var maximumRetryAfter: Double
+    package var maximumRetryAfter: Double
     /// The pause while the network or the host cannot be reached. The owner also tries when the network changes.
-    public var networkDelay: Double
+    package var networkDelay: Double
     /// The pause while the server has no room left (507).
-    public var fullDelay: Double
+    package var fullDelay: Double
 
-    public init(
+    package init(
         base: Double = 1, cap: Double = 900, maximumRetryAfter: Double = 21_600, networkDelay: Double = 10,
         fullDelay: Double = 1800
     ) {
@@ -24,12 +24,12 @@ public struct RetryPolicy: Sendable, Equatable {
         self.fullDelay = fullDelay
     }
 
-    public static let standard = RetryPolicy()
+    package static let standard = RetryPolicy()
 
     /// Full jitter: anywhere between nothing and the exponential, so that clients a server dropped together do not
     /// come back together.
     /// - Parameter jitter: 0..<1, the caller's random number.
-    public func backoff(attemptsWithoutProgress: Int, jitter: Double) -> Double {
+    package func backoff(attemptsWithoutProgress: Int, jitter: Double) -> Double {
         var ceiling = base
         for _ in 0..<max(0, attemptsWithoutProgress) where ceiling < cap { ceiling *= 2 }
         return min(ceiling, cap) * jitter
@@ -37,24 +37,24 @@ public struct RetryPolicy: Sendable, Equatable {
 
     /// A server's own wish, or the backoff. The longer of the two: `Retry-After: 0` from a server that goes on
     /// refusing would otherwise be a loop without a pause.
-    public func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
+    package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
         max(retryAfter ?? 0, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
     /// The pause while nothing can be reached: at least `networkDelay`, spread over twice that. It does not depend
     /// on counted attempts, which do not grow while a machine is offline.
-    public func networkPause(attemptsWithoutProgress: Int, jitter: Double) -> Double {
+    package func networkPause(attemptsWithoutProgress: Int, jitter: Double) -> Double {
         max(networkDelay * (1 + jitter), backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
     /// Giving up is a matter of time without progress, never of a number of attempts: a laptop that sleeps on a
     /// train makes many attempts. A clock stepped back never gives up.
-    public static func shouldGiveUp(lastProgressAt: Date, now: Date, resourceTimeout: Double) -> Bool {
+    package static func shouldGiveUp(lastProgressAt: Date, now: Date, resourceTimeout: Double) -> Bool {
         now.timeIntervalSince(lastProgressAt) >= resourceTimeout
     }
 
     /// Answers that another attempt may change (RFC 9110 §15, RFC 6585): 408, 429, 500, 502, 503, 504.
-    public static func isRetryable(status: Int) -> Bool {
+    package static func isRetryable(status: Int) -> Bool {
         [408, 429, 500, 502, 503, 504].contains(status)
     }
 }

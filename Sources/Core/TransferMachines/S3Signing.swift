@@ -23,21 +23,21 @@ public struct S3Access: Codable, Equatable, Sendable {
 }
 
 /// Hash functions, which a pure module is given.
-public protocol MessageHashing: Sendable {
+package protocol MessageHashing: Sendable {
     func sha256(_ data: Data) -> Data
     func hmacSHA256(_ data: Data, key: Data) -> Data
 }
 
 /// Amazon's Signature Version 4 for S3 ("Authenticating Requests: Using the Authorization Header"): what is needed to sign a
 /// request. It holds for a quarter of an hour, so each attempt is signed anew.
-public struct S3Signing: Equatable, Sendable {
-    public var access: S3Access
+package struct S3Signing: Equatable, Sendable {
+    package var access: S3Access
     /// Of the body, in lower-case hex; `nil`: not signed.
-    public var payloadSHA256: String?
+    package var payloadSHA256: String?
     /// Seconds that the server's clock is ahead of ours.
-    public var clockSkew: Double = 0
+    package var clockSkew: Double = 0
 
-    public init(_ access: S3Access, payloadSHA256: String? = nil, clockSkew: Double = 0) {
+    package init(_ access: S3Access, payloadSHA256: String? = nil, clockSkew: Double = 0) {
         self.access = access
         self.payloadSHA256 = payloadSHA256
         self.clockSkew = clockSkew
@@ -46,7 +46,7 @@ public struct S3Signing: Equatable, Sendable {
 
 extension WireRequest {
     /// With the headers that prove who asks; as it is where nothing is to be signed. Every header it has is covered.
-    public func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
+    package func signed(at now: Date, hashing: some MessageHashing) -> WireRequest {
         guard let signing, let url = URLComponents(string: url) else { return self }
         let access = signing.access
         let (time, day) = Self.amazonTime(now.addingTimeInterval(signing.clockSkew))

@@ -8,29 +8,29 @@ import Foundation
 /// The words: an app **awaits** a transfer; its last await **leaves**, and for the grace time an equal request may still take it up; a
 /// task **adopts** it, and from then on its end is delivered by an event. The app **suspends** and **releases**, a person **pauses**,
 /// **resumes** and **retries**.
-public struct TransferLife: Equatable, Sendable {
+package struct TransferLife: Equatable, Sendable {
     /// How far it is.
-    public private(set) var phase: Phase
+    package private(set) var phase: Phase
     /// Who wants it.
-    public private(set) var wish: Wish
+    package private(set) var wish: Wish
     /// What is kept of it after its end.
-    public private(set) var kept: Kept
+    package private(set) var kept: Kept
     /// It is whole and proven, and only its name is missing. This stays so while the disk is waited for, over the death of an agent, and
     /// where giving it its name failed.
-    public private(set) var isProven: Bool
+    package private(set) var isProven: Bool
     /// Why it waits or failed: the last trouble, until it ends well or a person retries it.
-    public private(set) var reason: Reason?
+    package private(set) var reason: Reason?
     /// Since when nothing new of it came. It is given up when that is too long ago.
-    public private(set) var idleSince: Date
+    package private(set) var idleSince: Date
 
     /// A life as it was written down.
-    public init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date) {
+    package init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
         (self.reason, self.idleSince) = (reason, idleSince)
     }
 
     /// It ended, well or not. Only a failed one can come back, by `retried`.
-    public var hasEnded: Bool {
+    package var hasEnded: Bool {
         if case .ended = phase { true } else { false }
     }
 
@@ -54,7 +54,7 @@ public struct TransferLife: Equatable, Sendable {
     ///   - event: what happened.
     ///   - facts: what its meaning depends on besides.
     /// - Returns: what else has to be done, in this order.
-    public mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
+    package mutating func handle(_ event: Event, _ facts: Facts) -> [Command] {
         let commands = react(to: event, facts)
         // Who awaits what ended has the answer before them.
         if hasEnded, wish == .awaited { wish = .unwanted } else if !hasEnded, wish == .unwanted { wish = .awaited }

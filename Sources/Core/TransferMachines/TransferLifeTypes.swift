@@ -3,26 +3,26 @@ import Foundation
 // What a transfer's life is made of, and what can happen to it.
 extension TransferLife {
     /// How it ended.
-    public enum Outcome: String, Equatable, Sendable {
+    package enum Outcome: String, Equatable, Sendable {
         case completed
         case failed
         case cancelled
     }
 
     /// Who holds a transfer back.
-    public struct Holders: OptionSet, Sendable {
-        public let rawValue: Int
+    package struct Holders: OptionSet, Sendable {
+        package let rawValue: Int
 
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        package init(rawValue: Int) { self.rawValue = rawValue }
 
         /// The app, with `suspend()`.
-        public static let app = Holders(rawValue: 1)
+        package static let app = Holders(rawValue: 1)
         /// A person, with a command.
-        public static let person = Holders(rawValue: 2)
+        package static let person = Holders(rawValue: 2)
     }
 
     /// What a held transfer is when nobody holds it any more.
-    public enum Next: Equatable, Sendable {
+    package enum Next: Equatable, Sendable {
         case queued
         case waiting(until: Date)
         /// Its attempt is still to be stopped, or let finish where it must not be repeated.
@@ -30,7 +30,7 @@ extension TransferLife {
     }
 
     /// How far a transfer is.
-    public enum Phase: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
         /// It waits for whoever holds it.
         case held(by: Holders, next: Next)
         /// Begins as soon as there is room and what it needs is there.
@@ -45,7 +45,7 @@ extension TransferLife {
     }
 
     /// Who wants a transfer.
-    public enum Wish: Equatable, Sendable {
+    package enum Wish: Equatable, Sendable {
         /// Processes await it; the ledger lists them.
         case awaited
         /// The last await was cancelled: an equal request may still take it up.
@@ -57,7 +57,7 @@ extension TransferLife {
     }
 
     /// What is kept of a transfer that ended.
-    public enum Kept: Equatable, Sendable {
+    package enum Kept: Equatable, Sendable {
         case nothing
         /// The copy of a failed upload, for another try.
         case body(until: Date)
@@ -68,20 +68,20 @@ extension TransferLife {
     }
 
     /// Why it waits or failed.
-    public struct Reason: Equatable, Sendable {
+    package struct Reason: Equatable, Sendable {
         /// `URLError`'s number.
-        public var code: Int?
-        public var message: String?
+        package var code: Int?
+        package var message: String?
 
-        public init(code: Int?, message: String?) { (self.code, self.message) = (code, message) }
+        package init(code: Int?, message: String?) { (self.code, self.message) = (code, message) }
 
-        public init(_ trouble: TransferTrouble) { self.init(code: trouble.recordedCode, message: trouble.message) }
+        package init(_ trouble: TransferTrouble) { self.init(code: trouble.recordedCode, message: trouble.message) }
     }
 }
 
 extension TransferLife {
     /// What happened to a transfer.
-    public enum Event: Equatable, Sendable {
+    package enum Event: Equatable, Sendable {
         // What apps and people ask for.
         /// Another process awaits it.
         case awaited(now: Date)
@@ -129,7 +129,7 @@ extension TransferLife {
     }
 
     /// What else an event asks for.
-    public enum Command: Equatable, Sendable {
+    package enum Command: Equatable, Sendable {
         /// The app hears of its end.
         case tell
         /// Its end will be told anew.
@@ -145,18 +145,18 @@ extension TransferLife {
     }
 
     /// What an event's meaning depends on besides.
-    public struct Facts: Equatable, Sendable {
-        public var isUpload: Bool
+    package struct Facts: Equatable, Sendable {
+        package var isUpload: Bool
         /// May be sent a second time, or its protocol knows what the server has: see ``TransferRequest/isIdempotent``.
-        public var mayBeRepeated: Bool
-        public var hasBody: Bool
-        public var hasResumablePart: Bool
+        package var mayBeRepeated: Bool
+        package var hasBody: Bool
+        package var hasResumablePart: Bool
         /// An answer came, whatever its status.
-        public var hasAnswer: Bool
+        package var hasAnswer: Bool
         /// A name for its part that nobody else has.
-        public var newToken: String
+        package var newToken: String
 
-        public init(
+        package init(
             isUpload: Bool, mayBeRepeated: Bool, hasBody: Bool, hasResumablePart: Bool, hasAnswer: Bool, newToken: String
         ) {
             (self.isUpload, self.mayBeRepeated, self.hasBody) = (isUpload, mayBeRepeated, hasBody)

@@ -5,36 +5,36 @@ import Foundation
 
 /// One attempt at one transfer. A transfer that is tried again gets a new attempt number, so that the late
 /// answer of an old attempt is recognised and dropped.
-public struct AttemptID: Hashable, Sendable, CustomStringConvertible {
-    public let transfer: Int64
-    public let number: Int
+package struct AttemptID: Hashable, Sendable, CustomStringConvertible {
+    package let transfer: Int64
+    package let number: Int
 
-    public init(transfer: Int64, number: Int) {
+    package init(transfer: Int64, number: Int) {
         self.transfer = transfer
         self.number = number
     }
 
-    public var description: String { "\(transfer).\(number)" }
+    package var description: String { "\(transfer).\(number)" }
 }
 
 /// A header line. Order and doubles matter on the wire, so headers are a list and not a dictionary.
-public struct HeaderField: Hashable, Sendable, Codable {
-    public var name: String
-    public var value: String
+package struct HeaderField: Hashable, Sendable, Codable {
+    package var name: String
+    package var value: String
 
-    public init(_ name: String, _ value: String) {
+    package init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 }
 
 /// A name and a password for a server.
-public struct WireCredential: Sendable, Equatable {
-    public var user: String
-    public var password: String
-    public var isDigest: Bool
+package struct WireCredential: Sendable, Equatable {
+    package var user: String
+    package var password: String
+    package var isDigest: Bool
 
-    public init(user: String, password: String, isDigest: Bool) {
+    package init(user: String, password: String, isDigest: Bool) {
         self.user = user
         self.password = password
         self.isDigest = isDigest
@@ -42,28 +42,28 @@ public struct WireCredential: Sendable, Equatable {
 }
 
 /// What goes out on the wire for one attempt. Everything is decided: a transport adds no policy of its own.
-public struct WireRequest: Sendable, Equatable {
-    public var method: String
-    public var url: String
-    public var headers: [HeaderField]
+package struct WireRequest: Sendable, Equatable {
+    package var method: String
+    package var url: String
+    package var headers: [HeaderField]
     /// Seconds without a single byte in either direction after which the attempt fails with `.stalled`.
-    public var idleTimeout: Double
+    package var idleTimeout: Double
     /// Seconds to establish a connection.
-    public var connectTimeout: Double
+    package var connectTimeout: Double
     /// Redirects followed, at most. 0: a redirect is an answer like any other.
-    public var maximumRedirects: Int
+    package var maximumRedirects: Int
     /// Bytes of body taken from the server, at most; `nil`: the sink alone decides.
-    public var maximumBodyBytes: Int64?
+    package var maximumBodyBytes: Int64?
     /// Bytes per second, both directions; `nil`: no limit.
-    public var rateLimit: Int64?
+    package var rateLimit: Int64?
     /// Asks for compressed bytes and hands them on decoded; `maximumBodyBytes` counts the decoded ones.
-    public var decodesContent = false
+    package var decodesContent = false
     /// Sent when the server asks.
-    public var credential: WireCredential?
+    package var credential: WireCredential?
     /// Who starts it signs it first, with the time of that moment.
-    public var signing: S3Signing?
+    package var signing: S3Signing?
 
-    public init(
+    package init(
         method: String, url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
         connectTimeout: Double = 30, maximumRedirects: Int = 10, maximumBodyBytes: Int64? = nil,
         rateLimit: Int64? = nil
@@ -80,20 +80,20 @@ public struct WireRequest: Sendable, Equatable {
 }
 
 /// The final answer's status line and headers (of interim 1xx answers only 104 is reported, as an event).
-public struct ResponseHead: Sendable, Equatable, Codable {
-    public var status: Int
-    public var headers: [HeaderField]
+package struct ResponseHead: Sendable, Equatable, Codable {
+    package var status: Int
+    package var headers: [HeaderField]
     /// The URL that answered, after redirects.
-    public var url: String
+    package var url: String
 
-    public init(status: Int, headers: [HeaderField], url: String) {
+    package init(status: Int, headers: [HeaderField], url: String) {
         self.status = status
         self.headers = headers
         self.url = url
     }
 
     /// The first value of a header, names compared without case; surrounding blanks removed.
-    public subscript(name: String) -> String? {
+    package subscript(name: String) -> String? {
         let wanted = name.lowercased()
         guard let field = headers.first(where: { $0.name.lowercased() == wanted }) else { return nil }
         return String(field.value.drop(while: { $0 == " " || $0 == "\t" }))
@@ -109,7 +109,7 @@ extension ResponseHead {
 }
 
 /// Why an attempt ended without a whole answer.
-public enum WireFailure: Error, Sendable, Equatable, Codable {
+package enum WireFailure: Error, Sendable, Equatable, Codable {
     case couldNotResolveHost
     case couldNotConnect
     case timedOutConnecting
@@ -129,7 +129,7 @@ public enum WireFailure: Error, Sendable, Equatable, Codable {
 }
 
 /// What a transport says of an attempt, in this order: any number of `progress` and `resumption`, then exactly one `ended`.
-public enum TransportEvent: Sendable, Equatable {
+package enum TransportEvent: Sendable, Equatable {
     /// Body bytes moved by this attempt so far. At most a few a second.
     case progress(AttemptID, sent: Int64, received: Int64)
     /// A 104 came (Upload Resumption Supported), which says where an upload can be gone on with, or how far it is.
@@ -138,15 +138,15 @@ public enum TransportEvent: Sendable, Equatable {
 }
 
 /// The end of an attempt. `head` is there when a whole header block arrived, also if the body then broke.
-public struct WireEnd: Sendable, Equatable {
-    public var head: ResponseHead?
-    public var failure: WireFailure?
-    public var bytesSent: Int64
-    public var bytesReceived: Int64
+package struct WireEnd: Sendable, Equatable {
+    package var head: ResponseHead?
+    package var failure: WireFailure?
+    package var bytesSent: Int64
+    package var bytesReceived: Int64
     /// What the answer said, as far as whoever took it kept it.
-    public var body = Data()
+    package var body = Data()
 
-    public init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
+    package init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
         self.head = head
         self.failure = failure
         self.bytesSent = bytesSent
@@ -155,7 +155,7 @@ public struct WireEnd: Sendable, Equatable {
 }
 
 /// Where an upload's bytes come from. Called on the transport's own thread only.
-public protocol BodySource: AnyObject, Sendable {
+package protocol BodySource: AnyObject, Sendable {
     /// Announced as Content-Length.
     var byteCount: Int64 { get }
     /// Fills the buffer; 0 at the end, `nil` if the source cannot be read (the attempt then ends `.stoppedByOwner`).
@@ -165,7 +165,7 @@ public protocol BodySource: AnyObject, Sendable {
 }
 
 /// Where a download's bytes go. Called on the transport's own thread only.
-public protocol BodySink: AnyObject, Sendable {
+package protocol BodySink: AnyObject, Sendable {
     /// The final head arrived, before any body byte. `false`: stop now, the attempt ends `.stoppedByOwner`.
     func receive(head: ResponseHead) -> Bool
     /// Body bytes, in order. `false`: stop now, the attempt ends `.stoppedByOwner`.
@@ -173,7 +173,7 @@ public protocol BodySink: AnyObject, Sendable {
 }
 
 /// Moves bytes. Knows nothing of retries, resuming, files or ledgers.
-public protocol Transport: Sendable {
+package protocol Transport: Sendable {
     /// Starts an attempt. Events arrive at the handler the transport was made with, on the transport's thread.
     func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink)
     /// Ends an attempt; its `ended` event says `.cancelled` unless it had ended before.

@@ -1,31 +1,31 @@
 import Foundation
 
 /// Why a transfer waits or failed, for the row, the history and the app's error.
-public struct TransferTrouble: Codable, Equatable, Sendable {
+package struct TransferTrouble: Codable, Equatable, Sendable {
     /// `URLError`'s numbers (-1001 timed out, -1003 host, -1004 connect, -1005 lost, -1011 answer, -1200 TLS …).
-    public var code: Int
+    package var code: Int
     /// One sentence for a person. No secrets: never headers, never a URL's query.
-    public var message: String
+    package var message: String
     /// The network or the host cannot be reached: such an attempt does not count, and a change of the network is a
     /// reason to try at once.
-    public var isWaitingForNetwork: Bool
+    package var isWaitingForNetwork: Bool
     /// What a row remembers of it. A time-out is remembered as one of a connection that stood still: where nobody took the
     /// connection in time, nobody could be reached.
-    public var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
+    package var recordedCode: Int { isWaitingForNetwork && code == -1001 ? -1004 : code }
 
     /// Remembered troubles in which nobody could be reached: no name, no connection, no network. An app is told that its task waits for
     /// connectivity.
-    public static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
+    package static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
 
     /// Remembered troubles that a change of the network may end: those, connections that broke, and connections that stood still.
-    public static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009]
+    package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009]
 
     /// The HTTP status that was the trouble.
-    public var status: Int?
+    package var status: Int?
     /// What the server asked for, in seconds, after clamping.
-    public var retryAfter: Double?
+    package var retryAfter: Double?
 
-    public init(
+    package init(
         code: Int, message: String, isWaitingForNetwork: Bool = false, status: Int? = nil, retryAfter: Double? = nil
     ) {
         self.code = code
@@ -36,7 +36,7 @@ public struct TransferTrouble: Codable, Equatable, Sendable {
     }
 
     /// The trouble that a failed attempt is.
-    public init(_ failure: WireFailure) {
+    package init(_ failure: WireFailure) {
         switch failure {
         case .couldNotResolveHost:
             self.init(code: -1003, message: "The host's name could not be resolved.", isWaitingForNetwork: true)
@@ -71,7 +71,7 @@ public struct TransferTrouble: Codable, Equatable, Sendable {
     }
 
     /// The trouble that an answer's status is.
-    public init(head: ResponseHead, now: Date, policy: RetryPolicy, message: String? = nil) {
+    package init(head: ResponseHead, now: Date, policy: RetryPolicy, message: String? = nil) {
         self.init(
             code: -1011, message: message ?? "The server answered with status \(head.status).", status: head.status,
             retryAfter: head["Retry-After"].flatMap {

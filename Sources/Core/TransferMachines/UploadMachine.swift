@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The promise of all: what was sent without an answer is never sent again before the server was asked what it did, where the
 /// protocol has such a question; and what is needed to go on is committed before each request.
-public struct UploadMachine: Sendable {
+package struct UploadMachine: Sendable {
     private var rules: any UploadProtocol
     private let policy: RetryPolicy
     private var end: End?
@@ -29,7 +29,7 @@ public struct UploadMachine: Sendable {
     }
 
     /// - Parameter memory: the last committed state of an earlier process; `nil`: a new upload.
-    public init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
+    package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
         switch plan.kind {
         case .plain: rules = AddressUpload(plan: plan)
@@ -45,7 +45,7 @@ public struct UploadMachine: Sendable {
     }
 
     /// The next request, or the end. Asking twice gives the same answer.
-    public mutating func next() -> UploadCommand {
+    package mutating func next() -> UploadCommand {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)
         case .failed(let trouble): return .fail(trouble)
@@ -62,13 +62,13 @@ public struct UploadMachine: Sendable {
 
     /// A 104 came while a request runs.
     /// - Returns: what is to be committed now, as an answer may never come; `nil`: nothing new.
-    public mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.heard(resumption) : nil }
+    package mutating func heard(_ resumption: ResponseHead) -> UploadMemory? { end == nil ? rules.heard(resumption) : nil }
 
     /// An attempt ended.
     /// - Parameters:
     ///   - attemptsWithoutProgress: attempts since the last one that brought the upload on.
     ///   - jitter: 0..<1, a random number.
-    public mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
+    package mutating func ended(_ wire: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> UploadOutcome {
         switch end {
         case .finished(let url): return .finished(remoteURL: url)
         case .failed(let trouble): return .fail(trouble)
@@ -105,19 +105,19 @@ public struct UploadMachine: Sendable {
 
     /// How far it came, in the protocol's own measure: more than ever before is progress. It may fall back, when what was
     /// stored is lost.
-    public var stage: Int64 { rules.stage }
+    package var stage: Int64 { rules.stage }
 
     /// Bytes that the server has for good, and that are not sent again.
-    public var storedBytes: Int64 { rules.storedBytes }
+    package var storedBytes: Int64 { rules.storedBytes }
 
     /// How it is known that the server has the whole file.
-    public var proof: UploadProof { rules.proof }
+    package var proof: UploadProof { rules.proof }
 
     /// What it knows of the server by now, for the uploads after it.
-    public var knowledge: ServerKnowledge { rules.knowledge }
+    package var knowledge: ServerKnowledge { rules.knowledge }
 
     /// What takes an upload that was given up off the server; `nil`: nothing is there, or it cannot be.
-    public var removal: WireRequest? {
+    package var removal: WireRequest? {
         if case .finished = end { return nil }
         return rules.removal
     }
@@ -167,7 +167,7 @@ extension UploadOutcome {
 }
 
 /// How it is known that a server has the whole file.
-public enum UploadProof: String, Codable, Sendable {
+package enum UploadProof: String, Codable, Sendable {
     /// It said so.
     case answer
     /// It says that it has so many bytes as were to be sent.

@@ -1,37 +1,37 @@
 import Foundation
 
 /// What is to be uploaded, and where to.
-public struct UploadPlan: Codable, Equatable, Sendable {
-    public var kind: UploadKind
+package struct UploadPlan: Codable, Equatable, Sendable {
+    package var kind: UploadKind
     /// The folder: an http or https address.
-    public var collectionURL: String
+    package var collectionURL: String
     /// The wished name; if it is taken, `name-1.jpg` and so on.
-    public var fileName: String
+    package var fileName: String
     /// Bytes of the snapshot, which never changes.
-    public var byteCount: Int64
+    package var byteCount: Int64
     /// Unique to this transfer (letters and digits are used): names the temporary file.
-    public var token: String
+    package var token: String
     /// For every request; those about content go only with the content.
-    public var headers: [HeaderField]
+    package var headers: [HeaderField]
     /// Seconds without a byte.
-    public var idleTimeout: Double
+    package var idleTimeout: Double
     /// Bytes per second.
-    public var rateLimit: Int64?
+    package var rateLimit: Int64?
     /// Media type of the file.
-    public var contentType: String
+    package var contentType: String
     /// Name of the form's field (multipart).
-    public var field: String
+    package var field: String
     /// Of the snapshot, in lower-case hex; `nil`: unknown.
-    public var sha256: String?
+    package var sha256: String?
     /// Likewise; for the protocols that name a file by it.
-    public var sha1: String?
+    package var sha1: String?
     /// Of the original.
-    public var modifiedAt: Date?
-    public var s3: S3Access?
+    package var modifiedAt: Date?
+    package var s3: S3Access?
     /// What was learned of the server before.
-    public var knowledge = ServerKnowledge()
+    package var knowledge = ServerKnowledge()
 
-    public init(
+    package init(
         kind: UploadKind, collectionURL: String, fileName: String, byteCount: Int64, token: String,
         headers: [HeaderField] = [], idleTimeout: Double = 60, rateLimit: Int64? = nil,
         contentType: String = "application/octet-stream", field: String = "file", sha256: String? = nil
@@ -73,7 +73,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
     }
 
     /// Bytes of the longest answer that means anything: S3's list of a thousand parts.
-    public static let maximumAnswer: Int64 = 1 << 20
+    package static let maximumAnswer: Int64 = 1 << 20
 
     /// A caller's cannot take the place of what HTTP, or a protocol, says itself.
     private static let reserved = Set(UploadKind.allCases.flatMap(\.ownHeaders))
@@ -101,7 +101,7 @@ public struct UploadPlan: Codable, Equatable, Sendable {
 }
 
 /// The body that goes with a request.
-public enum UploadContent: Equatable, Sendable {
+package enum UploadContent: Equatable, Sendable {
     case none
     /// Nothing, and the server is told so (`Content-Length: 0`).
     case empty
@@ -115,9 +115,9 @@ public enum UploadContent: Equatable, Sendable {
 
 /// What is committed before each request, so that a new process continues. One shape for all protocols: each uses what it
 /// needs.
-public struct UploadMemory: Codable, Equatable, Sendable {
+package struct UploadMemory: Codable, Equatable, Sendable {
     /// The step that is about to be sent.
-    public enum Step: String, Codable, Sendable {
+    package enum Step: String, Codable, Sendable {
         case chooseName, put, check, move
         /// A place on the server is made.
         case create
@@ -127,19 +127,19 @@ public struct UploadMemory: Codable, Equatable, Sendable {
         case append
     }
 
-    public var step: Step
+    package var step: Step
     /// Which of the numbered names.
-    public var nameIndex: Int
+    package var nameIndex: Int
     /// Whether the temporary file is whole.
-    public var isStored: Bool
+    package var isStored: Bool
     /// Address of the place that the server made.
-    public var place: String?
+    package var place: String?
     /// Places made so far, and lost.
-    public var creations: Int?
+    package var creations: Int?
     /// Which version of its protocol the place was made with.
-    public var version: Int?
+    package var version: Int?
 
-    public init(
+    package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil
     ) {
         self.step = step
@@ -152,22 +152,22 @@ public struct UploadMemory: Codable, Equatable, Sendable {
 }
 
 /// What a server turned out to be able to do: kept per server, so that no upload asks again.
-public struct ServerKnowledge: Codable, Equatable, Sendable {
+package struct ServerKnowledge: Codable, Equatable, Sendable {
     /// Of the IETF's resumable uploads.
-    public var resumableVersion: Int?
+    package var resumableVersion: Int?
     /// Bytes that one request may carry; more was refused (413).
-    public var requestBytes: Int64?
+    package var requestBytes: Int64?
     /// Where an S3 bucket lives, and where it was said to live when that was learned.
-    public var region: String?
-    public var configuredRegion: String?
+    package var region: String?
+    package var configuredRegion: String?
     /// Its S3 knows no `If-None-Match`.
-    public var lacksConditions: Bool?
+    package var lacksConditions: Bool?
 
-    public init() {}
+    package init() {}
 }
 
 /// What an upload wants next.
-public enum UploadCommand: Equatable, Sendable {
+package enum UploadCommand: Equatable, Sendable {
     /// Commit `persistFirst`, then send. A crash between or after is what the saved state is for.
     case send(WireRequest, UploadContent, persistFirst: UploadMemory)
     case finished(remoteURL: String)
@@ -175,7 +175,7 @@ public enum UploadCommand: Equatable, Sendable {
 }
 
 /// What follows an ended attempt.
-public enum UploadOutcome: Equatable, Sendable {
+package enum UploadOutcome: Equatable, Sendable {
     /// Ask `next()` at once.
     case `continue`
     /// Ask `next()` after so many seconds.

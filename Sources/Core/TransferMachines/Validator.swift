@@ -2,14 +2,14 @@ import Foundation
 
 /// What proves that two answers carry the same bytes. Only strong validators are kept: a weak one allows bytes to
 /// differ, and splicing them would make a file that never existed.
-public enum Validator: Codable, Equatable, Hashable, Sendable {
+package enum Validator: Codable, Equatable, Hashable, Sendable {
     /// A strong entity tag with its quotes.
     case entityTag(String)
     /// A `Last-Modified` that is strong by RFC 9110 §8.8.2.2, exactly as the server wrote it.
     case lastModified(String)
 
     /// The value of `If-Range`.
-    public var ifRange: String {
+    package var ifRange: String {
         switch self {
         case .entityTag(let tag): tag
         case .lastModified(let date): date
@@ -21,7 +21,7 @@ public enum Validator: Codable, Equatable, Hashable, Sendable {
     /// A date counts only when the answer has no entity tag at all (RFC 9110 §13.1.5: not even a weak one) and is
     /// older than the answer: by 1 s against the server's own `Date` (one clock), by 60 s against our clock.
     /// - Parameter receivedAt: when the answer came, for servers that send no `Date`.
-    public static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
+    package static func from(_ head: ResponseHead, receivedAt: Date? = nil) -> Validator? {
         let tags = Set(head.headers.filter { $0.name.lowercased() == "etag" }.map { trimmed($0.value) })
         if let tag = tags.first {
             return tags.count == 1 && isStrong(tag) ? .entityTag(tag) : nil
@@ -35,7 +35,7 @@ public enum Validator: Codable, Equatable, Hashable, Sendable {
     }
 
     /// Whether an answer names this very validator. A missing header is not equal: without it nothing is proven.
-    public func matches(_ head: ResponseHead) -> Bool {
+    package func matches(_ head: ResponseHead) -> Bool {
         switch self {
         case .entityTag(let tag): head["ETag"].map(Self.trimmed) == tag
         case .lastModified(let date): head["Last-Modified"].map(Self.trimmed) == date

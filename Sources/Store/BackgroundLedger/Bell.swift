@@ -6,12 +6,12 @@ import Foundation
 /// listener's own commits) and slightly before a commit becomes visible, so the hearer reads inside `BEGIN IMMEDIATE`.
 ///
 /// inotify on the write-ahead file: no socket, no polling, nothing to be left behind by a kill.
-public struct Bell: ~Copyable, Sendable {
+package struct Bell: ~Copyable, Sendable {
     /// Readable when the bell rang. Non-blocking, close-on-exec.
-    public let descriptor: Int32
+    package let descriptor: Int32
 
     /// The ledger must have been opened by this process before: the write-ahead file exists from then on.
-    public init(_ directories: AppDirectories) throws(StoreError) {
+    package init(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path + "-wal"
         descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         guard descriptor >= 0 else {
@@ -29,10 +29,10 @@ public struct Bell: ~Copyable, Sendable {
     deinit { close(descriptor) }
 
     /// Takes the rings so far. Call before reading the ledger, never after.
-    public borrowing func drain() { Self.drain(descriptor) }
+    package borrowing func drain() { Self.drain(descriptor) }
 
     /// The same for a holder of the descriptor alone.
-    public static func drain(_ descriptor: Int32) {
+    package static func drain(_ descriptor: Int32) {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
         }

@@ -3,40 +3,40 @@ import Foundation
 import GRDB
 
 /// What a person asks of the agent directly. The row is the question; the agent writes the answer beside it.
-public struct ControlRecord: Codable, Sendable, Equatable {
-    public enum Verb: String, Codable, Sendable {
+package struct ControlRecord: Codable, Sendable, Equatable {
+    package enum Verb: String, Codable, Sendable {
         case simulateLaunch
         case simulateExpire
         case quit
     }
 
-    public var id: Int64?
-    public var verb: Verb
-    public var argument: String
-    public var createdAt: Date
+    package var id: Int64?
+    package var verb: Verb
+    package var argument: String
+    package var createdAt: Date
     /// `nil` until handled.
-    public var answer: String?
+    package var answer: String?
     /// Who waits for the answer.
-    public var askerPID: Int32?
-    public var askerStart: Int64?
+    package var askerPID: Int32?
+    package var askerStart: Int64?
 
     /// Somebody still waits. An earlier version did not say who asked.
-    public var isAwaited: Bool {
+    package var isAwaited: Bool {
         guard let askerPID, let askerStart else { return false }
         return ProcessIdentity(pid: askerPID, start: askerStart).isAlive
     }
 }
 
 extension ControlRecord: LedgerRecord {
-    public static let databaseTableName = "control"
+    package static let databaseTableName = "control"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension LedgerTransaction {
     /// Returns the row's id, by which the answer is found.
     @discardableResult
-    public func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
+    package func ask(_ verb: ControlRecord.Verb, _ argument: String = "", now: Date) throws -> Int64 {
         // Answered questions are of no use to anybody after a day.
         try database.run(
             sql: "DELETE FROM control WHERE createdAt < ?", arguments: [now.timeIntervalSince1970 - 86_400])
@@ -47,20 +47,20 @@ extension LedgerTransaction {
         return record.id!
     }
 
-    public func openQuestions() throws -> [ControlRecord] {
+    package func openQuestions() throws -> [ControlRecord] {
         try ControlRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM control WHERE answer IS NULL ORDER BY id"))
     }
 
-    public func answer(_ id: Int64, _ text: String) throws {
+    package func answer(_ id: Int64, _ text: String) throws {
         try database.run(sql: "UPDATE control SET answer = ? WHERE id = ?", arguments: [text, id])
     }
 
     /// Nobody is to act on them any more.
-    public func dropQuestions() throws {
+    package func dropQuestions() throws {
         try database.run(sql: "UPDATE control SET answer = 'error: all background work was ended' WHERE answer IS NULL")
     }
 
-    public func answer(to id: Int64) throws -> String? {
+    package func answer(to id: Int64) throws -> String? {
         try String.fetchOne(database.cachedStatement(sql: "SELECT answer FROM control WHERE id = ?"), arguments: [id])
     }
 }

@@ -5,16 +5,16 @@ import Synchronization
 import TransferMachines
 
 /// How the agent launches an app, recorded by the app itself whenever it runs.
-public struct AppRecord: Codable, Sendable, Equatable {
+package struct AppRecord: Codable, Sendable, Equatable {
     /// Absolute path of the executable.
-    public var executable: String
+    package var executable: String
     /// Arguments before any of ours; empty for most apps.
-    public var arguments: [String]
-    public var version: String
+    package var arguments: [String]
+    package var version: String
     /// What a person calls the app; shown as the sender of its notifications.
-    public var displayName: String
+    package var displayName: String
 
-    public init(executable: String, arguments: [String], version: String, displayName: String) {
+    package init(executable: String, arguments: [String], version: String, displayName: String) {
         self.executable = executable
         self.arguments = arguments
         self.version = version
@@ -23,25 +23,25 @@ public struct AppRecord: Codable, Sendable, Equatable {
 }
 
 /// What an app asks of its agent, in one place. Times in seconds.
-public struct AgentSettings: Codable, Sendable, Equatable {
-    public var refreshBudget: Double = 30
-    public var processingBudget: Double = 600
+package struct AgentSettings: Codable, Sendable, Equatable {
+    package var refreshBudget: Double = 30
+    package var processingBudget: Double = 600
     /// Between the warning and the kill; also how long a cancelled transfer stays adoptable.
-    public var grace: Double = 5
+    package var grace: Double = 5
     /// First delay after a launch that crashed or was killed; doubles with each.
-    public var backoffBase: Double = 5
+    package var backoffBase: Double = 5
     /// Between two launches that are due at once.
-    public var launchSpacing: Double = 1
+    package var launchSpacing: Double = 1
     /// Without progress a continued-processing task is ended after so long.
-    public var progressPatience: Double = 60
-    public var notificationsEnabled = true
+    package var progressPatience: Double = 60
+    package var notificationsEnabled = true
     /// "22:00-07:00", or empty.
-    public var quietHours = ""
+    package var quietHours = ""
 
-    public init() {}
+    package init() {}
 
     /// Written by an earlier version it lacks what was added since.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         func take<Value: Decodable>(_ key: CodingKeys, _ setting: inout Value) throws {
             if let value = try values.decodeIfPresent(Value.self, forKey: key) { setting = value }
@@ -58,30 +58,30 @@ public struct AgentSettings: Codable, Sendable, Equatable {
 }
 
 /// Where the person's session can be reached: recorded by verbs, because an agent started from cron or ssh has neither.
-public struct SessionEnvironment: Codable, Sendable, Equatable {
-    public static let names = [
+package struct SessionEnvironment: Codable, Sendable, Equatable {
+    package static let names = [
         "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CURRENT_DESKTOP",
     ]
-    public var variables: [String: String]
+    package var variables: [String: String]
 
-    public init(variables: [String: String]) { self.variables = variables }
+    package init(variables: [String: String]) { self.variables = variables }
 
     /// What of it this process knows.
-    public static var current: SessionEnvironment {
+    package static var current: SessionEnvironment {
         let environment = ProcessInfo.processInfo.environment
         return SessionEnvironment(variables: environment.filter { names.contains($0.key) })
     }
 }
 
 /// What the agent says of itself and of the desktop.
-public struct AgentRecord: Codable, Sendable, Equatable {
-    public var pid: Int32
-    public var version: String
-    public var startedAt: Date
+package struct AgentRecord: Codable, Sendable, Equatable {
+    package var pid: Int32
+    package var version: String
+    package var startedAt: Date
     /// Tells it apart from a later process of that number.
-    public var processStart: Int64?
+    package var processStart: Int64?
 
-    public init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
+    package init(pid: Int32, version: String, startedAt: Date, processStart: Int64? = nil) {
         self.processStart = processStart
         self.pid = pid
         self.version = version
@@ -90,18 +90,18 @@ public struct AgentRecord: Codable, Sendable, Equatable {
 }
 
 /// The conditions as the agent last saw them, and since when each has its value.
-public struct ObservedConditions: Codable, Sendable, Equatable {
-    public var conditions: DesktopConditions
-    public var networkSince: Date
-    public var powerSince: Date
+package struct ObservedConditions: Codable, Sendable, Equatable {
+    package var conditions: DesktopConditions
+    package var networkSince: Date
+    package var powerSince: Date
     /// Since when power is saved, or is not.
-    public var savingSince: Date?
+    package var savingSince: Date?
     /// When somebody first looked: what was found then is no change.
-    public var firstLookAt: Date?
+    package var firstLookAt: Date?
     /// When the machine last woke from sleep.
-    public var resumedAt: Date?
+    package var resumedAt: Date?
 
-    public init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {
+    package init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {
         self.conditions = conditions
         self.networkSince = networkSince
         self.powerSince = powerSince
@@ -109,49 +109,49 @@ public struct ObservedConditions: Codable, Sendable, Equatable {
 }
 
 /// A named value of the ledger that is one of a kind.
-public struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
+package struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
     let name: String
 
     init(_ name: String) { self.name = name }
 }
 
 extension FactName where Value == AppRecord {
-    public static var app: Self { Self("app") }
+    package static var app: Self { Self("app") }
 }
 extension FactName where Value == AgentSettings {
-    public static var settings: Self { Self("settings") }
+    package static var settings: Self { Self("settings") }
 }
 extension FactName where Value == SessionEnvironment {
-    public static var sessionEnvironment: Self { Self("sessionEnvironment") }
+    package static var sessionEnvironment: Self { Self("sessionEnvironment") }
 }
 extension FactName where Value == AgentRecord {
-    public static var agent: Self { Self("agent") }
+    package static var agent: Self { Self("agent") }
 }
 extension FactName where Value == ObservedConditions {
-    public static var conditions: Self { Self("conditions") }
+    package static var conditions: Self { Self("conditions") }
 }
 extension FactName where Value == SignificantTime {
     /// Day and zone as the app was last told; absent: it does not want to be told.
-    public static var significantTime: Self { Self("significantTime") }
+    package static var significantTime: Self { Self("significantTime") }
     /// Day and zone that a running launch is about.
-    public static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
+    package static var significantTimeBeingTold: Self { Self("significantTimeBeingTold") }
 }
 extension FactName where Value == Int {
     /// Counts task identifiers, so that one is never given twice to a session.
-    public static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
+    package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// Seconds of this installation's stable offset are derived from this.
-    public static var installationSeed: Self { Self("installationSeed") }
+    package static var installationSeed: Self { Self("installationSeed") }
 }
 extension FactName where Value == ServerKnowledge {
     /// What the server behind an upload's address turned out to be able to do. By address and bucket, as a bucket has its region
     /// and a proxy its limits for one path and not for another.
-    public static func server(of transfer: TransferRecord) -> Self {
+    package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }
 }
 extension FactName where Value == String {
     /// Why the notification server could not be reached; absent when it can.
-    public static var presenterTrouble: Self { Self("presenterTrouble") }
+    package static var presenterTrouble: Self { Self("presenterTrouble") }
 }
 
 /// The facts as they were read last: the same text again, as almost always, is not decoded again.
@@ -170,7 +170,7 @@ private final class DecodedFacts: Sendable {
 
 extension LedgerTransaction {
     /// What cannot be read counts as absent: every fact is said again by whoever knows it.
-    public func fact<Value>(_ name: FactName<Value>) throws -> Value? {
+    package func fact<Value>(_ name: FactName<Value>) throws -> Value? {
         guard
             let text = try String.fetchOne(
                 database.cachedStatement(sql: "SELECT value FROM fact WHERE name = ?"), arguments: [name.name])
@@ -179,7 +179,7 @@ extension LedgerTransaction {
     }
 
     /// Writes only a changed value, so that repeating it rings no bell.
-    public func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
+    package func setFact<Value>(_ name: FactName<Value>, _ value: Value?) throws {
         guard try fact(name) != value else { return }
         guard let value else {
             return try database.run(sql: "DELETE FROM fact WHERE name = ?", arguments: [name.name])

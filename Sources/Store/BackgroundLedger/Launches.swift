@@ -4,52 +4,52 @@ import Foundation
 import GRDB
 
 /// One launch of an app process, and after its end a line of the history.
-public struct LaunchRecord: Codable, Sendable, Equatable {
-    public var id: Int64?
-    public var kind: LaunchKind
+package struct LaunchRecord: Codable, Sendable, Equatable {
+    package var id: Int64?
+    package var kind: LaunchKind
     /// Task identifier, session identifier, or notification identifier, by kind.
-    public var identifier: String
-    public var requestToken: String?
+    package var identifier: String
+    package var requestToken: String?
     /// 1 for the first launch of a request; each relaunch counts on and says why in `reason`.
-    public var generation: Int
-    public var reason: String
-    public var simulated: Bool
-    public var servedOccurrence: Date?
-    public var pid: Int32?
-    public var startedAt: Date
+    package var generation: Int
+    package var reason: String
+    package var simulated: Bool
+    package var servedOccurrence: Date?
+    package var pid: Int32?
+    package var startedAt: Date
     /// Committed before the signal is sent.
-    public var stopReason: StopReason?
-    public var isPersonChoosing: Bool
+    package var stopReason: StopReason?
+    package var isPersonChoosing: Bool
     /// What the app process says of its end, in the transaction before it exits.
-    public var result: LaunchOutcome?
-    public var endedAt: Date?
-    public var outcome: LaunchOutcome?
-    public var detail: String?
+    package var result: LaunchOutcome?
+    package var endedAt: Date?
+    package var outcome: LaunchOutcome?
+    package var detail: String?
     /// Conditions that must hold while it runs.
-    public var requiresNetwork = false
-    public var requiresExternalPower = false
+    package var requiresNetwork = false
+    package var requiresExternalPower = false
     /// What was asked: when it was submitted, and for when.
-    public var askedAt: Date?
-    public var askedBegin: Date?
+    package var askedAt: Date?
+    package var askedBegin: Date?
     /// What woke it: the last thing that had been missing.
-    public var woke: String?
+    package var woke: String?
     /// Continued processing: it runs in the process that asked, whose number is `pid`.
-    public var hostStart: Int64?
-    public var title: String?
-    public var subtitle: String?
-    public var progressDone: Int64?
-    public var progressTotal: Int64?
-    public var progressAt: Date?
+    package var hostStart: Int64?
+    package var title: String?
+    package var subtitle: String?
+    package var progressDone: Int64?
+    package var progressTotal: Int64?
+    package var progressAt: Date?
     /// The server's number of its progress notification.
-    public var noticeID: Int64?
+    package var noticeID: Int64?
 
     /// Of continued processing: the process that it runs in.
-    public var host: ProcessIdentity? {
+    package var host: ProcessIdentity? {
         guard let pid, let hostStart else { return nil }
         return ProcessIdentity(pid: pid, start: hostStart)
     }
 
-    public init(
+    package init(
         kind: LaunchKind, identifier: String, requestToken: String?, generation: Int, reason: String, simulated: Bool,
         servedOccurrence: Date?, startedAt: Date
     ) {
@@ -73,16 +73,16 @@ public struct LaunchRecord: Codable, Sendable, Equatable {
 }
 
 extension LaunchRecord: LedgerRecord {
-    public static let databaseTableName = "launch"
+    package static let databaseTableName = "launch"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension LedgerTransaction {
     /// Rows kept after their end; older ones are dropped.
     static let historyLimit = 1_000
 
-    public func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
+    package func insert(_ launch: LaunchRecord) throws -> LaunchRecord {
         var launch = launch
         try launch.insert(database)
         try database.run(
@@ -90,47 +90,47 @@ extension LedgerTransaction {
         return launch
     }
 
-    public func update(_ launch: LaunchRecord) throws { try launch.update(database) }
+    package func update(_ launch: LaunchRecord) throws { try launch.update(database) }
 
-    public func launch(_ id: Int64) throws -> LaunchRecord? {
+    package func launch(_ id: Int64) throws -> LaunchRecord? {
         try LaunchRecord.fetchRareOne(
             database.cachedStatement(sql: "SELECT * FROM launch WHERE id = ?"), arguments: [id])
     }
 
-    public func liveLaunches() throws -> [LaunchRecord] {
+    package func liveLaunches() throws -> [LaunchRecord] {
         try memo.rows("live launches", database) {
             try LaunchRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NULL ORDER BY id"))
         }
     }
 
     /// Continued processing that ended, whose progress may still stand on the screen.
-    public func endedLaunchesStillShown() throws -> [LaunchRecord] {
+    package func endedLaunchesStillShown() throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL"))
     }
 
-    public func forgetEndedProgressNotices() throws {
+    package func forgetEndedProgressNotices() throws {
         try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE endedAt IS NOT NULL AND noticeID IS NOT NULL")
     }
 
-    public func forgetProgressNotices() throws {
+    package func forgetProgressNotices() throws {
         try database.run(sql: "UPDATE launch SET noticeID = NULL WHERE noticeID IS NOT NULL")
     }
 
     /// The number of the launch that began last.
-    public func latestLaunch() throws -> Int64? {
+    package func latestLaunch() throws -> Int64? {
         try Int64.fetchOne(database.cachedStatement(sql: "SELECT MAX(id) FROM launch"))
     }
 
     /// Newest last.
-    public func history(limit: Int) throws -> [LaunchRecord] {
+    package func history(limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM launch ORDER BY id DESC LIMIT ?"), arguments: [limit]
         ).reversed()
     }
 
     /// Ended launches of one identifier, newest first.
-    public func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
+    package func endedLaunches(_ kind: LaunchKind, _ identifier: String, limit: Int) throws -> [LaunchRecord] {
         try LaunchRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM launch WHERE kind = ? AND identifier = ? AND endedAt IS NOT NULL ORDER BY id DESC LIMIT ?"),
@@ -138,7 +138,7 @@ extension LedgerTransaction {
     }
 
     /// The latest wall-clock moment that was served for an identifier. A launch that died without a result served none.
-    public func lastServedOccurrence(_ identifier: String) throws -> Date? {
+    package func lastServedOccurrence(_ identifier: String) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -149,7 +149,7 @@ extension LedgerTransaction {
     }
 
     /// When the last launch of a request began; one whose process never did does not count.
-    public func lastRequestStart() throws -> Date? {
+    package func lastRequestStart() throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -160,31 +160,31 @@ extension LedgerTransaction {
     }
 
     /// How far continued processing got, as its process says; a launch that is over is left as it was.
-    public func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
+    package func setProgress(_ done: Int64, of total: Int64, launch id: Int64, now: Date) throws {
         try database.run(
             sql: "UPDATE launch SET progressDone = ?, progressTotal = ?, progressAt = ? WHERE id = ? AND endedAt IS NULL",
             arguments: [done, total, now.timeIntervalSince1970, id])
     }
 
-    public func setTitle(_ title: String, subtitle: String, launch id: Int64) throws {
+    package func setTitle(_ title: String, subtitle: String, launch id: Int64) throws {
         try database.run(
             sql: "UPDATE launch SET title = ?, subtitle = ? WHERE id = ? AND endedAt IS NULL",
             arguments: [title, subtitle, id])
     }
 
     /// The process of a launch has begun to run.
-    public func launchDidBegin(_ id: Int64, pid: Int32) throws {
+    package func launchDidBegin(_ id: Int64, pid: Int32) throws {
         try database.run(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
     }
 
     /// The app's own word on how its launch ended; the first word counts.
-    public func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
+    package func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
         try database.run(
             sql: "UPDATE launch SET result = ?, detail = COALESCE(?, detail) WHERE id = ? AND result IS NULL",
             arguments: [result.rawValue, detail, id])
     }
 
-    public func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
+    package func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
     }
 }

@@ -9,8 +9,8 @@ import GRDB
 /// Every change that must outlive a process is one transaction, synced to the disk before the call returns
 /// (0.3 ms on a laptop SSD). Writers of all processes take turns; a reader never waits. The agent hears of a
 /// commit through ``Bell``, which carries no data: what counts is what it then reads here.
-public final class Ledger: Sendable {
-    public let directories: AppDirectories
+package final class Ledger: Sendable {
+    package let directories: AppDirectories
     private let queue: DatabaseQueue
     /// The closed connection of the look before. Freeing a dispatch queue is work for a dispatch thread, and from the
     /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
@@ -23,7 +23,7 @@ public final class Ledger: Sendable {
     /// Opens the ledger, making it and its folders when absent.
     ///
     /// - Throws: ``StoreError``; a ledger of a newer version or a damaged one is left untouched.
-    public init(_ directories: AppDirectories) throws(StoreError) {
+    package init(_ directories: AppDirectories) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
         // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
@@ -67,7 +67,7 @@ public final class Ledger: Sendable {
     }
 
     /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
-    public var isReplaced: Bool {
+    package var isReplaced: Bool {
         if memory != nil { return false }
         var information = stat()
         return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
@@ -108,7 +108,7 @@ public final class Ledger: Sendable {
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
     @discardableResult
-    public func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+    package func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do {
             var result: Value?
             try queue.inDatabase { database in
@@ -133,12 +133,12 @@ public final class Ledger: Sendable {
 
     /// Reads what a ring of the bell was about. inotify tells of the write before the commit is visible, so this waits
     /// for the writer (`BEGIN IMMEDIATE`), where ``read(_:)`` could see the state before and never be rung for again.
-    public func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+    package func readAfterRing<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         try write(body)
     }
 
     /// Runs `body` on one consistent snapshot.
-    public func read<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+    package func read<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do {
             var result: Value?
             try queue.inDatabase { database in
@@ -154,7 +154,7 @@ public final class Ledger: Sendable {
     }
 
     /// The value of a pragma on this connection, for tests of the durability settings.
-    public func pragma(_ name: String) throws(StoreError) -> String? {
+    package func pragma(_ name: String) throws(StoreError) -> String? {
         do {
             return try queue.inDatabase { try String.fetchOne($0, sql: "PRAGMA \(name)") }
         } catch {
@@ -176,20 +176,20 @@ public final class Ledger: Sendable {
 }
 
 /// The ledger inside one transaction. What can be read and changed is in the extensions, one file per table.
-public struct LedgerTransaction {
+package struct LedgerTransaction {
     let database: Database
     /// In memory all views share one connection, which then cannot tell whose commits were others'.
     var foreignCommits: Int?
     let memo = TransactionMemo()
 
     /// A newer version of the program has migrated this ledger since it was opened: its rules are not ours.
-    public func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
+    package func isSuperseded() throws -> Bool { try LedgerSchema.migrator.hasBeenSuperseded(database) }
 
     /// Rows changed so far through this connection.
-    public var changeCount: Int { database.totalChangesCount }
+    package var changeCount: Int { database.totalChangesCount }
 
     /// Another number whenever another connection has committed; our own commits leave it. Cheap to ask.
-    public func foreignVersion() throws -> Int {
+    package func foreignVersion() throws -> Int {
         if let foreignCommits { return foreignCommits }
         return try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version")) ?? 0
     }
@@ -210,7 +210,7 @@ public struct LedgerTransaction {
     }
 
     /// How many migrations it has seen: cheap to ask, and it grows with each.
-    public func migrationCount() throws -> Int {
+    package func migrationCount() throws -> Int {
         try Int.fetchOne(database.cachedStatement(sql: "SELECT COUNT(*) FROM grdb_migrations")) ?? 0
     }
 }

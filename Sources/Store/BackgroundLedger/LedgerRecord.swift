@@ -2,11 +2,15 @@ import Foundation
 import GRDB
 
 /// How rows look on disk: dates as seconds since 1970 (sortable, exact to the microsecond), lists as JSON text.
-public protocol LedgerRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
+package protocol LedgerRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 
 extension LedgerRecord {
-    public static func databaseDateEncodingStrategy(for column: String) -> DatabaseDateEncodingStrategy { .timeIntervalSince1970 }
-    public static func databaseDateDecodingStrategy(for column: String) -> DatabaseDateDecodingStrategy { .timeIntervalSince1970 }
+    package static func databaseDateEncodingStrategy(for column: String) -> DatabaseDateEncodingStrategy {
+        .timeIntervalSince1970
+    }
+    package static func databaseDateDecodingStrategy(for column: String) -> DatabaseDateDecodingStrategy {
+        .timeIntervalSince1970
+    }
 }
 
 /// Questions whose answer is mostly "none". Before its first row GRDB learns the names of all columns of a statement, and that

@@ -3,21 +3,21 @@ import Foundation
 import GRDB
 
 /// What a notification says, as the app gave it. Compared as a whole: adding equal content again changes nothing.
-public struct NotificationContent: Codable, Sendable, Equatable {
-    public var title: String
-    public var subtitle: String
-    public var body: String
-    public var categoryIdentifier: String
-    public var threadIdentifier: String
+package struct NotificationContent: Codable, Sendable, Equatable {
+    package var title: String
+    package var subtitle: String
+    package var body: String
+    package var categoryIdentifier: String
+    package var threadIdentifier: String
     /// Property list, as JSON text with sorted keys.
-    public var userInfo: String
+    package var userInfo: String
     /// Name of a theme sound; `nil`: silent.
-    public var sound: String?
+    package var sound: String?
     /// 0 passive, 1 active, 2 time sensitive, 3 critical.
-    public var interruptionLevel: Int
-    public var badge: Int?
+    package var interruptionLevel: Int
+    package var badge: Int?
 
-    public init(
+    package init(
         title: String, subtitle: String, body: String, categoryIdentifier: String, threadIdentifier: String, userInfo: String,
         sound: String?, interruptionLevel: Int, badge: Int?
     ) {
@@ -33,8 +33,8 @@ public struct NotificationContent: Codable, Sendable, Equatable {
     }
 }
 
-public struct NotificationRecord: Codable, Sendable, Equatable {
-    public enum State: String, Codable, Sendable {
+package struct NotificationRecord: Codable, Sendable, Equatable {
+    package enum State: String, Codable, Sendable {
         /// Waiting for its time, or for a server.
         case pending
         /// Handed to the presenter, which has not answered.
@@ -47,22 +47,22 @@ public struct NotificationRecord: Codable, Sendable, Equatable {
         case withdrawn
     }
 
-    public var identifier: String
-    public var content: NotificationContent
-    public var state: State
-    public var createdAt: Date
+    package var identifier: String
+    package var content: NotificationContent
+    package var state: State
+    package var createdAt: Date
     /// `nil`: at once.
-    public var dueAt: Date?
-    public var deliveredAt: Date?
-    public var endedAt: Date?
-    public var serverID: UInt32?
+    package var dueAt: Date?
+    package var deliveredAt: Date?
+    package var endedAt: Date?
+    package var serverID: UInt32?
     /// Why it could not be shown yet.
-    public var trouble: String?
-    public var revision: Int
+    package var trouble: String?
+    package var revision: Int
 }
 
 extension NotificationRecord: LedgerRecord {
-    public static let databaseTableName = "notification"
+    package static let databaseTableName = "notification"
 }
 
 struct NotificationCategoryRecord: LedgerRecord {
@@ -72,42 +72,42 @@ struct NotificationCategoryRecord: LedgerRecord {
 }
 
 /// A button that was pressed, waiting for the app to be launched with it.
-public struct NotificationResponseRecord: Codable, Sendable, Equatable {
-    public var id: Int64?
-    public var notification: String
-    public var action: String
-    public var content: NotificationContent
-    public var createdAt: Date
-    public var deliveredAt: Date?
+package struct NotificationResponseRecord: Codable, Sendable, Equatable {
+    package var id: Int64?
+    package var notification: String
+    package var action: String
+    package var content: NotificationContent
+    package var createdAt: Date
+    package var deliveredAt: Date?
 }
 
 extension NotificationResponseRecord: LedgerRecord {
-    public static let databaseTableName = "notificationResponse"
+    package static let databaseTableName = "notificationResponse"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension LedgerTransaction {
-    public func notification(_ identifier: String) throws -> NotificationRecord? {
+    package func notification(_ identifier: String) throws -> NotificationRecord? {
         try NotificationRecord.fetchRareOne(
             database.cachedStatement(sql: "SELECT * FROM notification WHERE identifier = ?"), arguments: [identifier])
     }
 
-    public func notifications() throws -> [NotificationRecord] {
+    package func notifications() throws -> [NotificationRecord] {
         try memo.rows("notifications", database) {
             try NotificationRecord.fetchRare(
                 database.cachedStatement(sql: "SELECT * FROM notification ORDER BY createdAt, identifier"))
         }
     }
 
-    public func save(_ notification: NotificationRecord) throws {
+    package func save(_ notification: NotificationRecord) throws {
         var notification = notification
         try notification.save(database)
     }
 
     /// Adds a notification. The same identifier with equal content is already told: nothing changes, also after
     /// the person has closed it. Other content replaces it, on the screen too.
-    public func addNotification(_ identifier: String, _ content: NotificationContent, dueAt: Date?, now: Date) throws {
+    package func addNotification(_ identifier: String, _ content: NotificationContent, dueAt: Date?, now: Date) throws {
         var record =
             try notification(identifier)
             ?? NotificationRecord(
@@ -133,37 +133,37 @@ extension LedgerTransaction {
         try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
     }
 
-    public func setCategory(_ identifier: String, actions: [NoticeAction]) throws {
+    package func setCategory(_ identifier: String, actions: [NoticeAction]) throws {
         if try NotificationCategoryRecord.fetchOne(database, key: identifier)?.actions == actions { return }
         var record = NotificationCategoryRecord(identifier: identifier, actions: actions)
         try record.save(database)
     }
 
-    public func deleteCategories(except kept: Set<String>) throws {
+    package func deleteCategories(except kept: Set<String>) throws {
         for record in try NotificationCategoryRecord.fetchAll(database) where !kept.contains(record.identifier) {
             try record.delete(database)
         }
     }
 
-    public func actions(ofCategory identifier: String) throws -> [NoticeAction] {
+    package func actions(ofCategory identifier: String) throws -> [NoticeAction] {
         try NotificationCategoryRecord.fetchRareOne(
             database.cachedStatement(sql: "SELECT * FROM notificationCategory WHERE identifier = ?"), arguments: [identifier]
         )?.actions ?? []
     }
 
-    public func addResponse(_ action: String, to notification: NotificationRecord, now: Date) throws {
+    package func addResponse(_ action: String, to notification: NotificationRecord, now: Date) throws {
         var record = NotificationResponseRecord(
             id: nil, notification: notification.identifier, action: action, content: notification.content, createdAt: now,
             deliveredAt: nil)
         try record.insert(database)
     }
 
-    public func undeliveredResponses() throws -> [NotificationResponseRecord] {
+    package func undeliveredResponses() throws -> [NotificationResponseRecord] {
         try NotificationResponseRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
 
-    public func responseWasDelivered(_ id: Int64, now: Date) throws {
+    package func responseWasDelivered(_ id: Int64, now: Date) throws {
         try database.run(
             sql: "UPDATE notificationResponse SET deliveredAt = ? WHERE id = ?",
             arguments: [now.timeIntervalSince1970, id])

@@ -4,48 +4,48 @@ import Foundation
 import GRDB
 
 /// A pending request: something the app wants to be woken for.
-public struct RequestRecord: Codable, Sendable, Equatable {
-    public var identifier: String
+package struct RequestRecord: Codable, Sendable, Equatable {
+    package var identifier: String
     /// New with every submit: tells a replaced request from the one a launch serves.
-    public var token: String
-    public var kind: LaunchKind
-    public var earliestBegin: Date?
-    public var recurrence: WallClockRule?
+    package var token: String
+    package var kind: LaunchKind
+    package var earliestBegin: Date?
+    package var recurrence: WallClockRule?
     /// The wall-clock moment this request stands for; `earliestBegin` is this plus the spread.
-    public var occurrence: Date?
+    package var occurrence: Date?
     /// Seconds after the occurrence at which this installation wakes.
-    public var spread: Double
-    public var missed: MissedPolicy
-    public var requiresNetwork: Bool
-    public var requiresExternalPower: Bool
-    public var runsInLowPowerMode = false
-    public var submittedAt: Date
+    package var spread: Double
+    package var missed: MissedPolicy
+    package var requiresNetwork: Bool
+    package var requiresExternalPower: Bool
+    package var runsInLowPowerMode = false
+    package var submittedAt: Date
     /// Launches in a row that ended without a result.
-    public var failures: Int
-    public var backoffUntil: Date?
+    package var failures: Int
+    package var backoffUntil: Date?
     /// When the last launch without a result ended.
-    public var lastFailureAt: Date?
+    package var lastFailureAt: Date?
     /// The handler had submitted this request before its launch died: the launch is made up for first, and this
     /// is when the request itself was to begin.
-    public var beginAfterRetry: Date?
+    package var beginAfterRetry: Date?
     /// Continued processing: what its progress notification says, and the process that asked and will do it.
-    public var title: String?
-    public var subtitle: String?
-    public var hostPID: Int32?
-    public var hostStart: Int64?
+    package var title: String?
+    package var subtitle: String?
+    package var hostPID: Int32?
+    package var hostStart: Int64?
     /// Apple's numbers of what to do without room, and of what it needs.
-    public var strategy: Int?
+    package var strategy: Int?
     /// The launch whose handler asked for it; `nil`: a process that a person started.
-    public var submittedInLaunch: Int64?
-    public var resources: Int?
+    package var submittedInLaunch: Int64?
+    package var resources: Int?
 
     /// Of continued processing: the process that holds its handler.
-    public var host: ProcessIdentity? {
+    package var host: ProcessIdentity? {
         guard let hostPID, let hostStart else { return nil }
         return ProcessIdentity(pid: hostPID, start: hostStart)
     }
 
-    public init(
+    package init(
         identifier: String, kind: LaunchKind, earliestBegin: Date?, recurrence: WallClockRule? = nil, spread: Double = 0,
         missed: MissedPolicy = .once, requiresNetwork: Bool = false, requiresExternalPower: Bool = false, submittedAt: Date
     ) {
@@ -72,12 +72,12 @@ public struct RequestRecord: Codable, Sendable, Equatable {
     }
 
     /// The app had its say: what went before is forgiven.
-    public mutating func forgive() {
+    package mutating func forgive() {
         failures = 0
         backoffUntil = nil
     }
 
-    public func plannable(hasLiveLaunch: Bool) -> PlannableRequest {
+    package func plannable(hasLiveLaunch: Bool) -> PlannableRequest {
         PlannableRequest(
             identifier: identifier, kind: kind, earliestBegin: earliestBegin, requiresNetwork: requiresNetwork,
             requiresExternalPower: requiresExternalPower, runsInLowPowerMode: runsInLowPowerMode, backoffUntil: backoffUntil,
@@ -87,31 +87,31 @@ public struct RequestRecord: Codable, Sendable, Equatable {
 }
 
 extension RequestRecord: LedgerRecord {
-    public static let databaseTableName = "request"
+    package static let databaseTableName = "request"
 
     fileprivate var duePlace: (Date, Date, String) { (plannable(hasLiveLaunch: false).dueAt, submittedAt, identifier) }
 }
 
 extension LedgerTransaction {
-    public func requests() throws -> [RequestRecord] {
+    package func requests() throws -> [RequestRecord] {
         try RequestRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM request ORDER BY identifier"))
     }
 
-    public func request(_ identifier: String) throws -> RequestRecord? {
+    package func request(_ identifier: String) throws -> RequestRecord? {
         try RequestRecord.fetchRareOne(
             database.cachedStatement(sql: "SELECT * FROM request WHERE identifier = ?"), arguments: [identifier])
     }
 
     /// Pending requests of a kind, that of `identifier` not counted (submitting it again replaces it). Counts no further
     /// than `limit`.
-    public func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
+    package func pendingCount(of kind: LaunchKind, besides identifier: String, upTo limit: Int) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(
                 sql: "SELECT COUNT(*) FROM (SELECT 1 FROM request WHERE kind = ? AND identifier <> ? LIMIT ?)"),
             arguments: [kind.rawValue, identifier, limit]) ?? 0
     }
 
-    public func requests(of kind: LaunchKind) throws -> [RequestRecord] {
+    package func requests(of kind: LaunchKind) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE kind = ? ORDER BY submittedAt, identifier"),
             arguments: [kind.rawValue])
@@ -133,7 +133,7 @@ extension LedgerTransaction {
 
     /// The longest waiting request of the open classes. Cost: one look into an index per class, whatever the number of
     /// requests; the same choice as `RequestPlanner`'s, which a test holds.
-    public func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
+    package func firstDue(in classes: [RequestNeeds], now: Date) throws -> RequestRecord? {
         var best: RequestRecord?
         for needs in try inhabited(classes) {
             let first = try RequestRecord.fetchRareOne(
@@ -155,7 +155,7 @@ extension LedgerTransaction {
     }
 
     /// When time alone makes another request of the open classes due.
-    public func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
+    package func nextDueTime(in classes: [RequestNeeds], after now: Date) throws -> Date? {
         var earliest: Double?
         for needs in try inhabited(classes) {
             let next = try Double.fetchOne(
@@ -166,7 +166,7 @@ extension LedgerTransaction {
     }
 
     /// Requests to be left out when missed, whose moment lies before `moment`.
-    public func skippable(before moment: Date) throws -> [RequestRecord] {
+    package func skippable(before moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM request WHERE missed = 'skip' AND dueAt < ? AND failures = 0 AND \(Self.isIdle)"),
@@ -174,23 +174,23 @@ extension LedgerTransaction {
     }
 
     /// Requests with a rule on the person's clock.
-    public func recurringRequests() throws -> [RequestRecord] {
+    package func recurringRequests() throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE recurrence IS NOT NULL ORDER BY identifier"))
     }
 
-    public func requestsDelayed(beyond moment: Date) throws -> [RequestRecord] {
+    package func requestsDelayed(beyond moment: Date) throws -> [RequestRecord] {
         try RequestRecord.fetchRare(
             database.cachedStatement(sql: "SELECT * FROM request WHERE backoffUntil > ?"),
             arguments: [moment.timeIntervalSince1970])
     }
 
-    public func hasRequests() throws -> Bool {
+    package func hasRequests() throws -> Bool {
         try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
     /// Adds a request, replacing one of the same identifier.
-    public func save(_ request: RequestRecord) throws {
+    package func save(_ request: RequestRecord) throws {
         var request = request
         try request.save(database)
     }
@@ -202,7 +202,7 @@ extension LedgerTransaction {
     /// Here and nowhere else: for what is submitted, served, left out, and planned anew by a clock that was set.
     ///
     /// - Parameter occurrence: what was served or left out just now; `nil`: what the history says was served last.
-    public func planNext(of request: inout RequestRecord, served occurrence: Date? = nil, now: Date, in zone: TimeZone) throws {
+    package func planNext(of request: inout RequestRecord, served occurrence: Date? = nil, now: Date, in zone: TimeZone) throws {
         guard let rule = request.recurrence else { return }
         let served = try occurrence ?? lastServedOccurrence(request.identifier)
         request.stand(for: rule.next(after: now, served: served, in: zone))
@@ -211,7 +211,7 @@ extension LedgerTransaction {
     /// The same for a request that is submitted; but an occurrence of the same rule that is due and not served yet is not dropped.
     ///
     /// - Parameter occurrence: what the launch that submits it serves.
-    public func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
+    package func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
         if let earlier = try self.request(request.identifier), earlier.recurrence == request.recurrence,
             let due = earlier.occurrence, due <= now,
             try max(occurrence ?? .distantPast, lastServedOccurrence(request.identifier) ?? .distantPast) < due,
@@ -227,16 +227,16 @@ extension LedgerTransaction {
     }
 
     @discardableResult
-    public func deleteRequest(_ identifier: String) throws -> Bool {
+    package func deleteRequest(_ identifier: String) throws -> Bool {
         try RequestRecord.deleteOne(database, key: identifier)
     }
 
     /// What handlers asked for.
     @discardableResult
-    public func deleteRequestsOfLaunches() throws -> Int {
+    package func deleteRequestsOfLaunches() throws -> Int {
         try RequestRecord.filter(Column("submittedInLaunch") != nil).deleteAll(database)
     }
 
     @discardableResult
-    public func deleteAllRequests() throws -> Int { try RequestRecord.deleteAll(database) }
+    package func deleteAllRequests() throws -> Int { try RequestRecord.deleteAll(database) }
 }

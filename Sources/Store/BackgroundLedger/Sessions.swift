@@ -3,77 +3,77 @@ import Foundation
 import GRDB
 
 /// A process that awaits a transfer in an async call.
-public struct WaiterRecord: Codable, Sendable, Equatable {
-    public var id: Int64?
-    public var transfer: Int64
-    public var pid: Int32
-    public var processStart: Int64
+package struct WaiterRecord: Codable, Sendable, Equatable {
+    package var id: Int64?
+    package var transfer: Int64
+    package var pid: Int32
+    package var processStart: Int64
 
-    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+    package var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
 }
 
 extension WaiterRecord: LedgerRecord {
-    public static let databaseTableName = "waiter"
+    package static let databaseTableName = "waiter"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 /// An ended transfer that the app has still to be told of.
-public struct SessionEventRecord: Codable, Sendable, Equatable {
-    public var id: Int64?
-    public var session: String
-    public var transfer: Int64
-    public var createdAt: Date
-    public var deliveredAt: Date?
+package struct SessionEventRecord: Codable, Sendable, Equatable {
+    package var id: Int64?
+    package var session: String
+    package var transfer: Int64
+    package var createdAt: Date
+    package var deliveredAt: Date?
     /// The process that tells its delegate.
-    public var claimPID: Int32?
-    public var claimStart: Int64?
-    public var launchesApp = true
+    package var claimPID: Int32?
+    package var claimStart: Int64?
+    package var launchesApp = true
     /// Its file was tidied away.
-    public var isSettled = false
+    package var isSettled = false
 
     var claim: ProcessIdentity? { claimPID.flatMap { pid in claimStart.map { ProcessIdentity(pid: pid, start: $0) } } }
 }
 
 extension SessionEventRecord: LedgerRecord {
-    public static let databaseTableName = "sessionEvent"
+    package static let databaseTableName = "sessionEvent"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 /// A running process with a delegate for a session: it takes the events itself, no launch is needed.
-public struct AttachmentRecord: Codable, Sendable, Equatable {
-    public var id: Int64?
-    public var session: String
-    public var pid: Int32
-    public var processStart: Int64
+package struct AttachmentRecord: Codable, Sendable, Equatable {
+    package var id: Int64?
+    package var session: String
+    package var pid: Int32
+    package var processStart: Int64
 
-    public var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
+    package var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
 }
 
 extension AttachmentRecord: LedgerRecord {
-    public static let databaseTableName = "attachment"
+    package static let databaseTableName = "attachment"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension LedgerTransaction {
     // MARK: Waiters
 
-    public func addWaiter(to transfer: Int64, process: ProcessIdentity) throws -> Int64 {
+    package func addWaiter(to transfer: Int64, process: ProcessIdentity) throws -> Int64 {
         var record = WaiterRecord(id: nil, transfer: transfer, pid: process.pid, processStart: process.start)
         try record.insert(database)
         return record.id!
     }
 
-    public func waiters() throws -> [WaiterRecord] {
+    package func waiters() throws -> [WaiterRecord] {
         try memo.rows("waiters", database) {
             try WaiterRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM waiter"))
         }
     }
 
     /// Takes a waiter away. A transfer that nobody wants any more stays adoptable for `grace` seconds.
-    public func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
+    package func removeWaiter(_ id: Int64, grace: Double, now: Date) throws {
         guard let waiter = try WaiterRecord.fetchOne(database, key: id) else { return }
         try waiter.delete(database)
         let others = try WaiterRecord.filter(Column("transfer") == waiter.transfer).fetchCount(database)
@@ -81,7 +81,7 @@ extension LedgerTransaction {
         try handle(.left(until: now.addingTimeInterval(grace)), transfer: waiter.transfer, now: now)
     }
 
-    public func hasWaiter(_ transfer: Int64) throws -> Bool {
+    package func hasWaiter(_ transfer: Int64) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM waiter WHERE transfer = ?)"), arguments: [transfer])
             ?? false
@@ -90,7 +90,7 @@ extension LedgerTransaction {
     // MARK: Events
 
     /// Events the app has not taken yet, oldest first.
-    public func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
+    package func undeliveredEvents(session: String? = nil) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
@@ -98,7 +98,7 @@ extension LedgerTransaction {
     }
 
     /// Sessions whose events are worth a launch, and since when the oldest waits.
-    public func waitingSessions() throws -> [(session: String, oldest: Date)] {
+    package func waitingSessions() throws -> [(session: String, oldest: Date)] {
         // From session to session by the index, however many events each has.
         let condition = "deliveredAt IS NULL AND launchesApp = 1"
         return try Row.fetchRare(
@@ -116,7 +116,7 @@ extension LedgerTransaction {
     }
 
     /// Some event of the session waits for a process to tell it.
-    public func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
+    package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
         try !untold(session: session, process: process, after: 0, limit: 1).isEmpty
     }
 
@@ -132,7 +132,7 @@ extension LedgerTransaction {
     /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
     ///
     /// - Parameter transfers: of these only; `nil`: of all.
-    public func claimEvents(
+    package func claimEvents(
         session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100,
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
     ) throws -> [SessionEventRecord] {
@@ -155,7 +155,7 @@ extension LedgerTransaction {
     }
 
     /// Transfers whose events were delivered since then.
-    public func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
+    package func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
@@ -165,7 +165,7 @@ extension LedgerTransaction {
     }
 
     /// One event for an ended transfer; a second call changes nothing.
-    public func addEvent(for transfer: TransferRecord, now: Date) throws {
+    package func addEvent(for transfer: TransferRecord, now: Date) throws {
         let isKnown = try Bool.fetchOne(
             database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE transfer = ?)"),
             arguments: [transfer.id!])
@@ -176,36 +176,36 @@ extension LedgerTransaction {
         try record.insert(database)
     }
 
-    public func eventWasDelivered(_ id: Int64, now: Date) throws {
+    package func eventWasDelivered(_ id: Int64, now: Date) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?")
             .execute(arguments: [now.timeIntervalSince1970, id])
     }
 
     /// The transfer starts anew: its end will be told again.
-    public func forgetEvents(of transfer: Int64) throws {
+    package func forgetEvents(of transfer: Int64) throws {
         try database.run(sql: "DELETE FROM sessionEvent WHERE transfer = ?", arguments: [transfer])
     }
 
     // MARK: Attachments
 
-    public func attach(session: String, process: ProcessIdentity) throws {
+    package func attach(session: String, process: ProcessIdentity) throws {
         let known = try attachments().contains { $0.session == session && $0.process == process }
         guard !known else { return }
         var record = AttachmentRecord(id: nil, session: session, pid: process.pid, processStart: process.start)
         try record.insert(database)
     }
 
-    public func detach(session: String, process: ProcessIdentity) throws {
+    package func detach(session: String, process: ProcessIdentity) throws {
         for record in try attachments() where record.session == session && record.process == process {
             try record.delete(database)
         }
     }
 
-    public func attachments() throws -> [AttachmentRecord] {
+    package func attachments() throws -> [AttachmentRecord] {
         try memo.rows("attachments", database) {
             try AttachmentRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM attachment"))
         }
     }
 
-    public func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
+    package func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
 }

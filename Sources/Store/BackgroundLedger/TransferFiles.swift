@@ -5,7 +5,7 @@ import GRDB
 extension LedgerTransaction {
     /// Rows that hold something nobody wants any more: not adopted, not awaited and past the grace time; delivered; cancelled
     /// with their copy of a body; parts that nobody came back for.
-    public func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
+    package func collectableTransfers(now: Date, limit: Int = 256) throws -> [TransferRecord] {
         let seconds = now.timeIntervalSince1970
         let queries: [(String, StatementArguments)] = [
             (
@@ -29,13 +29,13 @@ extension LedgerTransaction {
     }
 
     /// Nothing of this transfer's is left to tidy away.
-    public func settle(_ transfer: Int64) throws {
+    package func settle(_ transfer: Int64) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET isSettled = 1 WHERE transfer = ? AND deliveredAt IS NOT NULL")
             .execute(arguments: [transfer])
     }
 
     /// When the next transfer becomes collectable by time alone.
-    public func nextCollection(after now: Date) throws -> Date? {
+    package func nextCollection(after now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -46,7 +46,7 @@ extension LedgerTransaction {
     }
 
     /// Names in the spool that some row knows, finished or in part.
-    public func spoolFiles() throws -> Set<String> {
+    package func spoolFiles() throws -> Set<String> {
         let names = try String.fetchAll(
             database.cachedStatement(
                 sql: """
@@ -57,7 +57,7 @@ extension LedgerTransaction {
     }
 
     /// Where ended downloads with a destination had their parts, none of which is kept.
-    public func partsBesideDestinations() throws -> [PartPlace] {
+    package func partsBesideDestinations() throws -> [PartPlace] {
         let rows = try Row.fetchRare(
             database.cachedStatement(
                 sql: """
@@ -76,7 +76,7 @@ extension LedgerTransaction {
     ///
     /// Not those of the last days, however many: somebody may look for what became of them, or follow them still. Nor those
     /// whose copy is kept for another try.
-    public func pruneTransfers(now: Date) throws -> [TransferRecord] {
+    package func pruneTransfers(now: Date) throws -> [TransferRecord] {
         let oldest = "SELECT id FROM transfer WHERE finishedAt IS NOT NULL ORDER BY finishedAt DESC, id DESC LIMIT -1 OFFSET"
         let old = try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -99,13 +99,13 @@ extension LedgerTransaction {
 /// Where the bytes of a download collect.
 ///
 /// A part has two names in turn: while the ledger speaks of the bytes under one, a new version of the file begins under the other.
-public struct PartPlace: Sendable, Equatable {
+package struct PartPlace: Sendable, Equatable {
     /// What a file is called until it is whole.
-    public static let suffix = ".part"
+    package static let suffix = ".part"
     private static let mark = ".new"
 
     /// The name in the ledger.
-    public let name: String
+    package let name: String
     private let folder: URL
     /// `nil`: it waits in the spool.
     private let destination: URL?
@@ -118,13 +118,13 @@ public struct PartPlace: Sendable, Equatable {
     }
 
     /// Where its bytes are.
-    public var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
+    package var url: URL { folder.appendingPathComponent(destination == nil ? name + Self.suffix : name) }
 
     /// Where the whole file stands in the end.
-    public var whole: URL { destination ?? folder.appendingPathComponent(name) }
+    package var whole: URL { destination ?? folder.appendingPathComponent(name) }
 
     /// Under its other name.
-    public var other: PartPlace {
+    package var other: PartPlace {
         PartPlace(
             name: Self.other(name), spool: folder, destination: destination?.path)
     }
@@ -141,31 +141,33 @@ public struct PartPlace: Sendable, Equatable {
 
 extension TransferRecord {
     /// Where its bytes collect. `nil` before its first attempt.
-    public func partPlace(in spool: URL) -> PartPlace? {
+    package func partPlace(in spool: URL) -> PartPlace? {
         guard let file, Self.isPlainName(file) else { return nil }
         return PartPlace(name: file, spool: spool, destination: destination)
     }
 
     /// The file of its part. `nil` before its first attempt.
-    public func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
+    package func partFile(in spool: URL) -> URL? { partPlace(in: spool)?.url }
 
     /// Where the whole file stands in the end.
-    public func wholeFile(in spool: URL) -> URL? {
+    package func wholeFile(in spool: URL) -> URL? {
         if let destination { return URL(fileURLWithPath: destination, isDirectory: false) }
         return partPlace(in: spool)?.whole
     }
 
     /// What is to be removed when nothing of it is wanted: beside a destination the part alone, as what stands there is the person's.
-    public func remains(in spool: URL) -> [URL] {
+    package func remains(in spool: URL) -> [URL] {
         guard let place = partPlace(in: spool) else { return [] }
         return [place.url, place.other.url] + (destination == nil ? [place.whole] : [])
     }
 
     /// Names are our own; a damaged row must not reach outside its folder.
-    public static func isPlainName(_ name: String) -> Bool { !name.isEmpty && !name.contains("/") && name != "." && name != ".." }
+    package static func isPlainName(_ name: String) -> Bool {
+        !name.isEmpty && !name.contains("/") && name != "." && name != ".."
+    }
 
     /// A name for the part, once: beside a destination a hidden one that says what it belongs to.
-    public mutating func nameFile() {
+    package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
             file = "transfer-\(id)"

@@ -6,10 +6,10 @@ import GRDB
 // where order matters: the planner, without statistics, takes the one of states and sorts all that wait.
 extension LedgerTransaction {
     /// A queued transfer, as far as the choice of the next one needs it.
-    public struct Candidate: Sendable, Equatable {
-        public let id: Int64
-        public let host: String
-        public let hostLimit: Int
+    package struct Candidate: Sendable, Equatable {
+        package let id: Int64
+        package let host: String
+        package let hostLimit: Int
         let priority: Double
         let needs: TransferNeeds
 
@@ -35,7 +35,7 @@ extension LedgerTransaction {
     ///
     /// - Parameter last: the host that was served last. Where busy hosts stand before more others than are looked at, the
     ///   look goes on behind it, so that everyone's turn comes.
-    public func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
+    package func nextTransfers(met: TransferNeeds, room: TransferRoom, behind last: String = "") throws -> [Candidate] {
         guard room.left > 0 else { return [] }
         var mayMiss = false
         var pool: [Candidate] = []
@@ -125,7 +125,7 @@ extension LedgerTransaction {
 
     /// Waiting transfers whose moment came join the queue; a handful at a time, as more cannot begin. Returns when the next
     /// one's moment comes.
-    public func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
+    package func queueDueTransfers(now: Date, limit: Int) throws -> Date? {
         let seconds = now.timeIntervalSince1970
         try database.cachedStatement(
             sql: """
@@ -146,7 +146,7 @@ extension LedgerTransaction {
     }
 
     /// Transfers without progress for too long, and when the next one's time is up.
-    public func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
+    package func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
         let waiting = "transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
         let due = try TransferRecord.fetchRare(
             database.cachedStatement(
@@ -160,7 +160,7 @@ extension LedgerTransaction {
     }
 
     /// Whatever waits because nobody could be reached is due at once.
-    public func retryTransfers(waitingWith codes: [Int], now: Date) throws {
+    package func retryTransfers(waitingWith codes: [Int], now: Date) throws {
         let marks = codes.map(String.init).joined(separator: ", ")
         try database.run(
             sql:
@@ -169,7 +169,7 @@ extension LedgerTransaction {
     }
 
     /// A pause after trouble ends at this moment at the latest; a beginning that the app chose stays.
-    public func shortenTransferDelays(to latest: Date) throws {
+    package func shortenTransferDelays(to latest: Date) throws {
         try database.run(
             sql:
                 "UPDATE transfer SET nextAttemptAt = ?1 WHERE state = 'waiting' AND nextAttemptAt > ?1 AND errorCode IS NOT NULL",
@@ -177,7 +177,7 @@ extension LedgerTransaction {
     }
 
     /// Bytes are to move, now or later, without anybody's doing.
-    public func hasActiveTransfers() throws -> Bool {
+    package func hasActiveTransfers() throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -187,7 +187,7 @@ extension LedgerTransaction {
     }
 
     /// What an agent that died had under way, and those of which an app still waited for its last word.
-    public func transfersOfADeadAgent() throws -> [TransferRecord] {
+    package func transfersOfADeadAgent() throws -> [TransferRecord] {
         try runningTransfers()
             + TransferRecord.fetchRare(
                 database.cachedStatement(
@@ -195,7 +195,7 @@ extension LedgerTransaction {
     }
 
     /// An unfinished download that will get this name.
-    public func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
+    package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -204,7 +204,7 @@ extension LedgerTransaction {
     }
 
     /// Attempts that an agent which died had under way.
-    public func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
+    package func runningTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM transfer WHERE state = 'running' AND (session = ?1 OR ?1 IS NULL) ORDER BY id"),
@@ -212,7 +212,7 @@ extension LedgerTransaction {
     }
 
     /// Those of a session that an app may want to hear of: bytes move, or nobody can be reached.
-    public func movingTransfers(session: String) throws -> [TransferRecord] {
+    package func movingTransfers(session: String) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
@@ -224,7 +224,7 @@ extension LedgerTransaction {
     // MARK: Resume data
 
     /// The ended transfer that keeps a part under this name.
-    public func transfer(keepingPart token: String) throws -> TransferRecord? {
+    package func transfer(keepingPart token: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE resumeToken = ? AND keptUntil IS NOT NULL"),
             arguments: [token])

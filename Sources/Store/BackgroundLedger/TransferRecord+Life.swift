@@ -5,7 +5,7 @@ import TransferMachines
 // in one statement, by ``LedgerTransaction/queueDueTransfers(now:limit:)`` and its neighbours.
 extension TransferRecord {
     /// Where it is, who wants it, what of it is kept.
-    public var life: TransferLife {
+    package var life: TransferLife {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
             reason: errorCode == nil && errorMessage == nil ? nil : .init(code: errorCode, message: errorMessage),
@@ -93,18 +93,18 @@ extension TransferRecord {
     }
 
     /// Nothing is done twice by sending it again; or its protocol knows what the server has.
-    public var mayBeRepeated: Bool {
+    package var mayBeRepeated: Bool {
         if let upload, upload.method != .plain { return true }
         return TransferRequest.isIdempotent(method)
     }
 
     /// Stopping it half-way does no harm: it may be repeated, and its server can be asked what it has. A form's cannot.
-    public var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
+    package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
     /// Something happened to it.
     ///
     /// - Returns: what else has to be done. Of its own row that is done already.
-    public mutating func handle(_ event: TransferLife.Event) -> [TransferLife.Command] {
+    package mutating func handle(_ event: TransferLife.Event) -> [TransferLife.Command] {
         var life = life
         let commands = life.handle(event, facts)
         write(life)
@@ -128,7 +128,7 @@ extension TransferRecord {
 
 extension TransferRecord {
     /// The event means something to it as it is now.
-    public func isChanged(by event: TransferLife.Event) -> Bool {
+    package func isChanged(by event: TransferLife.Event) -> Bool {
         var copy = self
         return !copy.handle(event).isEmpty || copy.life != life
     }
@@ -139,7 +139,7 @@ extension LedgerTransaction {
     ///
     /// - Returns: what is left to do for whoever owns its files.
     @discardableResult
-    public func handle(_ event: TransferLife.Event, _ transfer: inout TransferRecord, now: Date) throws -> [TransferLife.Command]
+    package func handle(_ event: TransferLife.Event, _ transfer: inout TransferRecord, now: Date) throws -> [TransferLife.Command]
     {
         let commands = transfer.handle(event)
         try update(transfer)
@@ -155,7 +155,7 @@ extension LedgerTransaction {
 
     /// The same for a transfer by its number; nothing where there is none. `false`: it meant nothing to it.
     @discardableResult
-    public func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
+    package func handle(_ event: TransferLife.Event, transfer id: Int64, now: Date) throws -> Bool {
         // What means nothing is not written: it would ring.
         guard var transfer = try transfer(id), transfer.isChanged(by: event) else { return false }
         try handle(event, &transfer, now: now)

@@ -2,16 +2,16 @@ import Foundation
 import GRDB
 
 /// How several transfers got on together: what a progress bar shows.
-public struct TransferTally: Sendable, Equatable {
-    public var bytesDone: Int64
+package struct TransferTally: Sendable, Equatable {
+    package var bytesDone: Int64
     /// Of those whose size is known.
-    public var bytesTotal: Int64
+    package var bytesTotal: Int64
     /// Those that move, or will, without anybody's doing.
-    public var unfinished: Int
+    package var unfinished: Int
     /// Why the first of those that wait does.
-    public var waitingMessage: String?
+    package var waitingMessage: String?
 
-    public init(bytesDone: Int64, bytesTotal: Int64, unfinished: Int, waitingMessage: String? = nil) {
+    package init(bytesDone: Int64, bytesTotal: Int64, unfinished: Int, waitingMessage: String? = nil) {
         (self.bytesDone, self.bytesTotal, self.unfinished) = (bytesDone, bytesTotal, unfinished)
         self.waitingMessage = waitingMessage
     }
@@ -19,7 +19,7 @@ public struct TransferTally: Sendable, Equatable {
 
 extension LedgerTransaction {
     /// Asked at every commit while somebody looks on, so no row is read whole.
-    public func tally(of transfers: [Int64]) throws -> TransferTally {
+    package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"
         let row = try Row.fetchOne(
             database.cachedStatement(

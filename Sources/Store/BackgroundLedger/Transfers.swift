@@ -4,27 +4,27 @@ import GRDB
 import TransferMachines
 
 /// Where an upload goes and how; the agent's upload machine is built from it.
-public struct UploadSpec: Codable, Sendable, Equatable {
-    public var method: UploadKind
+package struct UploadSpec: Codable, Sendable, Equatable {
+    package var method: UploadKind
     /// Name wanted on the server (webdav).
-    public var fileName: String
-    public var byteCount: Int64
+    package var fileName: String
+    package var byteCount: Int64
     /// Makes the temporary name unique.
-    public var token: String
+    package var token: String
     /// The furthest it came, as ``UploadMachine`` counts it: looking again after a failed step is no progress.
-    public var furthest: Int?
+    package var furthest: Int?
     /// Media type of the file.
-    public var contentType: String?
+    package var contentType: String?
     /// Name of the form's field (multipart).
-    public var field: String?
+    package var field: String?
     /// Of the copy, in hex (immich).
-    public var sha1: String?
+    package var sha1: String?
     /// Of the original.
-    public var modifiedAt: Date?
+    package var modifiedAt: Date?
     /// What opens the bucket (s3).
-    public var s3: S3Access?
+    package var s3: S3Access?
 
-    public init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
+    package init(method: UploadKind, fileName: String, byteCount: Int64, token: String) {
         self.method = method
         self.fileName = fileName
         self.byteCount = byteCount
@@ -33,19 +33,19 @@ public struct UploadSpec: Codable, Sendable, Equatable {
 }
 
 /// What proves that a server has an upload.
-public struct UploadReceipt: Codable, Sendable, Equatable {
+package struct UploadReceipt: Codable, Sendable, Equatable {
     /// Where it is, without secrets.
-    public var url: String
-    public var byteCount: Int64
+    package var url: String
+    package var byteCount: Int64
     /// Hex, of what was sent.
-    public var sha256: String
-    public var storedAt: Date
+    package var sha256: String
+    package var storedAt: Date
     /// How it is known.
-    public var proof: UploadProof
+    package var proof: UploadProof
     /// Looked at again, later, and still there.
-    public var checkedAt: Date?
+    package var checkedAt: Date?
 
-    public init(url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?) {
+    package init(url: String, byteCount: Int64, sha256: String, storedAt: Date, proof: UploadProof, checkedAt: Date?) {
         self.url = url
         self.byteCount = byteCount
         self.sha256 = sha256
@@ -58,13 +58,13 @@ public struct UploadReceipt: Codable, Sendable, Equatable {
 /// One transfer of a background session, from its first byte the agent's.
 ///
 /// Its ``life`` changes by ``handle(_:)`` alone: other modules can read the columns in which it stands, and write the others.
-public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
-    public enum Kind: String, Codable, Sendable {
+package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
+    package enum Kind: String, Codable, Sendable {
         case download
         case upload
     }
 
-    public enum State: String, Codable, Sendable {
+    package enum State: String, Codable, Sendable {
         /// Wants to run.
         case queued
         /// Bytes are moving (or were, when the agent died).
@@ -76,7 +76,7 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         case failed
         case cancelled
 
-        public var isTerminal: Bool {
+        package var isTerminal: Bool {
             switch self {
             case .queued, .running, .waiting, .paused: false
             case .completed, .failed, .cancelled: true
@@ -84,93 +84,93 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         }
     }
 
-    public var id: Int64?
-    public var session: String
+    package var id: Int64?
+    package var session: String
     /// What makes two requests the same: session, method, URL, headers and body, hashed.
-    public var key: String
-    public var kind: Kind
-    public var method: String
-    public var url: String
-    public var headers: [HeaderField]
-    public internal(set) var state: State
-    public var taskIdentifier: Int
-    public var taskDescription: String?
-    public var upload: UploadSpec?
+    package var key: String
+    package var kind: Kind
+    package var method: String
+    package var url: String
+    package var headers: [HeaderField]
+    package internal(set) var state: State
+    package var taskIdentifier: Int
+    package var taskDescription: String?
+    package var upload: UploadSpec?
     /// The agent's own copy of an upload's bytes, inside the spool.
-    public var bodyFile: String?
+    package var bodyFile: String?
     /// The part file, later the finished file, inside the spool.
-    public var file: String?
-    public var partial: PartialFile?
+    package var file: String?
+    package var partial: PartialFile?
     /// The upload machine's own memory, JSON.
-    public var uploadState: String?
-    public var head: ResponseHead?
+    package var uploadState: String?
+    package var head: ResponseHead?
     /// How it got on, in words: resumed or started over, and why.
-    public var note: String?
-    public var sha256: String?
-    public var sourceSHA256: String?
+    package var note: String?
+    package var sha256: String?
+    package var sourceSHA256: String?
     /// The name a person knows the file by.
-    public var sourceName: String?
-    public internal(set) var errorCode: Int?
-    public internal(set) var errorMessage: String?
-    public var bytesDone: Int64
-    public var bytesTotal: Int64?
-    public var bytesOnWire: Int64
-    public var attempts: Int
+    package var sourceName: String?
+    package internal(set) var errorCode: Int?
+    package internal(set) var errorMessage: String?
+    package var bytesDone: Int64
+    package var bytesTotal: Int64?
+    package var bytesOnWire: Int64
+    package var attempts: Int
     /// Attempts in a row without a new durable byte.
-    public var fruitlessAttempts: Int
+    package var fruitlessAttempts: Int
     /// Tells a late answer of an old attempt.
-    public var attemptNumber: Int
-    public var maximumBodyBytes: Int64?
+    package var attemptNumber: Int
+    package var maximumBodyBytes: Int64?
     /// Delivered by an event when it ends. Otherwise only its waiters want it.
-    public internal(set) var isAdopted: Bool
+    package internal(set) var isAdopted: Bool
     /// Without waiter or adopter it is collected after this.
-    public internal(set) var adoptableUntil: Date?
-    public var createdAt: Date
-    public internal(set) var lastProgressAt: Date
-    public internal(set) var nextAttemptAt: Date?
-    public internal(set) var finishedAt: Date?
+    package internal(set) var adoptableUntil: Date?
+    package var createdAt: Date
+    package internal(set) var lastProgressAt: Date
+    package internal(set) var nextAttemptAt: Date?
+    package internal(set) var finishedAt: Date?
     /// Seconds.
-    public var idleTimeout: Double
+    package var idleTimeout: Double
     /// Seconds without a new byte after which it is given up.
-    public var resourceTimeout: Double
+    package var resourceTimeout: Double
     /// Whom the connections of this transfer count against: scheme, host and port.
-    public var host: String
+    package var host: String
     /// Attempts at once that this transfer allows its host.
-    public var hostLimit: Int
+    package var hostLimit: Int
     /// 0…1, the greater first.
-    public var priority: Double
-    public var needs: TransferNeeds
+    package var priority: Double
+    package var needs: TransferNeeds
     /// Held by the app, not by the person. On a cancelled one: the agent has still to let go of its part.
-    public internal(set) var isSuspended: Bool
+    package internal(set) var isSuspended: Bool
     /// Its end is worth a launch; otherwise it waits until somebody comes for it.
-    public var launchesApp: Bool
+    package var launchesApp: Bool
     /// Whole and verified; only the rename to its destination is left.
-    public internal(set) var isFinishing: Bool
+    package internal(set) var isFinishing: Bool
     /// Bytes that were ever here for good: only more than that is progress.
-    public var furthest: Int64
+    package var furthest: Int64
     /// "data": the app knows it as a data task.
-    public var taskKind: String?
+    package var taskKind: String?
     /// Absolute path that a download gets when it is whole; `nil`: it waits in the spool.
-    public var destination: String?
+    package var destination: String?
     /// Hex digest that the whole file must have.
-    public var expectedSHA256: String?
+    package var expectedSHA256: String?
     /// Bytes per second.
-    public var rateLimit: Int64?
-    public var expectedToSend: Int64?
-    public var expectedToReceive: Int64?
+    package var rateLimit: Int64?
+    package var expectedToSend: Int64?
+    package var expectedToReceive: Int64?
     /// Where the last 206 went on.
-    public var resumedAt: Int64?
-    public var earliestBegin: Date?
+    package var resumedAt: Int64?
+    package var earliestBegin: Date?
     /// Names the part that resume data speaks of.
-    public internal(set) var resumeToken: String?
+    package internal(set) var resumeToken: String?
     /// Until when the part of a transfer that ended is kept for resume data.
-    public internal(set) var keptUntil: Date?
+    package internal(set) var keptUntil: Date?
     /// Of an upload that ended well.
-    public var receipt: UploadReceipt?
+    package var receipt: UploadReceipt?
     /// Of the file that a copy was made of, where the copy was changed before it was queued.
-    public var originalSHA256: String?
+    package var originalSHA256: String?
 
-    public init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
+    package init(session: String, key: String, kind: Kind, method: String, url: String, headers: [HeaderField], now: Date) {
         id = nil
         self.session = session
         self.key = key
@@ -209,28 +209,28 @@ public struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     }
 
     /// What opened the server's door is of no use once the upload is there.
-    public mutating func forgetSecrets() {
+    package mutating func forgetSecrets() {
         guard upload != nil else { return }
         upload?.s3?.forgetKeys()
         headers.removeAll { RedirectRule.secrets.contains($0.name.lowercased()) }
     }
 
     /// Where an upload stands. What cannot be read is as if nothing were known.
-    public var uploadMemory: UploadMemory? {
+    package var uploadMemory: UploadMemory? {
         get { uploadState.flatMap { try? JSONDecoder().decode(UploadMemory.self, from: Data($0.utf8)) } }
         set { uploadState = newValue.flatMap { try? JSONEncoder().encode($0) }.map { String(decoding: $0, as: UTF8.self) } }
     }
 }
 
 extension TransferRecord: LedgerRecord {
-    public static let databaseTableName = "transfer"
+    package static let databaseTableName = "transfer"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension TransferRecord {
     /// Replaces a header of the request, whatever its case; `nil` leaves it out.
-    public mutating func setHeader(_ name: String, _ value: String?) {
+    package mutating func setHeader(_ name: String, _ value: String?) {
         headers.removeAll { $0.name.lowercased() == name.lowercased() }
         if let value { headers.append(HeaderField(name, value)) }
     }
@@ -244,7 +244,7 @@ extension LedgerTransaction {
     /// More are dropped at any age: there is an end to a ledger.
     static let mostEndedTransfers = 50_000
 
-    public func insert(_ transfer: TransferRecord) throws -> TransferRecord {
+    package func insert(_ transfer: TransferRecord) throws -> TransferRecord {
         var transfer = transfer
         if transfer.taskIdentifier == 0 { transfer.taskIdentifier = try reserveTaskIdentifiers(1) }
         try transfer.insert(database)
@@ -252,7 +252,7 @@ extension LedgerTransaction {
     }
 
     /// The first of `count` task identifiers that nobody has and nobody else will get.
-    public func reserveTaskIdentifiers(_ count: Int) throws -> Int {
+    package func reserveTaskIdentifiers(_ count: Int) throws -> Int {
         let last = try fact(.lastTaskIdentifier) ?? 0
         try setFact(.lastTaskIdentifier, last + count)
         return last + 1
@@ -263,16 +263,16 @@ extension LedgerTransaction {
     // MARK: What is written besides its life
 
     /// The agent's: how far it is, what the server said, what is asked next. Its life is written by ``handle(_:_:now:)``.
-    public func record(_ transfer: TransferRecord) throws { try update(transfer) }
+    package func record(_ transfer: TransferRecord) throws { try update(transfer) }
 
     /// The app's: a task takes over what was awaited, with what the app set on it. One that has ended meanwhile is delivered as it is.
-    public func adopt(_ transfer: TransferRecord, now: Date) throws {
+    package func adopt(_ transfer: TransferRecord, now: Date) throws {
         try update(transfer)
         if transfer.state.isTerminal { try addEvent(for: transfer, now: now) }
     }
 
     /// The app's: what may be changed of a task while it is not at its end.
-    public func change(
+    package func change(
         transfer id: Int64, description: String?, priority: Double, expectedToSend: Int64?, expectedToReceive: Int64?,
         earliestBegin: Date?, now: Date
     ) throws {
@@ -289,7 +289,8 @@ extension LedgerTransaction {
     }
 
     /// The person's: what opens the door of an upload's server by now.
-    public func renewCredential(of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?) throws {
+    package func renewCredential(of transfer: inout TransferRecord, header: (name: String, value: String)?, s3: S3Access?) throws
+    {
         if let s3 { transfer.upload?.s3 = s3 }
         if let header { transfer.setHeader(header.name, header.value) }
         try update(transfer)
@@ -298,31 +299,31 @@ extension LedgerTransaction {
     /// A server was asked again, and still has what was uploaded.
     ///
     /// - Parameter proof: what is known of its copy by now; `nil`: no more than before.
-    public func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
+    package func uploadWasChecked(_ id: Int64, proof: UploadProof?, now: Date) throws {
         guard var transfer = try transfer(id), transfer.receipt != nil else { return }
         if let proof { transfer.receipt?.proof = proof }
         transfer.receipt?.checkedAt = now
         try update(transfer)
     }
 
-    public func transfer(_ id: Int64) throws -> TransferRecord? {
+    package func transfer(_ id: Int64) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(sql: "SELECT * FROM transfer WHERE id = ?"), arguments: [id])
     }
 
     /// Of these that an agent runs: the ones that somebody stopped meanwhile. Asked at every turn, so no row is read whole.
-    public func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
+    package func stoppedTransfers(among running: some Sequence<Int64>) throws -> Set<Int64> {
         let statement = try database.cachedStatement(
             sql: "SELECT EXISTS (SELECT 1 FROM transfer WHERE id = ? AND state = 'running' AND isSuspended = 0)")
         return Set(try running.filter { try Bool.fetchOne(statement, arguments: [$0]) != true })
     }
 
     /// Oldest first.
-    public func transfers() throws -> [TransferRecord] {
+    package func transfers() throws -> [TransferRecord] {
         try TransferRecord.fetchAll(database.cachedStatement(sql: "SELECT * FROM transfer ORDER BY id"))
     }
 
-    public func unfinishedTransfers(session: String? = nil) throws -> [TransferRecord] {
+    package func unfinishedTransfers(session: String? = nil) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: """
@@ -332,7 +333,7 @@ extension LedgerTransaction {
     }
 
     /// The transfer that a request with this key would join: unfinished, or ended and still wanted by somebody.
-    public func adoptableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
+    package func adoptableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -344,7 +345,7 @@ extension LedgerTransaction {
     }
 
     /// The same for a task: only what nobody adopted yet, or what this task's own process handed over.
-    public func revivableTransfer(session: String, key: String, handedOver: Set<Int64>, now: Date) throws -> TransferRecord? {
+    package func revivableTransfer(session: String, key: String, handedOver: Set<Int64>, now: Date) throws -> TransferRecord? {
         guard let transfer = try adoptableTransfer(session: session, key: key, now: now), let id = transfer.id,
             !transfer.isAdopted || handedOver.contains(id)
         else { return nil }
@@ -352,7 +353,7 @@ extension LedgerTransaction {
     }
 
     /// The upload that was submitted under this key and runs or succeeded.
-    public func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
+    package func repeatableUpload(session: String, key: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """

@@ -1,6 +1,6 @@
 /// Whether an agent is needed.
 extension LedgerTransaction {
-    public func hasUnfinishedWork() throws -> Bool {
+    package func hasUnfinishedWork() throws -> Bool {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() { return true }

@@ -2,16 +2,16 @@ import CLinux
 import Foundation
 
 /// Where an app's background work lives on disk: the XDG base directories, one folder per app id.
-public struct AppDirectories: Sendable, Equatable {
-    public let appIdentifier: String
-    public let configuration: URL
-    public let state: URL
-    public let data: URL
+package struct AppDirectories: Sendable, Equatable {
+    package let appIdentifier: String
+    package let configuration: URL
+    package let state: URL
+    package let data: URL
     /// `nil` without `XDG_RUNTIME_DIR`: cron and some ssh sessions have none.
-    public let runtime: URL?
+    package let runtime: URL?
 
     /// Relative paths in the variables are ignored, as the XDG specification asks.
-    public init(appIdentifier: String, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    package init(appIdentifier: String, environment: [String: String] = ProcessInfo.processInfo.environment) {
         self.appIdentifier = appIdentifier
         func absolute(_ name: String) -> URL? {
             guard let path = environment[name], path.hasPrefix("/") else { return nil }
@@ -28,7 +28,7 @@ public struct AppDirectories: Sendable, Equatable {
     }
 
     /// An app's id becomes a folder name and part of a unit name: 1 to 64 letters, digits, '.', '-' and '_'.
-    public static func isUsable(_ identifier: String) -> Bool {
+    package static func isUsable(_ identifier: String) -> Bool {
         (1...64).contains(identifier.utf8.count) && identifier != "." && identifier != ".."
             && identifier.utf8.allSatisfy { byte in
                 switch byte {
@@ -40,23 +40,23 @@ public struct AppDirectories: Sendable, Equatable {
             }
     }
 
-    public var ledger: URL { state.appendingPathComponent("agent.sqlite") }
-    public var agentLock: URL { state.appendingPathComponent("agent.lock") }
-    public var agentLog: URL { state.appendingPathComponent("agent.log") }
-    public var launches: URL { state.appendingPathComponent("launches") }
-    public var spool: URL { state.appendingPathComponent("spool") }
+    package var ledger: URL { state.appendingPathComponent("agent.sqlite") }
+    package var agentLock: URL { state.appendingPathComponent("agent.lock") }
+    package var agentLog: URL { state.appendingPathComponent("agent.log") }
+    package var launches: URL { state.appendingPathComponent("launches") }
+    package var spool: URL { state.appendingPathComponent("spool") }
     /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
-    public var spoolLock: URL { state.appendingPathComponent("spool.lock") }
+    package var spoolLock: URL { state.appendingPathComponent("spool.lock") }
 
-    public func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock") }
+    package func launchLock(_ id: Int64) -> URL { launches.appendingPathComponent("\(id).lock") }
 
     /// Makes the state folders, for their owner alone (0700).
-    public func createStateFolders() throws(StoreError) {
+    package func createStateFolders() throws(StoreError) {
         for folder in [state, launches, spool] { try Self.createPrivateFolder(folder) }
     }
 
     /// Makes a folder and its missing parents; the folder itself gets mode 0700.
-    public static func createPrivateFolder(_ url: URL) throws(StoreError) {
+    package static func createPrivateFolder(_ url: URL) throws(StoreError) {
         do {
             try FileManager.default.createDirectory(
                 at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -2,34 +2,34 @@ import CLinux
 import Foundation
 
 /// A child that is started and left to itself: nothing of ours stays open in it but what is named.
-public struct ChildProcess: Sendable {
-    public var path: String
-    public var arguments: [String]
-    public var environment: [String: String]
+package struct ChildProcess: Sendable {
+    package var path: String
+    package var arguments: [String]
+    package var environment: [String: String]
     /// A descriptor for its output and errors; -1: none.
-    public var standardOutput: Int32 = -1
+    package var standardOutput: Int32 = -1
     /// A descriptor it keeps, as number 3; -1: none.
-    public var inherited: Int32 = -1
+    package var inherited: Int32 = -1
     /// A session of its own: closing the terminal does not end it.
-    public var startsSession = false
+    package var startsSession = false
     /// It is to hear SIGTERM only when it is ready for it.
-    public var blocksTermination = false
+    package var blocksTermination = false
 
-    public init(path: String, arguments: [String], environment: [String: String]) {
+    package init(path: String, arguments: [String], environment: [String: String]) {
         self.path = path
         self.arguments = arguments
         self.environment = environment
     }
 
-    public struct Failure: Error, CustomStringConvertible {
-        public let path: String
-        public let code: Int32
+    package struct Failure: Error, CustomStringConvertible {
+        package let path: String
+        package let code: Int32
 
-        public var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
+        package var description: String { "\(path) cannot be started: " + String(cString: strerror(code)) }
     }
 
     /// Returns its process number. Cost: about a millisecond, whatever the size of this process.
-    public func start() throws(Failure) -> Int32 {
+    package func start() throws(Failure) -> Int32 {
         let argumentStrings = ([path] + arguments).map { strdup($0) }
         let variableStrings = environment.map { strdup("\($0.key)=\($0.value)") }
         defer { (argumentStrings + variableStrings).forEach { free($0) } }

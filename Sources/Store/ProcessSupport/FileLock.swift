@@ -3,11 +3,11 @@ import Foundation
 
 /// A lock on a file, exclusive if nothing else is said, held by an open file description: it goes when the last process that inherited
 /// the descriptor is gone, however it went.
-public struct FileLock: ~Copyable {
-    public let descriptor: Int32
+package struct FileLock: ~Copyable {
+    package let descriptor: Int32
 
     /// `nil` when somebody else holds it. A child that is given the descriptor goes on holding the lock.
-    public static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
+    package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
@@ -20,7 +20,7 @@ public struct FileLock: ~Copyable {
     }
 
     /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
-    public static func share(_ url: URL) throws(StoreError) -> FileLock {
+    package static func share(_ url: URL) throws(StoreError) -> FileLock {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
@@ -36,7 +36,7 @@ public struct FileLock: ~Copyable {
     }
 
     /// Runs `body` while nobody else holds the lock; waits for it. For moments, not for work.
-    public static func whileHolding<Value>(
+    package static func whileHolding<Value>(
         _ url: URL, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -57,7 +57,7 @@ public struct FileLock: ~Copyable {
 
     /// Whether some process holds the lock now, asked without taking it (a taker in that moment must not fail).
     /// A missing file is not held.
-    public static func isHeld(_ url: URL) -> Bool {
+    package static func isHeld(_ url: URL) -> Bool {
         let descriptor = clinux_open(url.path, O_RDWR | O_CLOEXEC, 0)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// `BACKGROUND_CRASH_AT=name` kills the agent at its first passage; `name:3` at the third; `name#12` at the first of transfer 12.
 /// `BACKGROUND_APP_CRASH_AT` is the same for the processes of the app. Debug builds only: a release passes every point.
-public enum KillPoint: String, CaseIterable, Sendable {
+package enum KillPoint: String, CaseIterable, Sendable {
     // The agent's launches.
     /// The launch stands in the ledger; its process was not started.
     case launchCommitted = "agent.launchCommitted"
@@ -62,7 +62,7 @@ public enum KillPoint: String, CaseIterable, Sendable {
     /// The process has come to this point.
     ///
     /// - Parameter transfer: which one it is about.
-    public static func reach(_ point: KillPoint, _ transfer: Int64? = nil) {
+    package static func reach(_ point: KillPoint, _ transfer: Int64? = nil) {
         #if DEBUG
             guard let wanted, wanted.name == point.rawValue || transfer.map({ wanted.name == "\(point.rawValue)#\($0)" }) == true,
                 passages.count() == wanted.passage

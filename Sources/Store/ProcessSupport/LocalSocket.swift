@@ -2,21 +2,21 @@ import Foundation
 import Glibc
 
 /// A stream socket with a name in the file system, for lines of text between two processes of one person.
-public struct LocalSocket: ~Copyable, Sendable {
-    public let descriptor: Int32
+package struct LocalSocket: ~Copyable, Sendable {
+    package let descriptor: Int32
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
 
     /// `nil`: nobody listens there.
-    public static func connect(to path: String) -> LocalSocket? {
+    package static func connect(to path: String) -> LocalSocket? {
         guard let socket = make(), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
         return socket
     }
 
     /// `nil`: the name is taken, or longer than a socket's may be (107 bytes).
-    public static func listen(at path: String) -> LocalSocket? {
+    package static func listen(at path: String) -> LocalSocket? {
         guard let socket = make(), withAddress(path, { bind(socket.descriptor, $0, $1) }) == 0,
             Glibc.listen(socket.descriptor, 8) == 0
         else { return nil }
@@ -24,7 +24,7 @@ public struct LocalSocket: ~Copyable, Sendable {
     }
 
     /// Waits for whoever connects next. `nil`: the socket was shut down.
-    public borrowing func accept() -> LocalSocket? {
+    package borrowing func accept() -> LocalSocket? {
         let made = Glibc.accept(descriptor, nil, nil)
         guard made >= 0 else { return nil }
         _ = fcntl(made, F_SETFD, FD_CLOEXEC)
@@ -32,7 +32,7 @@ public struct LocalSocket: ~Copyable, Sendable {
     }
 
     /// The other side belongs to the same person.
-    public borrowing func isOwn() -> Bool {
+    package borrowing func isOwn() -> Bool {
         // `struct ucred`, which Glibc keeps from Swift.
         var peer: (process: pid_t, user: uid_t, group: gid_t) = (0, uid_t.max, 0)
         var size = socklen_t(MemoryLayout.size(ofValue: peer))
@@ -40,16 +40,16 @@ public struct LocalSocket: ~Copyable, Sendable {
     }
 
     /// How long a read may take; 0: as long as it takes. Seconds.
-    public borrowing func limitReads(to seconds: Int) {
+    package borrowing func limitReads(to seconds: Int) {
         var limit = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Ends every wait on it.
-    public borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    package borrowing func shutDown() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// The next line, without its end; `nil`: the other side is gone.
-    public borrowing func readLine() -> String? {
+    package borrowing func readLine() -> String? {
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while read(descriptor, &byte, 1) == 1 {
@@ -62,7 +62,7 @@ public struct LocalSocket: ~Copyable, Sendable {
 
     /// `false`: the other side is gone.
     @discardableResult
-    public borrowing func write(line: String) -> Bool {
+    package borrowing func write(line: String) -> Bool {
         let bytes = Array((line + "\n").utf8)
         return send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }

@@ -2,18 +2,18 @@ import Foundation
 import Glibc
 
 /// A process, told apart from a later one that got the same number.
-public struct ProcessIdentity: Sendable, Hashable {
-    public let pid: Int32
+package struct ProcessIdentity: Sendable, Hashable {
+    package let pid: Int32
     /// Start time in clock ticks after boot, from /proc.
-    public let start: Int64
+    package let start: Int64
 
-    public init(pid: Int32, start: Int64) {
+    package init(pid: Int32, start: Int64) {
         self.pid = pid
         self.start = start
     }
 
     /// `nil` when no such process runs.
-    public init?(pid: Int32) {
+    package init?(pid: Int32) {
         // The name in the second field may hold blanks and brackets: count from the last bracket.
         guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
             let bracket = stat.lastIndex(of: ")")
@@ -23,10 +23,10 @@ public struct ProcessIdentity: Sendable, Hashable {
         self.init(pid: pid, start: start)
     }
 
-    public static let current = ProcessIdentity(pid: getpid()) ?? ProcessIdentity(pid: getpid(), start: 0)
+    package static let current = ProcessIdentity(pid: getpid()) ?? ProcessIdentity(pid: getpid(), start: 0)
 
     /// Still running (a zombie does not count).
-    public var isAlive: Bool {
+    package var isAlive: Bool {
         guard let now = ProcessIdentity(pid: pid), now.start == start else { return false }
         guard let stat = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8),
             let bracket = stat.lastIndex(of: ")")

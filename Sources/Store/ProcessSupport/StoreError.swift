@@ -1,7 +1,7 @@
 import Foundation
 
 /// What can be wrong with the files of an app's store. Every case names the file and says what to do.
-public enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case cannotCreate(path: String, reason: String)
     case notADatabase(path: String)
     case newerVersion(path: String)
@@ -11,20 +11,20 @@ public enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case failed(path: String, reason: String)
 
     /// What a failed `open` of a file of ours means.
-    public static func notOpened(_ path: String, _ number: Int32) -> StoreError {
+    package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
         number == EACCES || number == EROFS
             ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(number)))
     }
 
     /// Waiting may help: nothing is wrong with the store itself.
-    public var isPassing: Bool {
+    package var isPassing: Bool {
         switch self {
         case .busy, .diskFull: true
         case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
         }
     }
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .cannotCreate(let path, let reason):
             "cannot create \(path): \(reason)"

@@ -1,18 +1,18 @@
 import Foundation
 
 /// What a process has to ask of the system anew, or in a way of its own.
-public enum ThisProcess {
+package enum ThisProcess {
     /// The time zone of this moment: a process keeps the zone it started with until it is asked to forget it.
-    public static var zone: TimeZone {
+    package static var zone: TimeZone {
         NSTimeZone.resetSystemTimeZone()
         return TimeZone.current
     }
 
     /// The wall clock. In a rehearsal that of its host.
-    public static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
+    package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
-    public static var executablePath: String {
+    package static var executablePath: String {
         let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
         let mark = " (deleted)"
         return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path

@@ -4,9 +4,9 @@ import Foundation
 import TransferMachines
 
 /// Digests by which sent and received bytes are compared. libcrypto computes them.
-public enum FileDigest {
+package enum FileDigest {
     /// SHA-256, hex, and size of a file, read in pieces: memory stays flat.
-    public static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
+    package static func sha256(of url: URL) throws(Snapshot.Failure) -> (digest: String, byteCount: Int64) {
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else { throw .unreadable(url.path, reason: String(cString: strerror(errno))) }
         defer { close(descriptor) }
@@ -20,14 +20,14 @@ public enum FileDigest {
         return (digest.hex, byteCount)
     }
 
-    public static func sha256(of data: Data) -> String {
+    package static func sha256(of data: Data) -> String {
         var digest = RunningDigest()
         data.withUnsafeBytes { digest.update($0) }
         return digest.hex
     }
 
     /// For protocols that name a file by it. Hex; empty if it cannot be read.
-    public static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
+    package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
     private static func digest(of url: URL, _ algorithm: RunningDigest.Algorithm) -> [UInt8] {
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
@@ -54,16 +54,16 @@ public enum FileDigest {
 }
 
 /// Hash functions for the pure modules.
-public struct CryptoHashing: MessageHashing {
-    public init() {}
+package struct CryptoHashing: MessageHashing {
+    package init() {}
 
-    public func sha256(_ data: Data) -> Data {
+    package func sha256(_ data: Data) -> Data {
         var digest = RunningDigest()
         data.withUnsafeBytes { digest.update($0) }
         return Data(digest.bytes)
     }
 
-    public func hmacSHA256(_ data: Data, key: Data) -> Data {
+    package func hmacSHA256(_ data: Data, key: Data) -> Data {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length: UInt32 = 0
         let isMade = key.withUnsafeBytes { key in
@@ -79,7 +79,7 @@ public struct CryptoHashing: MessageHashing {
 }
 
 /// A digest over bytes as they pass. A value: a copy goes its own way.
-public struct RunningDigest: Sendable {
+package struct RunningDigest: Sendable {
     enum Algorithm {
         case sha1, sha256, sha512, md5
 
@@ -96,12 +96,12 @@ public struct RunningDigest: Sendable {
     private var context: Context
 
     /// SHA-256.
-    public init() { self.init(Algorithm.sha256) }
+    package init() { self.init(Algorithm.sha256) }
 
     init(_ algorithm: Algorithm) { context = Context(algorithm) }
 
     /// Of the kinds that a server announces or a person asks for.
-    public init(_ algorithm: RequiredDigest.Algorithm) {
+    package init(_ algorithm: RequiredDigest.Algorithm) {
         switch algorithm {
         case .sha256: self.init(Algorithm.sha256)
         case .sha512: self.init(Algorithm.sha512)
@@ -109,16 +109,16 @@ public struct RunningDigest: Sendable {
         }
     }
 
-    public mutating func update(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         if !isKnownUniquelyReferenced(&context) { context = Context(copyOf: context) }
         context.update(bytes)
     }
 
     /// Of the bytes so far. Empty where the system's libcrypto does not know the algorithm (MD5 and SHA-1 under FIPS).
-    public var bytes: [UInt8] { Context(copyOf: context).finish() }
+    package var bytes: [UInt8] { Context(copyOf: context).finish() }
 
     /// Of the bytes so far.
-    public var hex: String { Hex.text(Data(bytes)) }
+    package var hex: String { Hex.text(Data(bytes)) }
 
     /// libcrypto's state of one digest.
     // Unchecked because its owner changes it only while it is the only one; shared, it is only copied.

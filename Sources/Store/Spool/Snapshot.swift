@@ -5,29 +5,29 @@ import TransferMachines
 
 /// The agent's own copy of a file, made when it was queued: what happens to the original later changes nothing. It is its maker's
 /// until ``keep()``: no agent takes it for something that a dead process left, and it goes with the last who holds this.
-public struct Snapshot: Sendable {
+package struct Snapshot: Sendable {
     private let copy: SpoolCopy
-    public let byteCount: Int64
+    package let byteCount: Int64
     /// Hex, lower case.
-    public let sha256: String
+    package let sha256: String
     /// Of the file it is a copy of, where the copy was changed before it was queued.
-    public private(set) var originalSHA256: String?
+    package private(set) var originalSHA256: String?
 
     private init(_ copy: SpoolCopy, byteCount: Int64, sha256: String) {
         (self.copy, self.byteCount, self.sha256) = (copy, byteCount, sha256)
     }
 
     /// Inside the spool.
-    public var name: String { copy.name }
+    package var name: String { copy.name }
 
     /// A row names it, durably: from here on the agent knows it.
-    public func keep() { copy.keep() }
+    package func keep() { copy.keep() }
 
     /// It will not be sent after all. Nothing, once it is kept.
-    public func discard() { copy.discard() }
+    package func discard() { copy.discard() }
 
     /// Why a file cannot be queued.
-    public enum Failure: Error, Equatable, CustomStringConvertible {
+    package enum Failure: Error, Equatable, CustomStringConvertible {
         case missing(String)
         case unreadable(String, reason: String)
         case notAFile(String)
@@ -36,7 +36,7 @@ public struct Snapshot: Sendable {
         case noSpace(String)
         case cannotWrite(String, reason: String)
 
-        public var description: String {
+        package var description: String {
             switch self {
             case .missing(let path): "\(path): no such file"
             case .unreadable(let path, let reason): "\(path): cannot be read: \(reason)"
@@ -53,7 +53,7 @@ public struct Snapshot: Sendable {
     ///
     /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
     /// - Throws: ``Failure``, or what `preparing` throws; nothing is left then.
-    public static func take(
+    package static func take(
         of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool
     ) throws -> Snapshot {
         let original = try take(of: source, in: directories, allowsEmpty: allowsEmpty)
@@ -75,7 +75,8 @@ public struct Snapshot: Sendable {
     }
 
     /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
-    public static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure) -> Snapshot
+    package static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure)
+        -> Snapshot
     {
         let path = source.path
         // Non-blocking: opening a named pipe must not hang.
@@ -103,7 +104,7 @@ public struct Snapshot: Sendable {
     }
 
     /// Writes bytes into the spool, synced to disk.
-    public static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
+    package static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
         try make(in: directories) { (copy, output) throws(Failure) in
             var written = 0
             while written < data.count {

@@ -2,7 +2,7 @@ import CLibgexiv2
 import Foundation
 
 /// Why a picture's metadata could not be cleaned.
-public enum LocationRemovalError: Error, Equatable, CustomStringConvertible {
+package enum LocationRemovalError: Error, Equatable, CustomStringConvertible {
     /// gexiv2 cannot read it: not a picture, damaged, or of a kind it does not know.
     case unreadable(String)
     /// It can be read, and not be written.
@@ -10,7 +10,7 @@ public enum LocationRemovalError: Error, Equatable, CustomStringConvertible {
     /// Something was left that should be gone.
     case leftBehind([String])
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .unreadable(let why): "its metadata cannot be read (\(why))"
         case .unwritable(let why): "its metadata cannot be changed (\(why))"
@@ -22,9 +22,9 @@ public enum LocationRemovalError: Error, Equatable, CustomStringConvertible {
 /// Takes out of a picture what says where it was taken; pixels, orientation and everything else stay.
 ///
 /// Runs in a process of its own: a parser of strangers' files must not take an app down with it, and no app loads GLib.
-public enum LocationRemoval {
+package enum LocationRemoval {
     /// Once, before anything else.
-    public static func start() {
+    package static func start() {
         _ = gexiv2_initialize()
         gexiv2_log_set_level(GEXIV2_LOG_LEVEL_MUTE)
     }
@@ -32,7 +32,7 @@ public enum LocationRemoval {
     /// Cleans the file in place. Cost: reading it, and writing it anew where something is removed.
     ///
     /// - Returns: what was removed, by exiv2's names; empty: nothing was there, and the file was not touched.
-    public static func clean(_ path: String) throws(LocationRemovalError) -> [String] {
+    package static func clean(_ path: String) throws(LocationRemovalError) -> [String] {
         let found = try locationTags(of: path) { metadata, tags throws(LocationRemovalError) in
             // The parts of a structure before the structure.
             for tag in tags.sorted(by: >) { gexiv2_metadata_try_clear_tag(metadata, tag, nil) }

@@ -3,8 +3,8 @@
 ///
 /// Source of the rule: Exif 3.0 §4.6.6 (GPS), IPTC Photo Metadata 2023 (location created, location shown, and the older
 /// city, state and country), XMP's exif, photoshop and iptcExt schemas; makers' notes by the same words.
-public enum LocationTags {
-    public static func isLocation(_ tag: String) -> Bool {
+package enum LocationTags {
+    package static func isLocation(_ tag: String) -> Bool {
         let parts = tag.split(separator: ".", maxSplits: 2)
         guard parts.count == 3 else { return false }
         if parts[1] == "GPSInfo" { return true }

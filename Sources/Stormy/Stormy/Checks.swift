@@ -11,37 +11,37 @@ struct ForecastRecord: StoreRecord {
 }
 
 /// The last check of a place.
-public struct CheckRecord: Codable, Sendable, Equatable {
-    public var place: Int64
-    public var at: Date
+package struct CheckRecord: Codable, Sendable, Equatable {
+    package var place: Int64
+    package var at: Date
     /// `nil` when nothing could be judged.
-    public var assessment: Assessment?
+    package var assessment: Assessment?
     /// Why the service could not be asked, or its answer not be used.
-    public var trouble: String?
-    public var source: String
-    public var fetchedAt: Date?
+    package var trouble: String?
+    package var source: String
+    package var fetchedAt: Date?
 
-    public var isStormy: Bool? { assessment?.isStormy }
+    package var isStormy: Bool? { assessment?.isStormy }
 }
 
 extension CheckRecord: StoreRecord {
-    public static let databaseTableName = "checkResult"
+    package static let databaseTableName = "checkResult"
 }
 
 /// What a check comes to: the judgement, how old its data is, and what went wrong on the way.
-public struct CheckOutcome: Sendable {
-    public var place: Place
-    public var assessment: Assessment?
-    public var fetchedAt: Date?
+package struct CheckOutcome: Sendable {
+    package var place: Place
+    package var assessment: Assessment?
+    package var fetchedAt: Date?
     /// Why the stored copy was used, or why there is nothing.
-    public var trouble: String?
+    package var trouble: String?
     /// Not refreshed just now although that was tried, or too old to rely on.
-    public var isStale: Bool
-    public var source: String
+    package var isStale: Bool
+    package var source: String
 }
 
 extension StormyStore {
-    public func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
+    package func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
 
     func lastForecast(of place: Place) throws -> (forecast: Forecast, fetchedAt: Date)? {
         try queue.read { try ForecastRecord.fetchOne($0, key: place.id) }.map { ($0.content, $0.fetchedAt) }

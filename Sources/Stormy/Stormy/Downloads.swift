@@ -3,17 +3,17 @@ import Foundation
 import UserNotifications
 
 /// Files that a person asked for with `stormy download`.
-public enum Downloads {
-    public static let sessionIdentifier = "StormyDownloads"
+package enum Downloads {
+    package static let sessionIdentifier = "StormyDownloads"
 
-    public static func configuration() -> URLSessionConfiguration {
+    package static func configuration() -> URLSessionConfiguration {
         .background(withIdentifier: sessionIdentifier)
     }
 
     /// A task for a file, not yet resumed.
     ///
     /// - Parameter sha256: 64 hex digits that its digest must be.
-    public static func task(from url: URL, to file: URL, sha256: String?, in session: URLSession) -> URLSessionDownloadTask {
+    package static func task(from url: URL, to file: URL, sha256: String?, in session: URLSession) -> URLSessionDownloadTask {
         var request = URLRequest(url: url)
         request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
         let task = session.downloadTask(with: request)

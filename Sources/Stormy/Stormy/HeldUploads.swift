@@ -5,18 +5,18 @@ import Synchronization
 
 /// Uploads that wait for a good moment: queued held, and released by a processing task, in the way of Zashi's sync. It runs on
 /// external power with a network; that the network costs nothing it looks at itself.
-public struct HeldUploads: Sendable {
-    public static let identifier = "StormyUploads"
+package struct HeldUploads: Sendable {
+    package static let identifier = "StormyUploads"
 
     /// Seconds until it looks again whether the network still costs money.
     private static let meteredDelay: Double = 900
 
     let store: StormyStore
 
-    public init(store: StormyStore) { self.store = store }
+    package init(store: StormyStore) { self.store = store }
 
     /// Asks for the next good moment. One request, however many photos wait.
-    public static func submit(after delay: Double = 0) throws {
+    package static func submit(after delay: Double = 0) throws {
         let request = BGProcessingTaskRequest(identifier: identifier)
         request.requiresNetworkConnectivity = true
         request.requiresExternalPower = true

@@ -2,26 +2,26 @@ import BackgroundTasks
 import Foundation
 
 /// The daily check: a wall-clock rule, right on the days clocks change.
-public struct NoonSchedule: Sendable {
-    public static let identifier = "StormyNoon"
+package struct NoonSchedule: Sendable {
+    package static let identifier = "StormyNoon"
 
     let store: StormyStore
     let settings: StormySettings
 
-    public init(store: StormyStore, settings: StormySettings = .current) {
+    package init(store: StormyStore, settings: StormySettings = .current) {
         self.store = store
         self.settings = settings
     }
 
     /// The time of day, as last chosen.
-    public var time: WallClockTime {
+    package var time: WallClockTime {
         get throws { try store.setting("at").flatMap(WallClockTime.init(parsing:)) ?? .noon }
     }
 
-    public var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
+    package var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
 
     /// The check that is pending: for when, when this installation wakes for it, and how many seconds that is later. `nil`: none is.
-    public var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
+    package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
                 .map { ($0.occurrence, $0.earliestBeginDate, $0.recurrenceDelay) }
@@ -41,7 +41,7 @@ public struct NoonSchedule: Sendable {
     }
 
     /// Turns the daily check on. What is said of the schedule afterwards is what was accepted.
-    public func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
+    package func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
         let time = try chosen ?? self.time
         let isExact = try exact || (chosen == nil && self.isExact)
         let wasEnabled = try isEnabled
@@ -57,12 +57,12 @@ public struct NoonSchedule: Sendable {
         try store.set("exact", isExact ? "true" : "false")
     }
 
-    public static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
+    package static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
         try store.set("enabled", isEnabled ? "true" : "false")
     }
 
     /// - Throws: when the request could not be removed: then the check is still on.
-    public func turnOff() throws {
+    package func turnOff() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         try Self.setEnabled(false, in: store)
     }

@@ -1,14 +1,14 @@
 import Foundation
 
 /// What kind of picture a file is: by its first bytes, never by its name.
-public enum PhotoFormat: String, Sendable, CaseIterable {
+package enum PhotoFormat: String, Sendable, CaseIterable {
     case jpeg, png, webp, heic, avif, tiff, raw
 
     /// Bytes that are enough to tell.
     static let signatureLength = 64
 
     /// `nil`: not a picture of a kind that is known here.
-    public init?(firstBytes bytes: Data) {
+    package init?(firstBytes bytes: Data) {
         let bytes = [UInt8](bytes.prefix(Self.signatureLength))
         func has(_ text: String, at offset: Int) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
         if bytes.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -46,7 +46,7 @@ public enum PhotoFormat: String, Sendable, CaseIterable {
     }
 
     /// `nil`: not a picture, or not to be read.
-    public init?(of file: URL) {
+    package init?(of file: URL) {
         guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
         defer { try? handle.close() }
         guard let bytes = try? handle.read(upToCount: Self.signatureLength) else { return nil }
@@ -54,7 +54,7 @@ public enum PhotoFormat: String, Sendable, CaseIterable {
     }
 
     /// Media type, as servers know it.
-    public var contentType: String {
+    package var contentType: String {
         switch self {
         case .jpeg: "image/jpeg"
         case .png: "image/png"

@@ -4,12 +4,12 @@ import Synchronization
 import UserNotifications
 
 /// Why a photo was not queued.
-public enum PhotoUploadError: Error, CustomStringConvertible {
+package enum PhotoUploadError: Error, CustomStringConvertible {
     case noDestination
     case cannotRead(path: String, reason: String)
     case addressIsTaken(path: String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .noDestination: "no upload destination is configured"
         case .cannotRead(let path, let reason): "\(path): \(reason)"
@@ -19,10 +19,10 @@ public enum PhotoUploadError: Error, CustomStringConvertible {
 }
 
 /// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
-public struct PhotoUploads: Sendable {
-    public static let sessionIdentifier = "StormyPhotos"
+package struct PhotoUploads: Sendable {
+    package static let sessionIdentifier = "StormyPhotos"
 
-    public enum Result: Sendable, Equatable {
+    package enum Result: Sendable, Equatable {
         /// - Parameters:
         ///   - removed: what said where it was taken, by exiv2's names.
         ///   - note: something the person should know about it.
@@ -42,20 +42,20 @@ public struct PhotoUploads: Sendable {
         let made = Mutex<[String: URLSession]>([:])
     }
 
-    public init(store: StormyStore) { self.store = store }
+    package init(store: StormyStore) { self.store = store }
 
     /// What all photos of one call have in common.
-    public struct BatchOptions: Sendable {
-        public var destination: PhotoDestination
-        public var keepsLocation: Bool
+    package struct BatchOptions: Sendable {
+        package var destination: PhotoDestination
+        package var keepsLocation: Bool
         /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
-        public var storm: Int64?
+        package var storm: Int64?
         /// Raise a notification at the end, for a person who is not at a terminal.
-        public var tells: Bool
+        package var tells: Bool
         /// They wait for ``HeldUploads``, which the caller asks for.
-        public var isHeld: Bool
+        package var isHeld: Bool
 
-        public init(
+        package init(
             to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false
         ) {
             self.destination = destination
@@ -67,7 +67,7 @@ public struct PhotoUploads: Sendable {
     }
 
     /// A photo that was copied and cleaned, and is not queued yet.
-    public struct Prepared: Sendable {
+    package struct Prepared: Sendable {
         let path: String
         let task: URLSessionUploadTask
         let digest: String
@@ -78,12 +78,12 @@ public struct PhotoUploads: Sendable {
     ///
     /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can), its hash, a few commits.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
-    public func add(_ file: URL, _ order: BatchOptions) throws -> Result {
+    package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
         try queue([try prepare(file, order)], order)[0].get()
     }
 
     /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
-    public func prepare(_ file: URL, _ order: BatchOptions) throws -> Prepared {
+    package func prepare(_ file: URL, _ order: BatchOptions) throws -> Prepared {
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
@@ -102,7 +102,7 @@ public struct PhotoUploads: Sendable {
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
     ///
     /// - Returns: each, or why it cannot be queued, in their order.
-    public func prepare(_ files: [URL], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
+    package func prepare(_ files: [URL], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
         let lanes = OperationQueue()
         lanes.maxConcurrentOperationCount = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)
@@ -119,7 +119,7 @@ public struct PhotoUploads: Sendable {
     /// Queues many in a few commits: durable is what takes the time.
     ///
     /// - Returns: what became of each, in their order.
-    public func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
+    package func queue(_ photos: [Prepared], _ order: BatchOptions) throws -> [Swift.Result<Result, any Error>] {
         var results: [Int: Swift.Result<Result, any Error>] = [:]
         var sendable: [Int] = []
         for (index, photo) in photos.enumerated() {
@@ -206,8 +206,8 @@ public struct PhotoUploads: Sendable {
     }
 
     /// By which a transfer finds its photo again, and whether the person hears of its end by notification.
-    public struct Label {
-        public let photo: Int64
+    package struct Label {
+        package let photo: Int64
         let tells: Bool
 
         var text: String { "photo-\(photo)" + (tells ? "-tell" : "") }
@@ -217,7 +217,7 @@ public struct PhotoUploads: Sendable {
             self.tells = tells
         }
 
-        public init?(parsing text: String?) {
+        package init?(parsing text: String?) {
             let parts = text?.split(separator: "-") ?? []
             guard parts.count >= 2, parts[0] == "photo", let photo = Int64(parts[1]) else { return nil }
             self.init(photo: photo, tells: parts.count == 3)

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 
 /// A photo on its way, or a storm's wish for one.
-public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
-    public enum State: String, Codable, Sendable {
+package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
+    package enum State: String, Codable, Sendable {
         /// A storm was told; nobody gave its photo yet.
         case awaitingPhoto
         /// Kept here because it says where it was taken.
@@ -16,25 +16,25 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
         case cancelled
     }
 
-    public var id: Int64?
-    public var storm: Int64?
-    public var state: State
-    public var path: String?
+    package var id: Int64?
+    package var storm: Int64?
+    package var state: State
+    package var path: String?
     /// Number of its transfer with the agent.
-    public var transfer: Int64?
-    public var message: String?
+    package var transfer: Int64?
+    package var message: String?
     /// SHA-256 of what was queued, hex.
-    public var digest: String?
+    package var digest: String?
     /// Under which it is submitted: never used twice, also when this store is made anew and its numbers begin again.
-    public var key: String?
-    public var createdAt: Date
-    public var changedAt: Date
+    package var key: String?
+    package var createdAt: Date
+    package var changedAt: Date
     /// The destination it is for: its name and its address, as one of them may be given another meaning.
-    public var destination: String?
+    package var destination: String?
     /// Where the server has it.
-    public var remoteURL: String?
+    package var remoteURL: String?
     /// A notification says how it ended: nobody waits for it at a terminal.
-    public var tells = false
+    package var tells = false
 
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
@@ -43,13 +43,13 @@ public struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
 }
 
 extension PhotoRecord: StoreRecord {
-    public static let databaseTableName = "photo"
+    package static let databaseTableName = "photo"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension StormyStore {
-    public func photos() throws -> [PhotoRecord] {
+    package func photos() throws -> [PhotoRecord] {
         try queue.read { try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo ORDER BY id") }
     }
 
@@ -144,7 +144,7 @@ extension StormyStore {
     }
 
     /// Whether ``recoverPhotos(transfers:now:)`` has something to do.
-    public func hasLostPhotos(now: Date = Date()) throws -> Bool {
+    package func hasLostPhotos(now: Date = Date()) throws -> Bool {
         try queue.read { try PhotoRecord.fetchOne($0, sql: Self.lostPhotos, arguments: Self.lost(by: now)) } != nil
     }
 
@@ -157,7 +157,7 @@ extension StormyStore {
     /// given back when there is none.
     ///
     /// - Parameter transfers: numbers of the transfers the agent knows, by the photo they carry.
-    public func recoverPhotos(transfers: [Int64: Int64], now: Date = Date()) throws {
+    package func recoverPhotos(transfers: [Int64: Int64], now: Date = Date()) throws {
         try queue.write { database in
             let lost = try PhotoRecord.fetchAll(database, sql: Self.lostPhotos, arguments: Self.lost(by: now))
             for var photo in lost {
@@ -198,7 +198,7 @@ extension StormyStore {
     }
 
     /// A server no longer has it: it may be given again.
-    public func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
+    package func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
         try queue.write { database in
             guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else { return }
             // No transfer's any more: the word of its end, which may come after this, changes nothing.
@@ -208,7 +208,7 @@ extension StormyStore {
     }
 
     /// Takes a held photo or a waiting job off the list.
-    public func cancelPhoto(_ id: Int64) throws -> Bool {
+    package func cancelPhoto(_ id: Int64) throws -> Bool {
         try queue.write { database in
             guard var photo = try PhotoRecord.fetchOne(database, key: id),
                 photo.state == .awaitingPhoto || photo.state == .held

@@ -3,30 +3,30 @@ import GRDB
 import StormyWeather
 
 /// A place that is watched.
-public struct Place: Codable, Sendable, Equatable, Identifiable {
-    public var id: Int64?
-    public var name: String
-    public var latitude: Double
-    public var longitude: Double
+package struct Place: Codable, Sendable, Equatable, Identifiable {
+    package var id: Int64?
+    package var name: String
+    package var latitude: Double
+    package var longitude: Double
     /// Known once a forecast arrived.
-    public var timeZone: String?
+    package var timeZone: String?
 
     /// `nil` for a damaged row.
-    public var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
-    public var zone: TimeZone { timeZone.flatMap(TimeZone.init(identifier:)) ?? .current }
+    package var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
+    package var zone: TimeZone { timeZone.flatMap(TimeZone.init(identifier:)) ?? .current }
 }
 
 extension Place: StoreRecord {
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension StormyStore {
-    public func places() throws -> [Place] {
+    package func places() throws -> [Place] {
         try queue.read { try Place.fetchAll($0, sql: "SELECT * FROM place ORDER BY id") }
     }
 
     /// Names are compared without case.
-    public func place(named name: String) throws -> Place {
+    package func place(named name: String) throws -> Place {
         let name = name.precomposedStringWithCanonicalMapping
         guard let place = try queue.read({ try Place.filter(Column("name") == name).fetchOne($0) }) else {
             throw StormyStoreError.noSuchPlace(name)
@@ -34,7 +34,7 @@ extension StormyStore {
         return place
     }
 
-    public func addPlace(_ name: String, _ coordinates: Coordinates) throws -> Place {
+    package func addPlace(_ name: String, _ coordinates: Coordinates) throws -> Place {
         try queue.write { database in
             if try Place.filter(Column("name") == name).fetchCount(database) > 0 { throw StormyStoreError.placeExists(name) }
             var place = Place(
@@ -45,7 +45,7 @@ extension StormyStore {
     }
 
     /// Its forecast and storms go with it.
-    public func removePlace(_ name: String) throws {
+    package func removePlace(_ name: String) throws {
         let place = try place(named: name)
         try queue.write { database in
             // Nobody can fill the photo job of a storm that is forgotten.

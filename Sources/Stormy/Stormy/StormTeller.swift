@@ -4,12 +4,12 @@ import StormyWeather
 import UserNotifications
 
 /// Tells a person of storms: one notification each, however often and by whom it is asked.
-public struct StormTeller: Sendable {
-    public static let category = "stormy.storm"
+package struct StormTeller: Sendable {
+    package static let category = "stormy.storm"
 
     let store: StormyStore
 
-    public init(store: StormyStore) { self.store = store }
+    package init(store: StormyStore) { self.store = store }
 
     /// Buttons of a storm's notification.
     static func registerCategory() {
@@ -26,7 +26,7 @@ public struct StormTeller: Sendable {
 
     /// Notifies of every storm of the place that was not told yet. Add first (the same identifier twice is one
     /// notification), then mark: a death in between tells the same thing again, which changes nothing.
-    public func tell(_ place: Place) {
+    package func tell(_ place: Place) {
         do {
             // As it is now: the answer that showed the storm also told the place's time zone.
             let place = try store.place(named: place.name)

@@ -3,25 +3,25 @@ import GRDB
 import StormyWeather
 
 /// A storm at a place. Windows that overlap or lie within six hours are the same storm, told once.
-public struct StormRecord: Codable, Sendable, Equatable, Identifiable {
-    public var id: Int64?
-    public var place: Int64
-    public var begins: Date
-    public var ends: Date
-    public var isTold: Bool
-    public var isClosed: Bool
-    public var reasons: [StormReason]
+package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
+    package var id: Int64?
+    package var place: Int64
+    package var begins: Date
+    package var ends: Date
+    package var isTold: Bool
+    package var isClosed: Bool
+    package var reasons: [StormReason]
 }
 
 extension StormRecord: StoreRecord {
-    public static let databaseTableName = "storm"
+    package static let databaseTableName = "storm"
 
-    public mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
+    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
 extension StormyStore {
     /// Newest last.
-    public func storms() throws -> [StormRecord] {
+    package func storms() throws -> [StormRecord] {
         try queue.read { try StormRecord.fetchAll($0, sql: "SELECT * FROM storm ORDER BY id") }
     }
 

@@ -4,16 +4,16 @@ import Foundation
 import UserNotifications
 
 /// Stormy as an app: what it does in the background. The command line is the tool's.
-public struct StormyApp: App {
+package struct StormyApp: App {
     private let responder: NotificationResponder
 
-    public init() {
+    package init() {
         responder = NotificationResponder()
         UNUserNotificationCenter.current().delegate = responder
         StormTeller.registerCategory()
     }
 
-    public var body: some Scene {
+    package var body: some Scene {
         Worker()
             .backgroundTask(.appRefresh(NoonSchedule.identifier)) {
                 await Self.withStore { await NoonCheck(store: $0, settings: .current).run() }

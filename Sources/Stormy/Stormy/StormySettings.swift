@@ -4,22 +4,22 @@ import StormyWeather
 import Synchronization
 
 /// What Stormy needs to know that is not in its store: the tool reads it from the configuration.
-public struct StormySettings: Sendable, Equatable {
+package struct StormySettings: Sendable, Equatable {
     /// Folder of the store.
-    public var dataFolder: URL
+    package var dataFolder: URL
     /// Replaces scheme, host and port of the weather service.
-    public var weatherBaseURL: String?
-    public var geocodingBaseURL: String?
-    public var userAgent: String
-    public var rule: StormRule
+    package var weatherBaseURL: String?
+    package var geocodingBaseURL: String?
+    package var userAgent: String
+    package var rule: StormRule
     /// At most so many seconds after the wall-clock time this installation wakes.
-    public var spreadSeconds: Double
-    public var skipsMissedChecks: Bool
-    public var keepsLocation: Bool
+    package var spreadSeconds: Double
+    package var skipsMissedChecks: Bool
+    package var keepsLocation: Bool
     /// Where photos go; `nil`: not configured.
-    public var destination: PhotoDestination?
+    package var destination: PhotoDestination?
 
-    public init(dataFolder: URL) {
+    package init(dataFolder: URL) {
         self.dataFolder = dataFolder
         weatherBaseURL = nil
         geocodingBaseURL = nil
@@ -34,7 +34,7 @@ public struct StormySettings: Sendable, Equatable {
     private static let chosen = Mutex<StormySettings?>(nil)
 
     /// Those of this process. Set once, before anything else of Stormy is used.
-    public static var current: StormySettings {
+    package static var current: StormySettings {
         get {
             guard let settings = chosen.withLock({ $0 }) else { preconditionFailure("StormySettings.current is not set") }
             return settings
@@ -44,35 +44,35 @@ public struct StormySettings: Sendable, Equatable {
 }
 
 /// A server that takes photos.
-public struct PhotoDestination: Sendable, Equatable {
+package struct PhotoDestination: Sendable, Equatable {
     /// A header that opens the door.
-    public struct Credential: Sendable, Equatable {
-        public var header: String
-        public var value: String
+    package struct Credential: Sendable, Equatable {
+        package var header: String
+        package var value: String
 
-        public init(header: String, value: String) {
+        package init(header: String, value: String) {
             self.header = header
             self.value = value
         }
     }
 
-    public var name: String
-    public var way: UploadWay
+    package var name: String
+    package var way: UploadWay
     /// The folder the photos go into.
-    public var url: URL
+    package var url: URL
 
     /// What makes it the same place as yesterday. Without its query, which may be a signature.
-    public var identity: String {
+    package var identity: String {
         let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
         return "\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)"
     }
 
     /// `nil`: none, or one that signs each request.
-    public var credential: Credential?
+    package var credential: Credential?
     /// At most; `nil`: no limit.
-    public var bytesPerSecond: Int64?
+    package var bytesPerSecond: Int64?
 
-    public init(name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
+    package init(name: String, way: UploadWay, url: URL, credential: Credential?, bytesPerSecond: Int64? = nil) {
         self.bytesPerSecond = bytesPerSecond
         self.name = name
         self.way = way

@@ -3,13 +3,13 @@ import GRDB
 import StormyWeather
 
 /// What can be wrong with Stormy's own store.
-public enum StormyStoreError: Error, CustomStringConvertible {
+package enum StormyStoreError: Error, CustomStringConvertible {
     case cannotOpen(path: String, reason: String)
     case newerVersion(path: String)
     case placeExists(String)
     case noSuchPlace(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .cannotOpen(let path, let reason): "\(path): \(reason)"
         case .newerVersion(let path):
@@ -21,13 +21,13 @@ public enum StormyStoreError: Error, CustomStringConvertible {
 }
 
 /// Places, forecasts, storms and photos: Stormy's own SQLite file, apart from the agent's ledger.
-public final class StormyStore: Sendable {
+package final class StormyStore: Sendable {
     let queue: DatabaseQueue
 
-    public static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
+    package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
     /// Opens the store, making it when absent.
-    public init(folder: URL) throws {
+    package init(folder: URL) throws {
         let path = folder.appendingPathComponent("stormy.sqlite").path
         queue = try Self.open(path, in: folder, tries: 5)
     }
@@ -173,6 +173,10 @@ public final class StormyStore: Sendable {
 protocol StoreRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 
 extension StoreRecord {
-    public static func databaseDateEncodingStrategy(for column: String) -> DatabaseDateEncodingStrategy { .timeIntervalSince1970 }
-    public static func databaseDateDecodingStrategy(for column: String) -> DatabaseDateDecodingStrategy { .timeIntervalSince1970 }
+    package static func databaseDateEncodingStrategy(for column: String) -> DatabaseDateEncodingStrategy {
+        .timeIntervalSince1970
+    }
+    package static func databaseDateDecodingStrategy(for column: String) -> DatabaseDateDecodingStrategy {
+        .timeIntervalSince1970
+    }
 }

@@ -4,13 +4,13 @@ import Foundation
 import StormyWeather
 
 /// Why a fresh answer could not be had.
-public struct WeatherUnavailable: Error, CustomStringConvertible {
-    public let description: String
+package struct WeatherUnavailable: Error, CustomStringConvertible {
+    package let description: String
 }
 
 /// A check by hand: in this process, at once, with an answer for a person who waits.
-public struct WeatherCheck: Sendable {
-    public enum Mode: Sendable {
+package struct WeatherCheck: Sendable {
+    package enum Mode: Sendable {
         /// Refresh; fall back to the stored copy.
         case refreshOrStored
         /// Refresh or fail.
@@ -27,13 +27,13 @@ public struct WeatherCheck: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    public init(store: StormyStore, settings: StormySettings = .current) {
+    package init(store: StormyStore, settings: StormySettings = .current) {
         self.store = store
         self.settings = settings
     }
 
     /// - Throws: ``WeatherUnavailable`` in `.fresh` mode; store errors always.
-    public func run(_ place: Place, _ mode: Mode) async throws -> CheckOutcome {
+    package func run(_ place: Place, _ mode: Mode) async throws -> CheckOutcome {
         switch mode {
         case .offline: return try stored(place, trouble: nil)
         case .fresh, .refreshOrStored:
@@ -100,11 +100,11 @@ public struct WeatherCheck: Sendable {
 }
 
 /// Looks a name up through the geocoding service.
-public struct PlaceSearch: Sendable {
-    public init() {}
+package struct PlaceSearch: Sendable {
+    package init() {}
 
     /// Best match first; empty when there is none.
-    public func matches(_ name: String) async throws -> [GeocodingMatch] {
+    package func matches(_ name: String) async throws -> [GeocodingMatch] {
         let language = Locale.current.language.languageCode?.identifier ?? "en"
         let text = try OpenMeteo.geocodingURL(
             name: name, count: 5, language: language, baseURL: StormySettings.current.geocodingBaseURL)

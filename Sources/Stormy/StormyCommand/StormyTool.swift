@@ -9,11 +9,11 @@ import StormyConfiguration
 import StormyWeather
 
 /// The executable `stormy`: a verb for a person, or, launched by the agent, the app itself.
-public enum StormyTool {
+package enum StormyTool {
     static let version = "0.1.0"
 
     @MainActor
-    public static func main() -> Never {
+    package static func main() -> Never {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
         // The agent launches without arguments: a verb that inherits the number of a launch is none.

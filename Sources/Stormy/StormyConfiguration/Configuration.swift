@@ -1,27 +1,27 @@
 /// What `config.toml` says; every value has a default, so that a missing file is a complete configuration.
-public struct Configuration: Sendable, Equatable {
+package struct Configuration: Sendable, Equatable {
     /// `[weather]`
-    public var weather = Weather()
+    package var weather = Weather()
     /// `[storm]`
-    public var storm = Storm()
+    package var storm = Storm()
     /// `[schedule]`
-    public var schedule = Schedule()
+    package var schedule = Schedule()
     /// `[background]`
-    public var background = Background()
+    package var background = Background()
     /// `[notifications]`
-    public var notifications = Notifications()
+    package var notifications = Notifications()
     /// `[upload]`
-    public var upload = Upload()
+    package var upload = Upload()
 
     /// The defaults.
-    public init() {}
+    package init() {}
 }
 
 extension Configuration {
     /// Which weather service is asked, and how.
-    public struct Weather: Sendable, Equatable {
+    package struct Weather: Sendable, Equatable {
         /// The services by their names in the file.
-        public enum Provider: String, Sendable, CaseIterable {
+        package enum Provider: String, Sendable, CaseIterable {
             /// Open-Meteo
             case openMeteo = "open-meteo"
             /// MET Norway
@@ -32,7 +32,7 @@ extension Configuration {
             case brightSky = "bright-sky"
 
             /// Whether the service refuses requests without a contact in User-Agent.
-            public var needsContact: Bool {
+            package var needsContact: Bool {
                 switch self {
                 case .metNorway, .nws: true
                 case .openMeteo, .brightSky: false
@@ -41,46 +41,46 @@ extension Configuration {
         }
 
         /// `provider`
-        public var provider = Provider.openMeteo
+        package var provider = Provider.openMeteo
         /// `contact`: e-mail or address for User-Agent; empty for none. Never contains control characters.
-        public var contact = ""
+        package var contact = ""
         /// `base_url`: replaces scheme, host and port of the weather service; http or https.
-        public var baseURL: String?
+        package var baseURL: String?
         /// `geocoding_url`: the same for the service that looks names up.
-        public var geocodingURL: String?
+        package var geocodingURL: String?
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// When a forecast is a storm.
-    public struct Storm: Sendable, Equatable {
+    package struct Storm: Sendable, Equatable {
         /// CAP severities by their names in the file, ascending.
-        public enum AlertSeverity: String, Sendable, CaseIterable {
+        package enum AlertSeverity: String, Sendable, CaseIterable {
             case minor, moderate, severe, extreme
             /// Alerts do not count.
             case off
         }
 
         /// `horizon_hours`, 1...168.
-        public var horizonHours = 24
+        package var horizonHours = 24
         /// `thunderstorm`: whether one counts.
-        public var thunderstorm = true
+        package var thunderstorm = true
         /// `gusts_kmh`: gusts from here on count, in km/h; over 0.
-        public var gustsKMH = 75.0
+        package var gustsKMH = 75.0
         /// `rain_mm_per_hour`: rain from here on counts, in mm per hour; over 0.
-        public var rainMMPerHour = 20.0
+        package var rainMMPerHour = 20.0
         /// `alert_severity`: the least that counts.
-        public var alertSeverity = AlertSeverity.severe
+        package var alertSeverity = AlertSeverity.severe
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// How the daily check keeps its time.
-    public struct Schedule: Sendable, Equatable {
+    package struct Schedule: Sendable, Equatable {
         /// What happens with checks missed while off or asleep.
-        public enum Missed: String, Sendable, CaseIterable {
+        package enum Missed: String, Sendable, CaseIterable {
             /// One check, as soon as possible.
             case once
             /// None; the next one is the next.
@@ -88,53 +88,53 @@ extension Configuration {
         }
 
         /// `spread_seconds`: the width of this installation's stable offset, in seconds, 0...86400.
-        public var spreadSeconds = 120.0
+        package var spreadSeconds = 120.0
         /// `missed`
-        public var missed = Missed.once
+        package var missed = Missed.once
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// How long a launch may take.
-    public struct Background: Sendable, Equatable {
+    package struct Background: Sendable, Equatable {
         /// `refresh_budget_seconds`: over 0, at most 86400.
-        public var refreshBudgetSeconds = 30.0
+        package var refreshBudgetSeconds = 30.0
         /// `processing_budget_seconds`: over 0, at most 86400.
-        public var processingBudgetSeconds = 600.0
+        package var processingBudgetSeconds = 600.0
         /// `grace_seconds`: between "expiring" and the kill, 0...3600.
-        public var graceSeconds = 5.0
+        package var graceSeconds = 5.0
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// Whether and when a person is told.
-    public struct Notifications: Sendable, Equatable {
+    package struct Notifications: Sendable, Equatable {
         /// `enabled`
-        public var enabled = true
+        package var enabled = true
         /// `quiet_hours`; nil when empty.
-        public var quietHours: QuietHours?
+        package var quietHours: QuietHours?
 
         /// The defaults.
-        public init() {}
+        package init() {}
     }
 
     /// A daily span of local time; it goes over midnight when it ends before it begins.
-    public struct QuietHours: Sendable, Equatable {
+    package struct QuietHours: Sendable, Equatable {
         /// Minutes after local midnight, 0...1439, at which quiet begins.
-        public var fromMinute: Int
+        package var fromMinute: Int
         /// Minutes after local midnight, 0...1439, at which quiet ends; never equal to ``fromMinute``.
-        public var untilMinute: Int
+        package var untilMinute: Int
 
         /// A span from its bounds.
-        public init(fromMinute: Int, untilMinute: Int) {
+        package init(fromMinute: Int, untilMinute: Int) {
             self.fromMinute = fromMinute
             self.untilMinute = untilMinute
         }
 
         /// Reads `22:00-07:00`; nil when it is not of that form, or the span is empty.
-        public init?(parsing text: String) {
+        package init?(parsing text: String) {
             let halves = text.split(separator: "-", omittingEmptySubsequences: false)
             guard halves.count == 2, let from = QuietHours.minute(halves[0]), let until = QuietHours.minute(halves[1]),
                 from != until
@@ -143,7 +143,7 @@ extension Configuration {
         }
 
         /// Whether a minute after local midnight is quiet.
-        public func contains(minute: Int) -> Bool {
+        package func contains(minute: Int) -> Bool {
             fromMinute < untilMinute
                 ? (fromMinute..<untilMinute).contains(minute)
                 : minute >= fromMinute || minute < untilMinute

@@ -1,7 +1,7 @@
 /// Why a configuration is refused.
-public struct ConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
+package struct ConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What is wrong.
-    public enum Problem: Equatable, Sendable {
+    package enum Problem: Equatable, Sendable {
         /// The file exists but cannot be read, or is not a text.
         case unreadable(reason: String)
         /// Not TOML; the parser's words.
@@ -19,16 +19,16 @@ public struct ConfigurationError: Error, Equatable, Sendable, CustomStringConver
     }
 
     /// What is wrong.
-    public var problem: Problem
+    package var problem: Problem
     /// The file, as the caller named it.
-    public var path: String
+    package var path: String
     /// 1-based line, when known.
-    public var line: Int?
+    package var line: Int?
     /// 1-based column in Unicode scalars, when known.
-    public var column: Int?
+    package var column: Int?
 
     /// An error from its parts.
-    public init(_ problem: Problem, path: String, line: Int? = nil, column: Int? = nil) {
+    package init(_ problem: Problem, path: String, line: Int? = nil, column: Int? = nil) {
         self.problem = problem
         self.path = path
         self.line = line
@@ -36,7 +36,7 @@ public struct ConfigurationError: Error, Equatable, Sendable, CustomStringConver
     }
 
     /// One line: where, what is wrong, what to do.
-    public var description: String {
+    package var description: String {
         let place = [path] + [line, column].compactMap { $0.map(String.init) }
         return place.joined(separator: ":") + ": " + message
     }

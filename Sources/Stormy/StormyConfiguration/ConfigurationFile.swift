@@ -6,7 +6,7 @@ extension Configuration {
     ///
     /// A file with a credential (password, token, access key, user info in an address) that group or others can read
     /// is refused, as ssh does with keys.
-    public static func load(path: String) throws(ConfigurationError) -> Configuration {
+    package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
         let parser = try ConfigurationParser(text: file.text, path: path)
         if file.othersCanRead, let credential = parser.credential { throw credential }

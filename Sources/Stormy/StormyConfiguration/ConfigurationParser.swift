@@ -6,7 +6,7 @@ extension Configuration {
     /// - Parameters:
     ///   - text: TOML.
     ///   - path: how errors call the file.
-    public static func parse(text: String, path: String) throws(ConfigurationError) -> Configuration {
+    package static func parse(text: String, path: String) throws(ConfigurationError) -> Configuration {
         try ConfigurationParser(text: text, path: path).configuration
     }
 }

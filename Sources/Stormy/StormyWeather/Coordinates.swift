@@ -1,7 +1,7 @@
 import Foundation
 
 /// Why a pair of numbers, or a text, is not a place on Earth.
-public enum CoordinateError: Error, Equatable, Sendable {
+package enum CoordinateError: Error, Equatable, Sendable {
     /// The text is not `LAT,LON` in decimal degrees.
     case malformed(String)
     /// A latitude outside -90...90 degrees, or not a number.
@@ -12,7 +12,7 @@ public enum CoordinateError: Error, Equatable, Sendable {
     case swapped(latitude: Double, longitude: Double)
 
     /// One sentence for a person: what is wrong and what to write instead.
-    public var message: String {
+    package var message: String {
         switch self {
         case .malformed(let text):
             "“\(text.singleLine(limit: 60))” is not a place: write latitude and longitude in decimal degrees, as in -33.87,151.21"
@@ -27,14 +27,14 @@ public enum CoordinateError: Error, Equatable, Sendable {
 }
 
 /// A point on Earth in decimal degrees (WGS 84). An existing value is always in range.
-public struct Coordinates: Sendable, Hashable, Codable {
+package struct Coordinates: Sendable, Hashable, Codable {
     /// Degrees north of the equator, -90...90.
-    public let latitude: Double
+    package let latitude: Double
     /// Degrees east of Greenwich, -180...180.
-    public let longitude: Double
+    package let longitude: Double
 
     /// Checks the ranges. Throws ``CoordinateError`` when a value is out of range or not finite.
-    public init(latitude: Double, longitude: Double) throws(CoordinateError) {
+    package init(latitude: Double, longitude: Double) throws(CoordinateError) {
         guard (-90.0...90.0).contains(latitude) else {
             // The commonest mistake: maps and GeoJSON write longitude first.
             if (-180.0...180.0).contains(latitude), (-90.0...90.0).contains(longitude) {
@@ -50,7 +50,7 @@ public struct Coordinates: Sendable, Hashable, Codable {
 
     /// Reads `LAT,LON`, as typed in a shell: decimal degrees with a point, blanks around the numbers allowed.
     /// Throws ``CoordinateError``.
-    public init(parsing text: String) throws(CoordinateError) {
+    package init(parsing text: String) throws(CoordinateError) {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 2,
             let latitude = Coordinates.degrees(parts[0]),
@@ -60,12 +60,12 @@ public struct Coordinates: Sendable, Hashable, Codable {
     }
 
     /// `LAT,LON` with at most four decimals; ``init(parsing:)`` reads it back.
-    public var text: String { "\(Coordinates.decimal(latitude)),\(Coordinates.decimal(longitude))" }
+    package var text: String { "\(Coordinates.decimal(latitude)),\(Coordinates.decimal(longitude))" }
 
     private enum CodingKeys: String, CodingKey { case latitude, longitude }
 
     /// Decodes and checks; a stored value out of range is a decoding error.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let latitude = try values.decode(Double.self, forKey: .latitude)
         let longitude = try values.decode(Double.self, forKey: .longitude)

@@ -1,14 +1,14 @@
 import Foundation
 
 /// Why no request can be written.
-public enum OpenMeteoRequestError: Error, Equatable, Sendable {
+package enum OpenMeteoRequestError: Error, Equatable, Sendable {
     /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
     case invalidBaseURL(String)
     /// The geocoding service needs at least two letters.
     case nameTooShort(String)
 
     /// One sentence for a person.
-    public var message: String {
+    package var message: String {
         switch self {
         case .invalidBaseURL(let text):
             "“\(text.singleLine(limit: 120))” is not a service's address: write http:// or https://, a host and perhaps a port"
@@ -19,11 +19,11 @@ public enum OpenMeteoRequestError: Error, Equatable, Sendable {
 }
 
 /// Open-Meteo's requests and answers. Data: CC BY 4.0, to be credited as "Open-Meteo".
-public enum OpenMeteo {
+package enum OpenMeteo {
     /// The credit the licence asks for; also ``Forecast/source``.
-    public static let source = "Open-Meteo"
+    package static let source = "Open-Meteo"
     /// The largest answer that is looked at, in bytes (a usual one has about 10 KiB).
-    public static let maximumAnswerBytes = 4 * 1024 * 1024
+    package static let maximumAnswerBytes = 4 * 1024 * 1024
 
     /// The request for three days of hours.
     ///
@@ -31,7 +31,7 @@ public enum OpenMeteo {
     /// under its URL, and the service's caches work.
     /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors); a path in it becomes a prefix.
     /// - Throws: ``OpenMeteoRequestError/invalidBaseURL(_:)``
-    public static func forecastURL(for place: Coordinates, baseURL: String? = nil) throws(OpenMeteoRequestError) -> String {
+    package static func forecastURL(for place: Coordinates, baseURL: String? = nil) throws(OpenMeteoRequestError) -> String {
         let endpoint = try endpoint("https://api.open-meteo.com", path: "/v1/forecast", replacement: baseURL)
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",
@@ -53,7 +53,7 @@ public enum OpenMeteo {
     ///   - language: ISO 639-1 code of the names in the answer.
     ///   - baseURL: replaces scheme, host and port; a path in it becomes a prefix.
     /// - Throws: ``OpenMeteoRequestError``
-    public static func geocodingURL(
+    package static func geocodingURL(
         name: String, count: Int = 5, language: String = "en", baseURL: String? = nil
     ) throws(OpenMeteoRequestError) -> String {
         let wanted = name.trimmingCharacters(in: .whitespacesAndNewlines)

@@ -9,7 +9,7 @@ extension OpenMeteo {
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``maximumAnswerBytes``.
     ///   - status: the HTTP status.
-    public static func parseForecast(_ data: Data, status: Int = 200) throws(WeatherError) -> Forecast {
+    package static func parseForecast(_ data: Data, status: Int = 200) throws(WeatherError) -> Forecast {
         var answer = try ServiceAnswer.json(data, status: status)
         if let places = answer.elements {
             // Several places turn the answer into a list; we ask for one.

@@ -1,20 +1,20 @@
 import Foundation
 
 /// One place the geocoding service found for a name.
-public struct GeocodingMatch: Sendable, Equatable, Codable {
+package struct GeocodingMatch: Sendable, Equatable, Codable {
     /// The place's name in the language asked for.
-    public var name: String
+    package var name: String
     /// Where it is.
-    public var coordinates: Coordinates
+    package var coordinates: Coordinates
     /// The country's name, when given.
-    public var country: String?
+    package var country: String?
     /// State, province or region, when given.
-    public var admin1: String?
+    package var admin1: String?
     /// IANA time zone, when given.
-    public var timezone: String?
+    package var timezone: String?
 
     /// A match from its parts.
-    public init(name: String, coordinates: Coordinates, country: String? = nil, admin1: String? = nil, timezone: String? = nil) {
+    package init(name: String, coordinates: Coordinates, country: String? = nil, admin1: String? = nil, timezone: String? = nil) {
         self.name = name
         self.coordinates = coordinates
         self.country = country
@@ -23,14 +23,14 @@ public struct GeocodingMatch: Sendable, Equatable, Codable {
     }
 
     /// Name, region and country, as shown to a person: "Goiânia, Goiás, Brasil".
-    public var label: String { [name, admin1, country].compactMap { $0 }.joined(separator: ", ") }
+    package var label: String { [name, admin1, country].compactMap { $0 }.joined(separator: ", ") }
 }
 
 extension OpenMeteo {
     /// Reads the answer to ``geocodingURL(name:count:language:baseURL:)``, best match first. No `results` at all
     /// means that nothing was found: an empty list. A match without usable coordinates is left out.
     /// - Throws: ``WeatherError``
-    public static func parseGeocoding(_ data: Data, status: Int = 200) throws(WeatherError) -> [GeocodingMatch] {
+    package static func parseGeocoding(_ data: Data, status: Int = 200) throws(WeatherError) -> [GeocodingMatch] {
         let answer = try ServiceAnswer.json(data, status: status)
         guard answer.isObject else { throw .noData }
         return (answer["results"]?.elements ?? []).compactMap { match in

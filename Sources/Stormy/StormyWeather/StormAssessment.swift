@@ -1,7 +1,7 @@
 import Foundation
 
 /// What makes an hour stormy.
-public enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
+package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
     /// A thunderstorm by weather code.
     case thunderstorm
     /// Wind gusts at or over the limit.
@@ -11,18 +11,18 @@ public enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// One contiguous run of hours that are stormy for the same reason.
-public struct StormReason: Sendable, Equatable, Codable {
+package struct StormReason: Sendable, Equatable, Codable {
     /// What it is.
-    public var kind: StormReasonKind
+    package var kind: StormReasonKind
     /// The worst value of the run: the highest WMO code, km/h, or mm per hour.
-    public var peak: Double
+    package var peak: Double
     /// When the first hour begins; may lie before the assessment's `now`, which is inside that hour.
-    public var from: Date
+    package var from: Date
     /// When the last hour ends.
-    public var until: Date
+    package var until: Date
 
     /// A run from its parts.
-    public init(kind: StormReasonKind, peak: Double, from: Date, until: Date) {
+    package init(kind: StormReasonKind, peak: Double, from: Date, until: Date) {
         self.kind = kind
         self.peak = peak
         self.from = from
@@ -30,7 +30,7 @@ public struct StormReason: Sendable, Equatable, Codable {
     }
 
     /// For a person: "thunderstorm with hail (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
-    public var detail: String {
+    package var detail: String {
         switch kind {
         case .thunderstorm: "\(phrase) (WMO \(Int(peak)))"
         case .gusts, .rain: phrase
@@ -47,7 +47,7 @@ public struct StormReason: Sendable, Equatable, Codable {
     }
 
     /// The time it covers.
-    public var window: StormWindow { StormWindow(from: from, until: until) }
+    package var window: StormWindow { StormWindow(from: from, until: until) }
 
     private static func tenths(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
@@ -56,7 +56,7 @@ public struct StormReason: Sendable, Equatable, Codable {
 }
 
 /// The answer to "is it going to be stormy?".
-public enum StormVerdict: Sendable, Equatable, Codable {
+package enum StormVerdict: Sendable, Equatable, Codable {
     /// At least one reason within the horizon.
     case stormy
     /// Enough hours are known, and none is stormy.
@@ -66,20 +66,20 @@ public enum StormVerdict: Sendable, Equatable, Codable {
 }
 
 /// A verdict with its reasons.
-public struct Assessment: Sendable, Equatable, Codable {
+package struct Assessment: Sendable, Equatable, Codable {
     /// Stormy, calm, or unknown.
-    public var verdict: StormVerdict
+    package var verdict: StormVerdict
     /// Ascending by start, then in the order of ``StormReasonKind``; empty unless stormy.
-    public var reasons: [StormReason]
+    package var reasons: [StormReason]
 
     /// An assessment from its parts.
-    public init(verdict: StormVerdict, reasons: [StormReason] = []) {
+    package init(verdict: StormVerdict, reasons: [StormReason] = []) {
         self.verdict = verdict
         self.reasons = reasons
     }
 
     /// true, false, or nil when unknown: the `stormy` of the JSON reports.
-    public var isStormy: Bool? {
+    package var isStormy: Bool? {
         switch verdict {
         case .stormy: true
         case .calm: false
@@ -88,5 +88,5 @@ public struct Assessment: Sendable, Equatable, Codable {
     }
 
     /// The storms seen: reasons of any kind within six hours of each other are one.
-    public var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }
+    package var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// How severe an official alert must be to count (CAP), for services that give alerts.
-public enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
+package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
     /// Minimal threat, or worse.
     case minor
     /// Possible threat, or worse.
@@ -15,23 +15,23 @@ public enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// When a forecast is a storm: any one of the conditions, in any hour of the horizon.
-public struct StormRule: Sendable, Equatable, Codable {
+package struct StormRule: Sendable, Equatable, Codable {
     /// How far to look, in hours from now.
-    public var horizonHours: Int
+    package var horizonHours: Int
     /// Whether a thunderstorm counts.
-    public var thunderstorm: Bool
+    package var thunderstorm: Bool
     /// Gusts from this speed on count, in km/h.
-    public var gustsKMH: Double
+    package var gustsKMH: Double
     /// Precipitation from this amount on counts, in mm per hour.
-    public var rainMMPerHour: Double
+    package var rainMMPerHour: Double
     /// The least severity of an alert that counts. No supported service gives alerts yet.
-    public var alertSeverity: CAPSeverity
+    package var alertSeverity: CAPSeverity
 
     /// So many hours of the horizon must be known before silence means calm.
-    public static let minimumKnownHours = 6
+    package static let minimumKnownHours = 6
 
     /// A rule; the defaults are the configuration's.
-    public init(
+    package init(
         horizonHours: Int = 24, thunderstorm: Bool = true, gustsKMH: Double = 75,
         rainMMPerHour: Double = 20, alertSeverity: CAPSeverity = .severe
     ) {
@@ -46,7 +46,7 @@ public struct StormRule: Sendable, Equatable, Codable {
     ///
     /// A storm found is a storm, however little else is known. Without one the verdict is calm only when the hour of
     /// `now` is in the forecast and enough hours are known: absence of data is never calm.
-    public func assess(_ forecast: Forecast, now: Date) -> Assessment {
+    package func assess(_ forecast: Forecast, now: Date) -> Assessment {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
         let reasons = StormReasonKind.allCases

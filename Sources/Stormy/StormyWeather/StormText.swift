@@ -1,16 +1,16 @@
 import Foundation
 
 /// The words of a storm's notification: plain text, English, times in the given locale and zone.
-public enum StormText {
+package enum StormText {
     /// "Storm expected in Sydney".
-    public static func title(place: String) -> String {
+    package static func title(place: String) -> String {
         let name = place.singleLine(limit: 80)
         return name.isEmpty ? "Storm expected" : "Storm expected in \(name)"
     }
 
     /// What comes and when, worst kind first: "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h."
     /// A reason at another time than the one before it has its own times. Empty without reasons.
-    public static func body(_ reasons: [StormReason], timeZone: TimeZone, locale: Locale) -> String {
+    package static func body(_ reasons: [StormReason], timeZone: TimeZone, locale: Locale) -> String {
         let kinds = StormReasonKind.allCases
         let ordered = reasons.enumerated().sorted { left, right in
             let leftRank = (kinds.firstIndex(of: left.element.kind) ?? 0, left.element.from, left.offset)

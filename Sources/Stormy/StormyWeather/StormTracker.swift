@@ -1,19 +1,19 @@
 import Foundation
 
 /// A storm on record for one place.
-public struct KnownStorm: Sendable, Equatable {
+package struct KnownStorm: Sendable, Equatable {
     /// The record's id.
-    public var id: Int64
+    package var id: Int64
     /// When it was last expected.
-    public var window: StormWindow
+    package var window: StormWindow
     /// Whether the person has been told.
-    public var told: Bool
+    package var told: Bool
     /// Whether the record was closed already. Pass storms that ended within the last six hours too, so that a storm
     /// that comes back is the same one and not told twice.
-    public var isClosed: Bool
+    package var isClosed: Bool
 
     /// A record from its parts.
-    public init(id: Int64, window: StormWindow, told: Bool, isClosed: Bool = false) {
+    package init(id: Int64, window: StormWindow, told: Bool, isClosed: Bool = false) {
         self.id = id
         self.window = window
         self.told = told
@@ -22,9 +22,9 @@ public struct KnownStorm: Sendable, Equatable {
 }
 
 /// What to do with the records of one place.
-public struct StormDecision: Sendable, Equatable {
+package struct StormDecision: Sendable, Equatable {
     /// A change to one record.
-    public enum Change: Sendable, Equatable {
+    package enum Change: Sendable, Equatable {
         /// A new storm: a new record, to be told.
         case open(StormWindow)
         /// The same storm, longer, shorter or moved: write this window (and reopen a closed record). Not told again.
@@ -32,22 +32,22 @@ public struct StormDecision: Sendable, Equatable {
     }
 
     /// Ascending by window; empty when the records already say what is seen.
-    public var changes: [Change]
+    package var changes: [Change]
     /// Records to close, ascending: their time is over, or another record has taken their storm in.
-    public var close: [Int64]
+    package var close: [Int64]
 
     /// A decision from its parts.
-    public init(changes: [Change] = [], close: [Int64] = []) {
+    package init(changes: [Change] = [], close: [Int64] = []) {
         self.changes = changes
         self.close = close
     }
 
     /// Nothing to do.
-    public static let none = StormDecision()
+    package static let none = StormDecision()
 }
 
 /// Decides which storm is which when a new forecast comes.
-public enum StormTracker {
+package enum StormTracker {
     /// Compares the records of one place with what a forecast shows.
     ///
     /// Seen and known windows that overlap or lie within six hours of each other, directly or over others, are one
@@ -55,7 +55,7 @@ public enum StormTracker {
     /// the newest forecast; only a beginning that is past stays. A forecast that no longer shows a storm, or shows
     /// nothing, changes no window: the record closes when its time is over. Applying the decision and asking again
     /// with the same arguments gives ``StormDecision/none``.
-    public static func decide(existing: [KnownStorm], seen: Assessment, now: Date) -> StormDecision {
+    package static func decide(existing: [KnownStorm], seen: Assessment, now: Date) -> StormDecision {
         let seenWindows = seen.windows
         var decision = StormDecision()
         for storm in StormWindow.merge(seenWindows + existing.map(\.window)) {

@@ -1,14 +1,14 @@
 /// WMO weather codes as Open-Meteo uses them (a subset of WMO 4677, with its own wording).
-public enum WeatherCode {
+package enum WeatherCode {
     /// The 28 codes Open-Meteo sends, ascending.
-    public static let all = descriptions.keys.sorted()
+    package static let all = descriptions.keys.sorted()
 
     /// What a code means in words; nil for a code Open-Meteo does not send.
-    public static func text(_ code: Int) -> String? { descriptions[code] }
+    package static func text(_ code: Int) -> String? { descriptions[code] }
 
     /// Whether the code is a thunderstorm now. Open-Meteo sends 95, 96 and 99; 97 and 98 are thunderstorms in the
     /// full table. 17, 29 and 91...94 (thunder heard, or over already) are not.
-    public static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
+    package static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
 
     /// The thunderstorm a code names: "thunderstorm with hail". Open-Meteo's table calls 96 "slight hail", its
     /// server computes it from a storm score; so "hail" is all that may be said.

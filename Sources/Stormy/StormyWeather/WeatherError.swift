@@ -1,5 +1,5 @@
 /// Why an answer of a weather service gives no forecast.
-public enum WeatherError: Error, Equatable, Sendable {
+package enum WeatherError: Error, Equatable, Sendable {
     /// Not JSON, or JSON of another kind (a captive portal's login page, for example); the excerpt is its beginning.
     case notJSON(excerpt: String)
     /// The answer begins like JSON and stops in the middle.
@@ -14,7 +14,7 @@ public enum WeatherError: Error, Equatable, Sendable {
     case noData
 
     /// One sentence for a person.
-    public var message: String {
+    package var message: String {
         switch self {
         case .notJSON(let excerpt):
             "the answer is not a weather service's (a login page of the network?): “\(excerpt)”"
@@ -33,7 +33,7 @@ public enum WeatherError: Error, Equatable, Sendable {
     }
 
     /// Whether the same request may succeed later without a change.
-    public var isTransient: Bool {
+    package var isTransient: Bool {
         switch self {
         case .notJSON, .truncated, .rateLimited, .noData: true
         case .service(let status, _): status >= 500 || status == 408

@@ -1,5 +1,5 @@
 /// A public weather service, named as in the configuration and in the stores.
-public enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
+package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
     /// Open-Meteo: whole world, no key.
     case openMeteo = "open-meteo"
     /// MET Norway locationforecast: needs a contact in the User-Agent.
@@ -11,7 +11,7 @@ public enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
 
     /// Whether this version can ask the service. The others are declared so that a configuration naming them is
     /// answered with "not yet" instead of "unknown".
-    public var isSupported: Bool {
+    package var isSupported: Bool {
         switch self {
         case .openMeteo: true
         case .metNorway, .nws, .brightSky: false

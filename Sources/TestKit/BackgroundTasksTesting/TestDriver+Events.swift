@@ -22,6 +22,7 @@ extension TestDriver {
     /// - Parameters:
     ///   - identifier: whose; `nil`: of the one that runs.
     ///   - delay: virtual time until then.
+    /// - Throws: ``NothingIsLaunched``; when one moment leads to the next without end, so that virtual time stands still.
     @discardableResult
     public func simulateExpiration(of identifier: String? = nil, after delay: Duration = .zero) async throws -> LaunchReport {
         try await advance(by: delay)
@@ -108,6 +109,7 @@ extension TestDriver {
     public func killAgent() { machine.killAgent() }
 
     /// As the next login brings one.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func startAgent() async throws {
         try machine.startAgent()
         try await settle()
@@ -128,6 +130,7 @@ extension TestDriver {
     }
 
     /// Changes what the desktop says. Without a network no server is reached either, and connections break.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func setConditions(_ change: @Sendable (inout Conditions) -> Void) async throws {
         try machine.change { desktop in
             var conditions = Conditions()
@@ -145,6 +148,7 @@ extension TestDriver {
     }
 
     /// The machine sleeps: its wall clock goes on and nothing else does; connections break.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func suspend(for duration: Duration) async throws {
         try await settle()
         try machine.suspend(duration / .seconds(1))
@@ -152,6 +156,7 @@ extension TestDriver {
     }
 
     /// Somebody sets the wall clock, forward or back.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func stepClock(by duration: Duration) async throws {
         try await settle()
         try machine.stepClock(duration / .seconds(1))
@@ -159,6 +164,7 @@ extension TestDriver {
     }
 
     /// The person travels.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func travel(to zone: TimeZone) async throws {
         try await settle()
         try machine.travel(to: zone)

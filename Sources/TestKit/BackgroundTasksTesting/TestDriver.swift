@@ -126,6 +126,7 @@ public actor TestDriver {
 
     /// Everything at this moment happens: what was submitted is planned, what is due is launched, handlers get to their end or to
     /// something that only time can bring.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func settle() async throws {
         while true {
             // Handlers first: what they all ask for at this moment is one look of the agent's.
@@ -143,6 +144,7 @@ public actor TestDriver {
     }
 
     /// Lets virtual time pass.
+    /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func advance(by duration: Duration) async throws {
         try await settle()
         let end = clock.awake + duration / .seconds(1)

@@ -130,7 +130,7 @@ public final class VirtualNotificationServer: Presenter {
     // MARK: Presenter
 
     /// Shows a notification. The agent's way in; what a test asks is ``shown``.
-    public func present(_ notice: Notice, replacing serverID: UInt32?) {
+    package func present(_ notice: Notice, replacing serverID: UInt32?) {
         let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
             switch state.mood {
             case .isGone:
@@ -158,7 +158,7 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
-    public func withdraw(identifier: String, serverID: UInt32) {
+    package func withdraw(identifier: String, serverID: UInt32) {
         guard let notice = shown.first(where: { $0.serverID == serverID }) else { return }
         close(notice, .closedByCall)
     }

@@ -140,7 +140,7 @@ public final class VirtualNetwork: Sendable {
 /// For the agent.
 extension VirtualNetwork: Transport {
     /// Begins an exchange. The agent's and the sessions' way in; a test says what answers, by ``server(_:)``.
-    public func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
+    package func start(_ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink) {
         let made = VirtualAttempt(attempt, request, source, sink, self) { [self] event in
             let tell = state.withLock { state in
                 if case .ended = event { state.attempts[attempt] = nil }
@@ -153,7 +153,7 @@ extension VirtualNetwork: Transport {
     }
 
     /// Ends an exchange from the client's side. Not a test's; see ``cutConnections()``.
-    public func cancel(_ attempt: AttemptID) {
+    package func cancel(_ attempt: AttemptID) {
         state.withLock { $0.attempts[attempt] }?.fail(.cancelled)
     }
 }

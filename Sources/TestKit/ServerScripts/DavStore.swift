@@ -18,6 +18,7 @@ public final class DavStore: MountedStore {
     /// - Parameters:
     ///   - prefix: without a slash at its end.
     ///   - directory: kept afterwards. `nil`: a temporary one, removed with the store.
+    /// - Throws: when the folder cannot be made.
     public init(prefix: String = "/dav", directory: URL? = nil) throws {
         self.prefix = prefix
         isTemporary = directory == nil
@@ -40,6 +41,7 @@ public final class DavStore: MountedStore {
     }
 
     /// Creates a collection, with those above it.
+    /// - Throws: when the folder cannot be made.
     public func makeCollection(_ path: String) throws {
         guard let place = tree.resolve(path) else { throw CocoaError(.fileWriteInvalidFileName) }
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)

@@ -6,6 +6,7 @@ import Synchronization
 ///
 /// Faults find the question for duplicates as `CHECK`, the form as `POST`.
 public final class ImmichStore: MountedStore {
+    /// What a client has to send as `x-api-key`.
     public static let key = "immich key"
 
     private struct State {

@@ -77,6 +77,7 @@ public struct ScriptFile: Sendable, Equatable {
         public var answers: [ResponseScript]
     }
 
+    /// What it answers to whom, in the order of the file.
     public private(set) var routes: [Route] = []
     /// How connections are greeted.
     public private(set) var greeting = Greeting.http

@@ -41,11 +41,13 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let id: Int64
     /// The identifier of its background session.
     public let session: String
+    /// Which way its bytes go.
     public let kind: Kind
     /// Of the request: `GET`, `PUT` …
     public let method: String
     /// The address without user, password and, of uploads, query: they may be secrets.
     public let url: String?
+    /// Where it stands.
     public let state: State
     /// The ``URLSessionTask/taskDescription`` of its task.
     public let taskDescription: String?
@@ -76,6 +78,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public struct Trouble: Sendable, Equatable {
         /// The number of a `URLError.Code`; -1: none fits.
         public let code: Int
+        /// A sentence for a person.
         public let message: String
     }
 
@@ -93,10 +96,13 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
 
         /// Where it is, without secrets.
         public let url: String
+        /// Bytes that were sent.
         public let byteCount: Int64
         /// In hex, of what was sent.
         public let sha256: String
+        /// When the server had it.
         public let storedAt: Date
+        /// How it is known that the server has it.
         public let proof: Proof
         /// When the server was asked again, and still had it; `nil`: it was not.
         public let checkedAt: Date?

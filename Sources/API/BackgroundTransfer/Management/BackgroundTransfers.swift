@@ -52,6 +52,7 @@ public enum BackgroundTransfers {
         /// Of `UploadKind.s3`.
         public var s3: S3Access?
 
+        /// Either or none: what is not given stays as it was queued.
         public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil) { (self.header, self.s3) = (header, s3) }
     }
 
@@ -83,7 +84,11 @@ public enum BackgroundTransfers {
 
     /// Does something to transfers, in one durable transaction.
     ///
-    /// - Parameter renewal: of an upload that goes on: what opens its server's door now; `nil`: it goes there as it was queued.
+    /// - Parameters:
+    ///   - action: what is wanted of them.
+    ///   - selection: which ones.
+    ///   - renewal: of an upload that goes on: what opens its server's door now; `nil`: it goes there as it was queued.
+    /// - Returns: what changed.
     /// - Throws: when the ledger cannot be written. Nothing has changed then.
     @discardableResult
     public static func perform(
@@ -128,6 +133,7 @@ public enum BackgroundTransfers {
 
     /// How several transfers get on together: what a progress bar shows.
     public struct Tally: Sendable, Equatable {
+        /// Bytes of all of them that are done.
         public let bytesDone: Int64
         /// Of those whose size is known.
         public let bytesTotal: Int64
@@ -139,7 +145,9 @@ public enum BackgroundTransfers {
 
     /// Waits until none of these moves any more: each ended, or is held. Keeps an agent there meanwhile.
     ///
-    /// - Parameter onChange: called now and after every change, on a thread of the system's.
+    /// - Parameters:
+    ///   - ids: their numbers.
+    ///   - onChange: called now and after every change, on a thread of the system's.
     /// - Returns: how they stand then; one that is forgotten is left out.
     /// - Throws: `CancellationError`, or that no agent stays, or that the ledger cannot be read.
     public static func follow(

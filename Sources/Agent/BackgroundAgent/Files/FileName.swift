@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 
 /// Why a file here is of no use.
-public struct FileTrouble: Sendable {
+package struct FileTrouble: Sendable {
     var why: String
     /// Waiting may help.
     var isPassing: Bool

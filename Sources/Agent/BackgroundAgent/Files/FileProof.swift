@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 
 /// An earlier agent died between proving a file whole and committing that it has its name: what became of it.
-public final class FileProof: DiskWork {
+package final class FileProof: DiskWork {
     /// What is looked for, and where.
     struct Expectation: Equatable, Sendable {
         var part: URL
@@ -16,7 +16,7 @@ public final class FileProof: DiskWork {
         var sha256: String
     }
 
-    public enum Finding: Sendable, Equatable {
+    package enum Finding: Sendable, Equatable {
         /// The part is there, byte for byte: its name is missing.
         case partIsWhole
         /// It has its name already.

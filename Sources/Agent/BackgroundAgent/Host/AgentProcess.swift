@@ -7,7 +7,7 @@ import Foundation
 import TransferMachines
 
 /// The agent as a process: lock, ledger, loop, signals. The composition root gives it its ports.
-public final class AgentProcess {
+package final class AgentProcess {
     private let ledger: Ledger
     private let loop = EventLoop()
     private let lock: AgentLock
@@ -29,7 +29,7 @@ public final class AgentProcess {
     }
 
     /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger.
-    public init?(appIdentifier: String) throws(StoreError) {
+    package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         ledger = try Ledger(directories)
         lock = AgentLock(directories)
@@ -37,7 +37,7 @@ public final class AgentProcess {
     }
 
     /// Hands events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
-    public var inbox: @Sendable (AgentEvent) -> Void {
+    package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.hear(event) } }
     }
@@ -48,13 +48,13 @@ public final class AgentProcess {
     /// The exit code of a run that ended because the ledger could not be written for now: start afresh a little later.
     ///
     /// What this process held in memory no longer fits what is on disk; a new one derives it again.
-    public static let tryAgain: Int32 = 75
+    package static let tryAgain: Int32 = 75
 
     /// The exit code of a run that ended because a newer version changed the ledger: its agent is to go on at once.
-    public static let superseded: Int32 = 76
+    package static let superseded: Int32 = 76
 
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
-    public func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
+    package func run(version: String, ports: AgentPorts, host: HostEnvironment = .real) throws(StoreError) -> Int32 {
         let launcher = ProcessLauncher(ledger: ledger, loop: loop, environment: host.environment)
         let watch = ProcessWatch(loop: loop)
         let agent = Agent(
@@ -122,7 +122,7 @@ public final class AgentProcess {
     }
 
     /// Call before any thread is made: a thread that does not block SIGTERM would take it for the whole process, and die of it.
-    public static func blockStopSignals() {
+    package static func blockStopSignals() {
         var signals = stopSignals
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }

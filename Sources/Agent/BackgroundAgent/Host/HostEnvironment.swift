@@ -3,19 +3,19 @@ import BackgroundLedger
 import Foundation
 
 /// What an agent asks of the host that it runs on, apart from its ports. Real, but in a rehearsal and in tests.
-public struct HostEnvironment: Sendable {
+package struct HostEnvironment: Sendable {
     /// The wall clock.
-    public var now: @Sendable () -> Date
+    package var now: @Sendable () -> Date
     /// Seconds that the host has been awake.
-    public var monotonic: @Sendable () -> Double
+    package var monotonic: @Sendable () -> Double
     /// Seconds that it has slept.
-    public var slept: @Sendable () -> Double
+    package var slept: @Sendable () -> Double
     /// The time zone in force; asked for anew after a change.
-    public var zone: @Sendable () -> TimeZone
+    package var zone: @Sendable () -> TimeZone
     /// What launched processes find in their environment besides.
-    public var environment: @Sendable () -> [String: String]
+    package var environment: @Sendable () -> [String: String]
 
-    public init(
+    package init(
         now: @escaping @Sendable () -> Date, monotonic: @escaping @Sendable () -> Double,
         slept: @escaping @Sendable () -> Double, zone: @escaping @Sendable () -> TimeZone,
         environment: @escaping @Sendable () -> [String: String] = { [:] }
@@ -24,7 +24,7 @@ public struct HostEnvironment: Sendable {
         (self.zone, self.environment) = (zone, environment)
     }
 
-    public static let real = HostEnvironment(
+    package static let real = HostEnvironment(
         now: { Date() }, monotonic: { seconds(of: CLOCK_MONOTONIC) },
         slept: { seconds(of: CLOCK_BOOTTIME) - seconds(of: CLOCK_MONOTONIC) }, zone: { ThisProcess.zone })
 
