@@ -168,4 +168,24 @@ import Testing
         #expect(bench.launcher.warned.isEmpty)
         #expect(try bench.request("waiting") != nil)
     }
+
+    /// A stop beside an upgrade, in either order: what the newer version put into the spool is not this one's to remove.
+    @Test(arguments: [true, false]) func aStopWhileANewerVersionIsMadeWayForTouchesNothingOfIts(_ isStoppedFirst: Bool) throws {
+        try bench.submit("running")
+        try bench.turn()
+        let id = try bench.onlyLive()
+        let file = bench.ledger.directories.spool.appendingPathComponent("of-a-newer-version")
+        try Data("new".utf8).write(to: file)
+        func upgrade() throws {
+            let newer = try DatabaseQueue(path: bench.ledger.directories.ledger.path)
+            try newer.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9999: from the future')") }
+            try bench.turn()
+        }
+        if !isStoppedFirst { try upgrade() }
+        try bench.hear(.stopRequested)
+        if isStoppedFirst { try upgrade() }
+        try bench.end(id, .expired)
+        #expect(bench.host.hasFinished)
+        #expect(FileManager.default.fileExists(atPath: file.path))
+    }
 }

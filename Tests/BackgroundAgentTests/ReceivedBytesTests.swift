@@ -101,6 +101,94 @@ import TransferMachines
         #expect(try bench.transfer(id).state != .failed, "patience starts anew")
     }
 
+    // MARK: A new version
+
+    private var spool: URL { bench.ledger.directories.spool }
+    private func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: spool.path).sorted() }
+
+    /// The whole of another version begins to come in place of the rest.
+    private func begin(newVersion text: String, _ id: Int64) throws -> (FakeTransport.Attempt, ResponseHead) {
+        let attempt = try bench.attempt(id)
+        let headers = [HeaderField("ETag", "\"v2\""), HeaderField("Content-Length", "\(text.utf8.count)")]
+        let head = ResponseHead(status: 200, headers: headers, url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        #expect(Array(text.utf8).withUnsafeBytes { attempt.sink.write($0) })
+        return (attempt, head)
+    }
+
+    /// The ledger still speaks of the old one: its bytes are there, and nothing of the new one is among them.
+    @Test func anAgentThatDiesWhileANewVersionBeginsLeavesTheOldOne() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        try waitForNextAttempt(id)
+        _ = try begin(newVersion: "windwind", id)
+        try bench.startAgent()
+        #expect(try header("range", id) == "bytes=5-")
+        #expect(try header("if-range", id) == "\"v1\"")
+        let rest = [tag, HeaderField("Content-Range", "bytes 5-9/10"), HeaderField("Content-Length", "5")]
+        try cut(id, "later", rest, status: 206, losing: false)
+        #expect(try bench.spooled(id) == "sunnylater")
+        #expect(try files() == [try #require(try bench.transfer(id).file)], "nothing is left of the other")
+    }
+
+    @Test func aNewVersionTakesThePlaceOfTheOldOne() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try cut(id, "sunny", [tag, HeaderField("Content-Length", "10")])
+        try waitForNextAttempt(id)
+        let (attempt, head) = try begin(newVersion: "wind", id)
+        try bench.hear(.transport(.progress(attempt.id, sent: 0, received: 4)))
+        #expect(try bench.transfer(id).partial?.validator?.ifRange == "\"v2\"")
+        #expect(try files() == [try #require(try bench.transfer(id).partFile(in: spool)).lastPathComponent])
+        try bench.hear(.transport(.ended(attempt.id, WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 4))))
+        #expect(try bench.spooled(id) == "wind")
+        #expect(try files().count == 1)
+    }
+
+    // MARK: Large files
+
+    /// Hashing what is left of a large one is the disk worker's: the loop goes on meanwhile.
+    private func endLarge(_ id: Int64) throws -> AgentEvent {
+        bench.disk = DiskWorker()
+        try bench.startAgent()
+        let attempt = try bench.attempt(id)
+        let size = 64 << 20
+        let head = ResponseHead(
+            status: 200, headers: [tag, HeaderField("Content-Length", "\(size)")], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        let piece = [UInt8](repeating: 7, count: 1 << 20)
+        for _ in 0..<64 { #expect(piece.withUnsafeBytes { attempt.sink.write($0) }) }
+        let end = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(size))
+        try bench.hear(.transport(.ended(attempt.id, end)))
+        while let event = bench.posted.next() {
+            if case .attemptSettled = event { return event }
+            try bench.hear(event)
+        }
+        throw CancellationError()
+    }
+
+    @Test func aLargeFileIsWholeWhenItIsHashed() throws {
+        let id = try bench.download()
+        let settled = try endLarge(id)
+        #expect(try bench.transfer(id).state == .running)
+        try bench.hear(settled)
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try bench.transfer(id).sha256?.count == 64)
+        #expect(try files().count == 1)
+    }
+
+    @Test func aLargeFileThatIsPausedWhileItIsHashedGoesOnFromItsEnd() throws {
+        let id = try bench.download()
+        let settled = try endLarge(id)
+        try bench.change(id) { _ = $0.handle(.paused) }
+        try bench.turn()
+        try bench.hear(settled)
+        #expect(try bench.transfer(id).state == .paused)
+        #expect(try bench.transfer(id).partial?.durableBytes == 64 << 20)
+        #expect(try files() == [try #require(try bench.transfer(id).partFile(in: spool)).lastPathComponent])
+    }
+
     // MARK: Part files that are not what the ledger says
 
     @Test(arguments: ["removed", "shorter", "a link"])

@@ -311,4 +311,28 @@ import TransferMachines
         #expect(try bench.transfer(id).errorCode == URLError.Code.timedOut.rawValue)
         #expect(try bench.transfer(id).bytesDone == 3)
     }
+
+    /// Nobody is launched for its end and no file goes: all the same it is time to leave.
+    @Test func theEndOfTheLastTransferIsAReasonToLookAtEverything() throws {
+        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+        try Data("abc".utf8).write(to: body)
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.url = "http://127.0.0.1/photos/"
+            $0.bodyFile = "upload-1"
+            $0.launchesApp = false
+            $0.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 403, headers: [], url: attempt.request.url)
+        let end = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: 0)
+        bench.agent.hear(.transport(.ended(attempt.id, end)))
+        let wake = try #require(try bench.turn())
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(wake <= bench.now + Lifetime.linger)
+        try bench.pass(Lifetime.linger)
+        #expect(bench.host.hasFinished)
+    }
 }

@@ -24,9 +24,9 @@ import Testing
         var said: [String] { state.withLock { $0.said } }
 
         /// The names stand for the writes: none of them reads the ledger.
-        func writes() -> DurableWrites {
+        func writes(pause: Double = 0.001) -> DurableWrites {
             DurableWrites(
-                firstPause: 0.001, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }
+                firstPause: pause, calls: { self.calls }, report: { line in self.state.withLock { $0.said.append(line) } }
             ) {
                 body, _ throws(StoreError) in
                 let refusal = self.state.withLock { $0.refusals.isEmpty ? nil : $0.refusals.removeFirst() }
@@ -68,6 +68,20 @@ import Testing
         #expect(store.written == ["a cancel", "a suspend"], "in their order")
         #expect(store.said.count == 1)
         #expect(store.said.first?.hasPrefix("a cancel could not be recorded yet: no space left") == true)
+    }
+
+    /// Whoever writes something that must come after what waits asks for that first: a submit is not taken away by an older cancel.
+    @Test func whatWaitsIsWrittenBeforeWhatComesAfterIt() async {
+        let store = Store(refusing: [full])
+        let writes = store.writes(pause: 3_600)
+        store.add("a cancel", to: writes)
+        #expect(store.written.isEmpty)
+        #expect(writes.settle() == nil)
+        #expect(store.written == ["a cancel"])
+        let busy = Store(refusing: [full, full])
+        let waiting = busy.writes(pause: 3_600)
+        busy.add("a cancel", to: waiting)
+        #expect(waiting.settle() == full, "then neither is what comes after it")
     }
 
     @Test func whatCannotBeWrittenAtAllIsSaid() async {

@@ -186,6 +186,8 @@ package final class AppRuntime: Sendable {
     package func commit<Value>(
         beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
+        // A cancel that still waits must not take away what is asked for after it.
+        if let error = DurableWrites.shared.settle() { throw error }
         let value = try ledger().write(body)
         beforeStart(value)
         startAgent()

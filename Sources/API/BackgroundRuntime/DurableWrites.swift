@@ -7,8 +7,9 @@ import Synchronization
 /// The durable writes of calls that cannot throw, as on iOS: `cancel()`, `suspend()`, removals.
 ///
 /// One that fails because the disk is full or another process is long in the ledger is said on standard error and tried again with
-/// growing pauses; later ones wait behind it, so that their order stays. A process that a person started does not leave before they
-/// came through, or the time is over. What cannot be written at all is said, and dropped.
+/// growing pauses; later ones wait behind it, and so do the throwing ones, so that their order stays. A process that a person started does not
+/// leave before they came through, or the time is over; a launch whose writes do not come through has no result, and is made up for. What
+/// cannot be written at all is said, and dropped.
 package final class DurableWrites: Sendable {
     package static var shared: DurableWrites {
         let runtime = AppRuntime.shared
@@ -36,6 +37,8 @@ package final class DurableWrites: Sendable {
     private static let patience = Duration.seconds(120)
 
     private let waiting = Mutex<[Waiting]>([])
+    /// Held by whoever tries what waits: nothing is written twice.
+    private let working = Mutex(())
     private let queue = DispatchQueue(label: "durable writes")
 
     private let calls: @Sendable () -> OutstandingCalls
@@ -61,22 +64,35 @@ package final class DurableWrites: Sendable {
     package func commit(_ name: String, startsAgent: Bool = true, _ body: @escaping Body) {
         let write = Waiting(
             name: name, startsAgent: startsAgent, body: body, since: ContinuousClock.now)
-        let isBehind = waiting.withLock { waiting in
-            guard !waiting.isEmpty else { return false }
-            waiting.append(write)
-            return true
-        }
-        guard !isBehind, let error = attempt(write) else { return }
+        // In the order of the calls: what waits goes first.
+        let error = settle() ?? attempt(write)
+        guard let error else { return }
         guard error.isPassing else { return report("\(name) could not be recorded: \(error)") }
-        report("\(name) could not be recorded yet: \(error)")
         let isFirst = waiting.withLock { waiting in
             waiting.append(write)
             return waiting.count == 1
         }
         guard isFirst else { return }
+        report("\(name) could not be recorded yet: \(error)")
         let calls = calls()
         calls.enter()
         tryAgain(after: firstPause, calls)
+    }
+
+    /// Tries what waits once more. Whoever writes something that must come after it asks first.
+    ///
+    /// - Returns: why it still waits; `nil`: nothing does.
+    package func settle() -> StoreError? {
+        if waiting.withLock({ $0.isEmpty }) { return nil }
+        return working.withLock { _ in
+            while let write = waiting.withLock({ $0.first }) {
+                let error = attempt(write)
+                if let error, error.isPassing, ContinuousClock.now - write.since < Self.patience { return error }
+                if let error { report("\(write.name) was not recorded: \(error)") }
+                waiting.withLock { _ = $0.removeFirst() }
+            }
+            return nil
+        }
     }
 
     /// `nil`: committed.
@@ -91,15 +107,7 @@ package final class DurableWrites: Sendable {
 
     private func tryAgain(after pause: Double, _ calls: OutstandingCalls) {
         queue.asyncAfter(deadline: .now() + pause) { [self] in
-            while let write = waiting.withLock({ $0.first }) {
-                let error = attempt(write)
-                if let error, error.isPassing, ContinuousClock.now - write.since < Self.patience {
-                    return tryAgain(after: min(pause * 2, Self.longestPause), calls)
-                }
-                if let error { report("\(write.name) was not recorded: \(error)") }
-                waiting.withLock { _ = $0.removeFirst() }
-            }
-            calls.leave()
+            if settle() != nil { tryAgain(after: min(pause * 2, Self.longestPause), calls) } else { calls.leave() }
         }
     }
 }

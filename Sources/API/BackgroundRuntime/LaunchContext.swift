@@ -176,6 +176,8 @@ package final class LaunchContext: Sendable {
         let acknowledgements = acknowledgements.withLock { $0 }
         KillPoint.reach(.beforeResult)
         do {
+            // What the handler asked for comes first: without it this launch has no result, and is made up for.
+            if let error = DurableWrites.shared.settle() { throw error }
             try AppRuntime.shared.ledger().write { transaction in
                 // Acknowledged only if the handler got through: work cut short is delivered again.
                 if result == .completed { for acknowledge in acknowledgements { try acknowledge(transaction) } }

@@ -128,7 +128,7 @@ package final class Agent {
             case .transfers: try next.planTransfers(events, &pass)
             }
             next.glance.end(extent, &pass)
-            let hasChanged = extent == .everything && transaction.changeCount != before
+            let hasChanged = next.glance.isDue(after: extent, hasChanged: transaction.changeCount != before)
             return (next, Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged), pass.log)
         }
         (parts, heard) = (next, [])
@@ -192,9 +192,12 @@ package final class Agent {
     }
 
     private func placeFile(_ id: Int64, _ part: URL, _ whole: URL) {
-        // Cancelled meanwhile: it shall not appear.
-        if let transfer = try? ledger.read({ try $0.transfer(id) }), transfer.state != .running {
-            return hear(.filePlaced(id, nil))
+        do throws(StoreError) {
+            let transfer = try ledger.read { try $0.transfer(id) }
+            // Cancelled meanwhile: it shall not appear.
+            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
+        } catch {
+            return hear(.filePlaced(id, FileTrouble(why: "\(error)", isPassing: true)))
         }
         KillPoint.reach(.transferPlacing, id)
         var trouble = FileName.give(part, whole)

@@ -90,7 +90,8 @@ struct AgentParts {
         case .attemptMoved(let attempt): try attempts.noteMove(of: attempt, &pass)
         case .attemptStopped(let attempt): try attempts.noteStop(of: attempt, &pass)
         case .attemptWithoutSource(let attempt): try attempts.noteMissingSource(of: attempt, &pass)
-        case .proofChecked(let id, let finding): try attempts.noteProof(of: id, finding, &pass)
+        case .proofChecked(let id, let finding):
+            try attempts.noteProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
         case .filePlaced(let id, let trouble): try attempts.notePlaced(id, trouble, &pass)
         case .presenter(let event):
             if event == .busLost { neighbours.noteLostBus() }

@@ -11,6 +11,10 @@ extension Pass {
         let before = transfer
         let commands = try transaction.handle(.ended(outcome, reason, now: now), &transfer, now: now)
         remove(commands, of: before)
+        // A version that was begun and never committed may have left it.
+        if outcome == .completed, let other = before.partPlace(in: spool)?.other {
+            perform(.removeFile(other.url))
+        }
         noteEnded(before)
         let sentence = transfer.errorMessage.map { ": \($0)" } ?? ""
         note("transfer \(transfer.id ?? 0) of \(transfer.session): \(outcome.rawValue)\(sentence)")

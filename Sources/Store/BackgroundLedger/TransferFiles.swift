@@ -170,7 +170,8 @@ extension TransferRecord {
     package mutating func nameFile() {
         guard file == nil, let id else { return }
         guard let destination else {
-            file = "transfer-\(id)"
+            // Named again, it is another file: the one before may be another transfer's part by now.
+            file = attemptNumber > 1 ? "transfer-\(id)-\(attemptNumber)" : "transfer-\(id)"
             return
         }
         // Random: a name of another store's transfer, or of somebody else, is not taken.

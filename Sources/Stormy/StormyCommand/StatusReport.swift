@@ -80,7 +80,7 @@ struct StatusReport: Encodable {
 
     private static func counts(_ transfers: [BackgroundTransferStatus]) -> [String: Int] {
         var counts = ["queued": 0, "running": 0, "waiting": 0, "paused": 0, "failed": 0, "completed": 0]
-        for transfer in transfers { counts[transfer.state == .held ? "queued" : transfer.state.rawValue]? += 1 }
+        for transfer in transfers { counts[transfer.state.rawValue]? += 1 }
         return counts
     }
 }

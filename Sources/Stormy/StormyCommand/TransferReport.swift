@@ -47,7 +47,8 @@ struct TransferReport: Encodable {
         kind = transfer.kind.rawValue
         method = transfer.method
         url = OrNull(transfer.url)
-        state = transfer.state.rawValue
+        // Held by the app for a good moment.
+        state = transfer.isHeld ? "held" : transfer.state.rawValue
         bytesDone = transfer.bytesDone
         bytesTotal = OrNull(transfer.bytesTotal)
         bytesOnWire = transfer.bytesOnWire

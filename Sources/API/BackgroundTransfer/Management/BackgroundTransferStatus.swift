@@ -22,8 +22,6 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         case waiting
         /// Held by a person.
         case paused
-        /// Held by the app, with `suspend()`.
-        case held
         case completed
         case failed
         case cancelled
@@ -31,7 +29,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         /// It ended, well or not.
         public var hasEnded: Bool {
             switch self {
-            case .queued, .running, .waiting, .paused, .held: false
+            case .queued, .running, .waiting, .paused: false
             case .completed, .failed, .cancelled: true
             }
         }
@@ -49,6 +47,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let url: String?
     /// Where it stands.
     public let state: State
+    /// The app holds it, with `suspend()`: it stays where it stands.
+    public let isHeld: Bool
     /// The ``URLSessionTask/taskDescription`` of its task.
     public let taskDescription: String?
     /// Bytes of the file that are done.
@@ -114,7 +114,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         kind = transfer.kind == .upload ? .upload : .download
         method = transfer.method
         url = PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download)
-        state = transfer.isSuspended && !transfer.state.isTerminal ? .held : State(transfer.state)
+        state = State(transfer.state)
+        isHeld = transfer.isSuspended && !transfer.state.isTerminal
         taskDescription = transfer.taskDescription
         (bytesDone, bytesTotal, bytesOnWire) = (transfer.bytesDone, transfer.bytesTotal, transfer.bytesOnWire)
         attempts = transfer.attempts

@@ -87,7 +87,8 @@ public enum BackgroundTransfers {
     /// - Parameters:
     ///   - action: what is wanted of them.
     ///   - selection: which ones.
-    ///   - renewal: of an upload that goes on: what opens its server's door now; `nil`: it goes there as it was queued.
+    ///   - renewal: asked before anything changes, for each upload that may go on: what opens its server's door now; `nil`: it goes there
+    ///     as it was queued.
     /// - Returns: what changed.
     /// - Throws: when the ledger cannot be written. Nothing has changed then.
     @discardableResult
@@ -95,6 +96,8 @@ public enum BackgroundTransfers {
         _ action: Action, on selection: Selection, renewal: (BackgroundTransferStatus) throws -> Credential? = { _ in nil }
     ) throws -> Changes {
         let now = AppRuntime.shared.now
+        // Asked before the ledger is entered: others wait for that.
+        let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
         return try AppRuntime.shared.commit { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
@@ -109,7 +112,7 @@ public enum BackgroundTransfers {
                 try transaction.handle(event, &transfer, now: now)
                 changes.changed.append(id)
                 guard transfer.state == .queued, let spec = transfer.upload, spec.method != .plain else { continue }
-                if let credential = try renewal(BackgroundTransferStatus(transfer)) {
+                if let credential = credentials[id] {
                     try transaction.renewCredential(of: &transfer, header: credential.header, s3: credential.s3)
                 } else {
                     changes.unrenewed.append(id)
@@ -117,6 +120,18 @@ public enum BackgroundTransfers {
             }
             return changes
         }
+    }
+
+    private static func credentials(
+        of selection: Selection, _ renewal: (BackgroundTransferStatus) throws -> Credential?
+    ) throws -> [Int64: Credential] {
+        let uploads = try AppRuntime.shared.ledger().read { try $0.transfers() }.filter { transfer in
+            transfer.upload.map { $0.method != .plain } ?? false && transfer.state != .completed
+                && transfer.id.map(selection.contains) ?? false
+        }
+        var credentials: [Int64: Credential] = [:]
+        for upload in uploads.map(BackgroundTransferStatus.init) { credentials[upload.id] = try renewal(upload) }
+        return credentials
     }
 
     /// Lets transfers go on that a person paused; those that the app holds stay held.
@@ -174,4 +189,9 @@ extension BackgroundTransfers.Action {
         case .retry: .retried(now: now)
         }
     }
+}
+
+extension URLSessionDownloadTask {
+    /// Whether a text can be a file's SHA-256: 64 hex digits. Any other makes a task that expects it fail. Beyond Apple.
+    public static func isSHA256(_ text: String) -> Bool { RequiredDigest(askedSHA256: text) != nil }
 }

@@ -71,7 +71,13 @@ struct Attempts {
             case .transport(.ended(let id, let how)):
                 guard case .download(let file)? = running(id)?.work else { return event }
                 // The rest of a large one is the disk worker's.
-                guard file.settle(how) else { return nil }
+                guard file.settle(how) else {
+                    if var settling = running(id) {
+                        settling.isSettling = true
+                        entries[id.transfer]?.phase = .running(settling)
+                    }
+                    return nil
+                }
                 (attempt, end) = (id, how)
             case .attemptSettled(let id, let how): (attempt, end) = (id, how)
             case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed,
@@ -153,8 +159,10 @@ struct Attempts {
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            if ended.isLinked, case .download(let file) = ended.work { pass.perform(.removeFile(file.progress.place.whole)) }
-            return
+            guard case .download(let file) = ended.work else { return }
+            if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
+            // Stopped just now: somebody may wait for the last word on what is here.
+            return try settleStop(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)
         transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
@@ -179,6 +187,11 @@ struct Attempts {
         entry.phase = .idle
         entry.machine = nil
         set(id, entry)
+        try settleStop(of: id, file, &pass)
+    }
+
+    /// What a stopped attempt leaves is durable: its transfer knows how much that is.
+    private func settleStop(of id: Int64, _ file: DownloadFile?, _ pass: inout Pass) throws {
         guard var transfer = try pass.transaction.transfer(id) else { return }
         if let file, transfer.partial != nil || transfer.keptUntil != nil || !transfer.state.isTerminal {
             let progress = file.progress
@@ -196,7 +209,9 @@ struct Attempts {
     }
 
     /// What an earlier agent had proven was looked at again.
-    mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, _ pass: inout Pass) throws {
+    ///
+    /// - Parameter mayBegin: what has to be fetched anew may begin at once.
+    mutating func noteProof(of id: Int64, _ finding: FileProof.Finding, mayBegin: Bool, _ pass: inout Pass) throws {
         guard var entry = entries[id], case .finishing = entry.phase else { return }
         entry.phase = .idle
         defer { set(id, entry) }
@@ -212,6 +227,10 @@ struct Attempts {
             pass.remove(commands, of: before)
             // What may not be asked for again has ended.
             guard !transfer.life.hasEnded else { return }
+            guard mayBegin else {
+                try pass.transaction.handle(.stopped, &transfer, now: pass.now)
+                return
+            }
             transfer.nameFile()
             try prepare(&transfer, &entry, &pass)
         }
@@ -254,7 +273,8 @@ struct Attempts {
         let running = entries.compactMapValues(\.running)
         let stopped = try pass.transaction.stoppedTransfers(among: running.keys)
         for (id, attempt) in running {
-            let isMet = met.isSuperset(of: attempt.traits.needs)
+            // All of it is here: it needs nothing more of the network.
+            let isMet = attempt.isSettling || met.isSuperset(of: attempt.traits.needs)
             guard !isMet || stopped.contains(id) else { continue }
             if let transfer = try pass.transaction.transfer(id) {
                 // What must not be done twice is let finish, whatever the network costs by now.
@@ -270,7 +290,7 @@ struct Attempts {
     private func giveUp(_ pass: inout Pass) throws {
         let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
         for var transfer in due {
-            guard let id = transfer.id else { continue }
+            guard let id = transfer.id, entries[id]?.running?.isSettling != true else { continue }
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
             try pass.fail(&transfer, .timedOut, "No progress for \(Int(transfer.resourceTimeout)) s.\(why)")

@@ -39,8 +39,16 @@ struct Glance {
         }
     }
 
-    /// The next pass looks at everything.
+    /// The next pass looks at everything, and is due at once.
     mutating func lookAtEverything() { mustLook = true }
+
+    /// Whether another pass is due, after one that changed rows or not.
+    func isDue(after extent: Extent, hasChanged: Bool) -> Bool {
+        switch extent {
+        case .everything: hasChanged
+        case .transfers: mustLook
+        }
+    }
 
     /// Effects are about to be performed that may make something else due.
     ///

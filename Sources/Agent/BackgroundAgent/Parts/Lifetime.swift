@@ -7,15 +7,23 @@ package enum Lifetime: Equatable {
     case working(idleSince: Date?)
     /// A newer version took the ledger over: what runs is let finish, nothing new begins, and another agent follows.
     case draining
-    /// Everything is stopped and waited for. For good: what handlers ask for while they are stopped is not wanted either.
-    case quitting(forGood: Bool)
+    /// Everything is stopped and waited for.
+    case quitting(Quit)
     case finished(Ending)
 
     package enum Ending: Equatable {
         /// Nothing is left to do.
         case idle(since: Date)
         case superseded
-        case quit(forGood: Bool)
+        case quit(Quit)
+    }
+
+    /// How everything is stopped.
+    package struct Quit: Equatable {
+        /// What handlers ask for while they are stopped is not wanted either.
+        var forGood: Bool
+        /// A newer version has taken the ledger over, before or since.
+        var isSuperseded: Bool
     }
 
     /// Seconds without unfinished work after which the agent leaves.
@@ -33,7 +41,8 @@ package enum Lifetime: Equatable {
     var isSuperseded: Bool {
         switch self {
         case .draining, .finished(.superseded): true
-        case .working, .quitting, .finished(.idle), .finished(.quit): false
+        case .quitting(let quit), .finished(.quit(let quit)): quit.isSuperseded
+        case .working, .finished(.idle): false
         }
     }
 
@@ -54,21 +63,29 @@ package enum Lifetime: Equatable {
     /// Somebody wants everything stopped. `true`: that is new.
     mutating func quit(forGood: Bool) -> Bool {
         switch self {
-        case .quitting(let before):
-            self = .quitting(forGood: before || forGood)
+        case .quitting(var quit):
+            quit.forGood = quit.forGood || forGood
+            self = .quitting(quit)
             return false
         case .finished(.quit): return false
         case .working, .draining, .finished(.idle), .finished(.superseded):
-            self = .quitting(forGood: forGood)
+            self = .quitting(Quit(forGood: forGood, isSuperseded: isSuperseded))
             return true
         }
     }
 
-    /// A newer version has changed the ledger. `true`: that is new.
+    /// A newer version has changed the ledger. `true`: what runs is to be let finish.
     mutating func drain() -> Bool {
-        guard beginsWork else { return false }
-        self = .draining
-        return true
+        switch self {
+        case .working, .finished(.idle):
+            self = .draining
+            return true
+        case .quitting(var quit):
+            quit.isSuperseded = true
+            self = .quitting(quit)
+            return false
+        case .draining, .finished(.superseded), .finished(.quit): return false
+        }
     }
 
     /// Work came after it had nothing left to do.
@@ -90,16 +107,16 @@ package enum Lifetime: Equatable {
             // Continued processing is not ours to wait for: it runs in processes of its own.
             let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
             self = waits || others.isShowing || others.hasAttempts ? .draining : .finished(.superseded)
-        case .quitting(let forGood), .finished(.quit(let forGood)):
+        case .quitting(let quit), .finished(.quit(let quit)):
             let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
             let withdraws = try pass.transaction.notifications().contains { $0.state == .withdrawing }
             pass.wake(at: others.answersDue)
             guard !hasLaunches, !withdraws, !others.hasAttempts, others.answersDue == nil else {
-                return self = .quitting(forGood: forGood)
+                return self = .quitting(quit)
             }
-            self = .finished(.quit(forGood: forGood))
+            self = .finished(.quit(quit))
             // The verb took away what there was; a handler that asks for its next launch first did so after that.
-            if forGood { try pass.transaction.deleteRequestsOfLaunches() }
+            if quit.forGood { try pass.transaction.deleteRequestsOfLaunches() }
         }
     }
 

@@ -114,6 +114,8 @@ struct RunningAttempt {
     var work: Work
     let wireBase: Int64
     let hasDestination: Bool
+    /// It ended on the wire, and the disk worker hashes what is left.
+    var isSettling = false
     /// Its whole file has its name already, beside that of its part.
     var isLinked = false
 

@@ -25,7 +25,7 @@ struct DownloadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if let sha256, sha256.utf8.count != 64 || !sha256.allSatisfy(\.isHexDigit) {
+        if let sha256, !URLSessionDownloadTask.isSHA256(sha256) {
             throw ValidationError("--sha256 takes 64 hex digits")
         }
         if let limitRate, Self.bytes(limitRate) == nil {
@@ -129,7 +129,7 @@ struct DownloadVerb: AsyncParsableCommand {
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
-        case .paused, .held:
+        case .paused:
             Output.note("paused: stormy transfers resume \(ended.id) lets it go on")
             throw ExitCode(ExitStatus.tryAgain.rawValue)
         case .cancelled:

@@ -57,11 +57,11 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         let (destinations, photos) = (try Destinations(), try store.photos())
         let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
-        if let first = unknown.subtracting(numbers.map(String.init)).sorted().first { throw Self.noTransfer(first) }
         let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers))) {
             try destinations.of($0, photos)?.asCredential
         }
-        if let first = changes.unknown.map(String.init).sorted().first { throw Self.noTransfer(first) }
+        let nobodys = unknown.subtracting(numbers.map(String.init)).union(changes.unknown.map(String.init))
+        if let first = nobodys.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
@@ -71,8 +71,6 @@ struct TransfersVerb: AsyncParsableCommand {
         let count = changes.changed.count
         if !json { Output.note("\(action.rawValue): \(count) transfer\(count == 1 ? "" : "s")") }
     }
-
-    private static func noTransfer(_ id: String) -> CommandFailure { CommandFailure(.notFound, "no transfer has the id \(id)") }
 }
 
 extension BackgroundTransfers.Action: ExpressibleByArgument {}
