@@ -30,6 +30,20 @@ import Testing
         }
     }
 
+    @Test func everyLinkOfTheDocumentationLeadsSomewhere() throws {
+        let sources = Self.root.appendingPathComponent("Sources").path
+        var links = 0
+        for path in try FileManager.default.subpathsOfDirectory(atPath: sources)
+        where path.contains(".docc/") && path.hasSuffix(".md") {
+            let folder = URL(fileURLWithPath: "Sources/" + path).deletingLastPathComponent().relativePath
+            for link in try text("Sources/" + path).matches(of: /\]\(([^)#\s]+)/) where !link.1.hasPrefix("http") {
+                links += 1
+                #expect(exists("\(folder)/\(link.1)"), "\(path): \(link.1)")
+            }
+        }
+        #expect(links > 50)
+    }
+
     @Test(arguments: ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
     func everyNameIsThere(_ page: String) throws {
         var names = 0

@@ -13,7 +13,7 @@ import Testing
     func everyTestItNamesIsThere(_ path: String, _ least: Int) throws {
         let page = Self.root.appendingPathComponent(path)
         let text = try String(contentsOf: page, encoding: .utf8)
-        let links = text.matches(of: /\[(\w+)\]\(\.\.\/\.\.\/\.\.\/([\w\/]+\.swift)\)/)
+        let links = text.matches(of: /\[(\w+)\]\(\.\.\/\.\.\/\.\.\/\.\.\/([\w\/]+\.swift)\)/)
         #expect(links.count > least)
         for link in links {
             let file = Self.root.appendingPathComponent(String(link.2))

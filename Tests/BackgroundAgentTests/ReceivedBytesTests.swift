@@ -153,12 +153,12 @@ import TransferMachines
         bench.disk = DiskWorker()
         try bench.startAgent()
         let attempt = try bench.attempt(id)
-        let size = 64 << 20
+        let size = 20 << 20
         let head = ResponseHead(
             status: 200, headers: [tag, HeaderField("Content-Length", "\(size)")], url: attempt.request.url)
         #expect(attempt.sink.receive(head: head))
         let piece = [UInt8](repeating: 7, count: 1 << 20)
-        for _ in 0..<64 { #expect(piece.withUnsafeBytes { attempt.sink.write($0) }) }
+        for _ in 0..<20 { #expect(piece.withUnsafeBytes { attempt.sink.write($0) }) }
         let end = WireEnd(head: head, failure: nil, bytesSent: 0, bytesReceived: Int64(size))
         try bench.hear(.transport(.ended(attempt.id, end)))
         while let event = bench.posted.next() {
@@ -185,7 +185,7 @@ import TransferMachines
         try bench.turn()
         try bench.hear(settled)
         #expect(try bench.transfer(id).state == .paused)
-        #expect(try bench.transfer(id).partial?.durableBytes == 64 << 20)
+        #expect(try bench.transfer(id).partial?.durableBytes == 20 << 20)
         #expect(try files() == [try #require(try bench.transfer(id).partFile(in: spool)).lastPathComponent])
     }
 
