@@ -15,7 +15,13 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
     /// `false`: it has no thread and works when it is told to, so that in virtual time it is done by a known moment.
     let hasThread: Bool
 
-    package init(hasThread: Bool = true) { self.hasThread = hasThread }
+    /// Bytes that may be left to hash when an attempt ends for its owner to wait for them.
+    let waitedFor: Int64
+
+    /// - Parameter waitedFor: bytes left at an end that its owner waits for; less than none: it never does.
+    package init(hasThread: Bool = true, waitedFor: Int64 = 16 << 20) {
+        (self.hasThread, self.waitedFor) = (hasThread, waitedFor)
+    }
 
     /// What is left of a file's work after one turn.
     enum Rest {

@@ -77,8 +77,6 @@ final class DownloadFile: BodySink, DiskWork {
     private static let syncSeconds = 1.0
     /// Bytes hashed in one turn of the worker.
     private static let turn: Int64 = 4 << 20
-    /// Bytes that may be left to hash when an attempt ends for its owner to wait for them.
-    private static let waitedFor: Int64 = 16 << 20
 
     private let state: Mutex<State>
     private let attempt: AttemptID
@@ -325,7 +323,7 @@ final class DownloadFile: BodySink, DiskWork {
             return true
         }
         let isWaitedFor = state.withLock { state in
-            let isLittle = state.written - state.hashed <= Self.waitedFor
+            let isLittle = state.written - state.hashed <= disk.waitedFor
             state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
             return state.settling.isWaitedFor
         }
