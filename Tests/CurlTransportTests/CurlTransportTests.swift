@@ -62,9 +62,10 @@ private func ok(_ body: String, _ headers: String = "") -> String {
             client.waitUntilGone()
         }
         let begin = monotonicSeconds()
-        let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 0.3))
+        // Long enough for the server's thread to have its turn on a busy machine.
+        let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 2))
         #expect(end.failure == .stalled && end.bytesReceived == (answer.hasSuffix("hello") ? 5 : 0))
-        #expect((0.25..<10).contains(monotonicSeconds() - begin))
+        #expect((1.9..<30).contains(monotonicSeconds() - begin))
     }
 
     @Test func addressesThatCannotBeReached() async {
