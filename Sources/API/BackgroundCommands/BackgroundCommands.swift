@@ -40,7 +40,8 @@ extension BackgroundCommand {
     public func run() async throws {
         do {
             try await perform()
-            if !(self is QuitCommand) { startAgentIfWorkIsLeft() }
+            // Asking is a reason to look after it.
+            if !(self is QuitCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }
         } catch let error as ExitCode {
             throw error
         } catch {
@@ -48,13 +49,6 @@ extension BackgroundCommand {
             Output.note("\(BackgroundCommands.program): \(failure.message)")
             throw ExitCode(failure.status.rawValue)
         }
-    }
-
-    /// Asking is a reason to look after it.
-    private func startAgentIfWorkIsLeft() {
-        let runtime = AppRuntime.shared
-        guard runtime.hasWorkLeft else { return }
-        AgentStarter(directories: runtime.directories).startIfNeeded()
     }
 
     /// With an example, which every verb's help has.

@@ -49,9 +49,6 @@ package final class Agent {
 
     // MARK: Hearing
 
-    /// Something was heard that no turn has handled.
-    package var hasHeard: Bool { !heard.isEmpty }
-
     package func hear(_ event: AgentEvent) { heard.append(event) }
 
     /// Something was heard, or somebody else wrote since the last look. The bell rings for our own commits, too, and with

@@ -24,10 +24,7 @@ struct Inheritance {
             for var transfer in try transaction.transfersOfADeadAgent() {
                 let before = transfer
                 let commands = try transaction.handle(.agentDied(now: now), &transfer, now: now)
-                if commands.contains(.removeFiles) { left.effects += before.remains(in: spool).map(AgentEffect.removeFile) }
-                if commands.contains(.removeBody), let body = before.bodyFile {
-                    left.effects.append(.removeFile(spool.appendingPathComponent(body)))
-                }
+                left.effects += before.removals(commands, in: spool)
             }
             // An agent that died behind a commit may have left a part beside a person's file; those in the spool are found as orphans.
             for place in try transaction.partsBesideDestinations() {

@@ -54,9 +54,16 @@ extension Pass {
     ///
     /// - Parameter before: as it was, with the names of its files.
     mutating func remove(_ commands: [TransferLife.Command], of before: TransferRecord) {
-        if commands.contains(.removeFiles) { for file in before.remains(in: spool) { perform(.removeFile(file)) } }
-        if commands.contains(.removeBody), let body = before.bodyFile {
-            perform(.removeFile(spool.appendingPathComponent(body)))
-        }
+        for effect in before.removals(commands, in: spool) { perform(effect) }
+    }
+}
+
+extension TransferRecord {
+    /// The files that an event of its life leaves to remove, of a row as it was before.
+    func removals(_ commands: [TransferLife.Command], in spool: URL) -> [AgentEffect] {
+        var files: [URL] = []
+        if commands.contains(.removeFiles) { files += remains(in: spool) }
+        if commands.contains(.removeBody), let body = bodyFile { files.append(spool.appendingPathComponent(body)) }
+        return files.map(AgentEffect.removeFile)
     }
 }

@@ -115,9 +115,6 @@ extension Ledger {
     /// Commits to a ledger in memory so far, of all views.
     package var commitCount: Int { memory?.commits ?? 0 }
 
-    /// Those of other views alone.
-    package var foreignCommitCount: Int { memory?.commits(besides: view) ?? 0 }
-
     /// Asked at every commit of this view that changes something. `true`: the process dies there.
     package func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)

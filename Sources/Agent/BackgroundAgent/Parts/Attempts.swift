@@ -231,7 +231,6 @@ struct Attempts {
                 try pass.transaction.handle(.stopped, &transfer, now: pass.now)
                 return
             }
-            transfer.nameFile()
             try prepare(&transfer, &entry, &pass)
         }
     }
