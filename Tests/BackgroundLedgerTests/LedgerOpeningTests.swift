@@ -41,9 +41,26 @@ import Testing
         let ledger = try test.open()
         #expect(try ledger.pragma("synchronous") == "2")
         #expect(try ledger.pragma("journal_mode") == "wal")
-        #expect(try ledger.pragma("busy_timeout") == "5000")
         // Also on a ledger that exists.
         #expect(try test.open().pragma("synchronous") == "2")
+    }
+
+    @Test func aWriteWaitsForAnotherWriter() throws {
+        let (first, second) = (try test.open(), try test.open())
+        let (isHeld, hasEnded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        Thread.detachNewThread {
+            isHeld.wait()
+            try? second.write { try $0.setFact(.lastTaskIdentifier, 2) }
+            hasEnded.signal()
+        }
+        try first.write { transaction in
+            try transaction.setFact(.lastTaskIdentifier, 1)
+            isHeld.signal()
+            // Whoever does not wait fails at once.
+            #expect(hasEnded.wait(timeout: .now() + 0.1) == .timedOut)
+        }
+        hasEnded.wait()
+        #expect(try first.read { try $0.fact(.lastTaskIdentifier) } == 2)
     }
 
     @Test func aNewerVersionIsRefusedAndUntouched() throws {

@@ -56,7 +56,7 @@ import Testing
     }
 
     private func adoptable(at date: Date, key: String = "k", session: String = "s") throws -> Int64? {
-        try ledger.read { try $0.adoptableTransfer(session: session, key: key, now: date)?.id }
+        try ledger.read { try $0.joinableTransfer(session: session, key: key, now: date)?.id }
     }
 
     private func collectable(at date: Date) throws -> [Int64] {

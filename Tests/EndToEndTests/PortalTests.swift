@@ -48,15 +48,26 @@ extension EndToEnd {
         /// The chooser took no path in ten tries.
         private struct NoChoice: Error {}
 
+        /// It has closed, or has had a second for it: it looks at the file first.
+        private func isClosing() throws -> Bool {
+            let end = ContinuousClock.now + .seconds(1)
+            while ContinuousClock.now < end { if try !xdotool(Self.window) { return true } }
+            return false
+        }
+
         /// Types a path, as often as it takes: on a busy machine the chooser loses keys, or puts a proposal of its own behind them.
         private func choose(_ path: String) throws {
-            for _ in 0..<10 {
-                // Not in one call with the search: keys that are meant for one window are not a person's to it.
-                try xdotool(["key", "ctrl+l", "ctrl+a"])
+            for round in 0..<10 {
+                // Not in one call with the search: keys that are meant for one window are not a person's to it. Ctrl+l closes an
+                // entry for a path that is open; then a slash opens it.
+                if round.isMultiple(of: 2) { try xdotool(["key", "ctrl+l"]) }
+                try xdotool(["key", "ctrl+a"])
                 try xdotool(["type", path])
                 // The first may take what the chooser proposes.
-                for _ in 0..<3 where try xdotool(Self.window) { try xdotool(["key", "--delay", "100", "Return"]) }
-                if try !xdotool(Self.window) { return }
+                for _ in 0..<3 {
+                    try xdotool(["key", "Return"])
+                    if try isClosing() { return }
+                }
             }
             throw NoChoice()
         }

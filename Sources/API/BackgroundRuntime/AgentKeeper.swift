@@ -31,7 +31,7 @@ package struct AgentKeeper: Sendable {
 
     /// With this app's agent. Where none may be started there is nothing to give up.
     package mutating func tick() -> Bool {
-        // On a testHost whoever commits brings an agent back.
+        // On a test host whoever commits brings an agent back.
         if AppRuntime.shared.isHosted { return true }
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         if starter.isForbidden { return true }

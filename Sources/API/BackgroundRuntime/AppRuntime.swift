@@ -6,7 +6,7 @@ import Synchronization
 /// This process's way to its ledger and its agent. One per process; everything it does is one durable transaction
 /// followed by making sure that an agent is there to hear of it.
 package final class AppRuntime: Sendable {
-    /// That of this process; while a test drives the app, that of its testHost.
+    /// That of this process; while a test drives the app, that of its test host.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
 
     private static let process = AppRuntime()
@@ -36,21 +36,21 @@ package final class AppRuntime: Sendable {
         self.testHost = testHost
     }
 
-    // MARK: On a testHost
+    // MARK: On a test host
 
-    /// From here on ``shared`` is this testHost's.
+    /// From here on ``shared`` is this test host's.
     package static func enter(_ testHost: TestHost) -> AppRuntime {
         let runtime = AppRuntime(testHost)
         hosted.withLock { $0 = runtime }
         return runtime
     }
 
-    /// The test is over. What still runs of it reaches nothing any more, neither this testHost nor the person's own ledger.
+    /// The test is over. What still runs of it reaches nothing any more, neither this test host nor the person's own ledger.
     package func close() { isClosed.withLock { $0 = true } }
 
     package var isHosted: Bool { testHost != nil }
 
-    /// Whether the work that asks is part of the test that plays on the testHost. What is not may be a callback of it, on a queue, or
+    /// Whether the work that asks is part of the test that plays on the test host. What is not may be a callback of it, on a queue, or
     /// another test of the same process.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || playsOnStage }
     @TaskLocal package static var playsOnStage = false

@@ -12,7 +12,7 @@ package final class LaunchContext: Sendable {
     /// The environment variable that carries the launch's number.
     package static let variable = "BACKGROUND_LAUNCH"
 
-    /// Of the work that asks. On a testHost, where launches share a process, work that is no task of the launch's own (a callback
+    /// Of the work that asks. On a test host, where launches share a process, work that is no task of the launch's own (a callback
     /// on a queue) belongs to the one that lives, if it is one.
     package static var current: LaunchContext? {
         if let own { return own }
@@ -20,7 +20,7 @@ package final class LaunchContext: Sendable {
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
 
-    /// On a testHost: the launch that this task is a part of.
+    /// On a test host: the launch that this task is a part of.
     @TaskLocal package static var own: LaunchContext?
 
     /// Read once; children of this process do not inherit it.
@@ -41,7 +41,7 @@ package final class LaunchContext: Sendable {
     private let state = Mutex(State())
     private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
 
-    /// On a testHost: what takes the place of the process.
+    /// On a test host: what takes the place of the process.
     private struct Role: Sendable {
         let runtime: AppRuntime
         let identity: ProcessIdentity
@@ -57,7 +57,7 @@ package final class LaunchContext: Sendable {
         role = nil
     }
 
-    /// A launch on a testHost.
+    /// A launch on a test host.
     ///
     /// - Parameter leave: takes the place of `exit`.
     package init(
@@ -73,13 +73,13 @@ package final class LaunchContext: Sendable {
     /// The process of this launch.
     package var identity: ProcessIdentity { role?.identity ?? .current }
 
-    /// On a testHost: killed; nothing that it still does counts.
+    /// On a test host: killed; nothing that it still does counts.
     package var isDead: Bool { dead.withLock { $0 } }
 
-    /// On a testHost: called when it is killed, so that what waits for its work waits no longer.
+    /// On a test host: called when it is killed, so that what waits for its work waits no longer.
     package func onTermination(_ action: @escaping @Sendable () -> Void) { terminationActions.withLock { $0.append(action) } }
 
-    /// On a testHost: SIGKILL.
+    /// On a test host: SIGKILL.
     package func die() {
         dead.withLock { $0 = true }
         let terminationActions = terminationActions.withLock { terminationActions in
@@ -90,7 +90,7 @@ package final class LaunchContext: Sendable {
         runtime?.part { HostedLaunches() }.remove(self)
     }
 
-    /// The process ends; on a testHost only what stands for it.
+    /// The process ends; on a test host only what stands for it.
     func leave(_ code: Int32) {
         guard let role else { exit(code) }
         role.runtime.part { HostedLaunches() }.remove(self)
@@ -192,7 +192,7 @@ package final class LaunchContext: Sendable {
     }
 }
 
-/// The launches that live on a testHost.
+/// The launches that live on a test host.
 private final class HostedLaunches: Sendable {
     private let living = Mutex<[LaunchContext]>([])
 

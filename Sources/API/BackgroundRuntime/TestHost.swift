@@ -28,7 +28,7 @@ package struct TestHost: Sendable {
     }
 }
 
-/// Who awaits the ledger on a testHost, and what of it each has seen.
+/// Who awaits the ledger on a test host, and what of it each has seen.
 final class HostedWaits: Sendable {
     private struct Wait {
         let launch: Int64?
@@ -60,7 +60,7 @@ final class HostedWaits: Sendable {
     }
 }
 
-/// Something that goes with a process: on a testHost, where processes share one memory, with each that ends.
+/// Something that goes with a process: on a test host, where processes share one memory, with each that ends.
 package protocol ProcessBound: AnyObject, Sendable {
     func processEnded(launch: Int64)
 }

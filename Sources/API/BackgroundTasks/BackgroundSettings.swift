@@ -9,7 +9,7 @@ public struct BackgroundSettings: Sendable, Equatable {
     public var refreshBudget: Double
     /// Seconds that a processing task may take. Default: 600.
     public var processingBudget: Double
-    /// Seconds between the warning and the kill; also how long a cancelled await can still be taken up by a task. Default: 5.
+    /// Seconds between the warning and the kill; also how long a cancelled await can still be adopted by a task. Default: 5.
     public var grace: Double
     /// `false`: notifications wait. Default: `true`.
     public var notificationsEnabled: Bool

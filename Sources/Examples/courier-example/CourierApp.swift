@@ -7,7 +7,7 @@ import Foundation
 
 struct CourierApp: App {
     var body: some Scene {
-        Worker { await Errand().run(Array(CommandLine.arguments.dropFirst())) }
+        Worker { await CourierCommands().run(Array(CommandLine.arguments.dropFirst())) }
             .backgroundTask(.urlSession(matching: { $0.hasPrefix("courier") })) { identifier in
                 log("launched for \(identifier)")
                 let delegate = CourierDelegate()

@@ -100,11 +100,20 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         log("metrics \(name(task)) \(metrics.attemptCount)")
     }
 
+    /// For a later process.
+    func keep(resumeData: Data) {
+        do {
+            try resumeData.write(to: Self.folder.appendingPathComponent("resume"))
+        } catch {
+            log("resume data not kept: \(error)")
+        }
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         let error = error as? URLError
         let resume = error?.downloadTaskResumeData == nil ? "" : " with resume data"
         log("complete \(name(task)) \(error.map { "\($0.code.rawValue)" } ?? "ok")\(resume)")
-        if let data = error?.downloadTaskResumeData { try? data.write(to: Self.folder.appendingPathComponent("resume")) }
+        if let data = error?.downloadTaskResumeData { keep(resumeData: data) }
         let continuations = waiting.withLock { waiting in
             waiting.completed += 1
             let done = waiting.completed

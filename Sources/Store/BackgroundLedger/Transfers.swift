@@ -332,8 +332,8 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
-    /// The transfer that a request with this key would join: unfinished, or ended and still wanted by somebody.
-    package func adoptableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
+    /// The transfer that an await of a request with this key joins: unfinished, or ended and still wanted by somebody.
+    package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
@@ -344,10 +344,11 @@ extension LedgerTransaction {
                     """), arguments: [session, key, now.timeIntervalSince1970])
     }
 
-    /// The same for a task: only what nobody adopted yet, or what this task's own process handed over.
-    package func revivableTransfer(session: String, key: String, handedOver: Set<Int64>, now: Date) throws -> TransferRecord? {
-        guard let transfer = try adoptableTransfer(session: session, key: key, now: now), let id = transfer.id,
-            !transfer.isAdopted || handedOver.contains(id)
+    /// The same for a task: only what nobody adopted yet, or what this task's own process awaited.
+    package func adoptableTransfer(session: String, key: String, cancelledAwaits: Set<Int64>, now: Date) throws -> TransferRecord?
+    {
+        guard let transfer = try joinableTransfer(session: session, key: key, now: now), let id = transfer.id,
+            !transfer.isAdopted || cancelledAwaits.contains(id)
         else { return nil }
         return transfer
     }

@@ -7,7 +7,7 @@ extension LedgerTransaction {
     /// The process awaits the weather: it joins the transfer that is under way, or begins one. Returns its number.
     func awaitWeather(from url: String, process: ProcessIdentity, now: Date) throws -> Int64 {
         var transfer =
-            try adoptableTransfer(session: "weather", key: "weather", now: now)
+            try joinableTransfer(session: "weather", key: "weather", now: now)
             ?? insert(
                 TransferRecord(
                     session: "weather", key: "weather", kind: .download, method: "GET", url: url, headers: [], now: now))

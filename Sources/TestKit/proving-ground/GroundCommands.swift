@@ -26,7 +26,7 @@ struct GroundCommands {
                 let (submit, commit) = try Measurement.submit()
                 print("{\"decision\": \(try Measurement.decision()), \"submit\": \(submit), \"commit\": \(commit)}")
             case "submit-while" where words.count == 3:
-                print(try Measurement.submitWhileDownloading(words[1], to: words[2]))
+                print(try SubmitWait(url: words[1], destination: words[2]).measure())
             case "submit":
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
             default:

@@ -91,34 +91,11 @@ enum Measurement {
         return (submits.sorted()[rounds / 2], commits.sorted()[rounds / 2])
     }
 
-    /// Submits again and again while the agent downloads a file, until that has ended: how long the longest submit took.
-    static func submitWhileDownloading(_ url: String, to destination: String) throws -> String {
-        let ledger = try AppRuntime.shared.ledger()
-        var record = TransferRecord(
-            session: "measured", key: url, kind: .download, method: "GET", url: url, headers: [], now: Date())
-        record.destination = destination
-        _ = record.handle(.adopted(suspended: false))
-        let (inserted, began) = (try ledger.write { [record] in try $0.insert(record) }, Date())
-        var (waits, end): ([Double], TransferRecord.State?) = ([], nil)
-        while end?.isTerminal != true {
-            let request = BGProcessingTaskRequest(identifier: "work.submitted")
-            request.earliestBeginDate = Date().addingTimeInterval(86_400)
-            waits.append(try seconds { try BGTaskScheduler.shared.submit(request) })
-            end = try ledger.read { try $0.transfer(inserted.id ?? 0) }?.state
-            usleep(5_000)
-        }
-        waits.sort()
-        return """
-            {"longest": \(waits.last ?? 0), "median": \(waits[waits.count / 2]), "submits": \(waits.count), \
-            "seconds": \(Date().timeIntervalSince(began)), "end": "\(end?.rawValue ?? "gone")"}
-            """
-    }
-
     private static func median(_ rounds: Int, _ body: () throws -> Void) throws -> Double {
         try (0..<rounds).map { _ in try seconds(body) }.sorted()[rounds / 2]
     }
 
-    private static func seconds(_ body: () throws -> Void) rethrows -> Double {
+    static func seconds(_ body: () throws -> Void) rethrows -> Double {
         let clock = ContinuousClock()
         let span = try clock.measure(body)
         return Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18

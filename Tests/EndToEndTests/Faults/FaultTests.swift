@@ -29,9 +29,13 @@ extension EndToEnd {
             let runs = try Fault.all.map { ($0, try queue($0, path: "/\(UUID().uuidString)")) }
             let agent = try startAgent()
             defer { agent.end(SIGKILL) }
+            let ends = try runs.map { fault, run in
+                (fault, run, try home.wait(fault.name, seconds: 60) { try settled(fault, run.id, $0) })
+            }
+            // Files go behind the commit: an agent that is asked to leave has done that.
+            agent.end(SIGTERM)
             var rows: [String] = []
-            for (fault, run) in runs {
-                let record = try home.wait(fault.name, seconds: 60) { try settled(fault, run.id, $0) }
+            for (fault, run, record) in ends {
                 check(fault, record)
                 rows.append(row(fault, record, run))
             }
@@ -51,11 +55,11 @@ extension EndToEnd {
                 let run = try queue(fault, path: "/\(UUID().uuidString)")
                 let cursed = try startAgent(["BACKGROUND_CRASH_AT": "\(point)#\(run.id)"])
                 let early = try waitForEnd(of: cursed, or: { try settled(fault, run.id, $0) })
-                cursed.end(SIGKILL)
+                cursed.end(early == nil ? SIGKILL : SIGTERM)
                 if early == nil {
                     let agent = try startAgent()
                     let record = try home.wait("\(fault.name) after \(point)", seconds: 60) { try settled(fault, run.id, $0) }
-                    agent.end(SIGKILL)
+                    agent.end(SIGTERM)
                     check(fault, record, after: point)
                 } else if let early {
                     check(fault, early, after: point)

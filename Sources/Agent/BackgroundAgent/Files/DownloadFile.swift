@@ -44,17 +44,10 @@ final class DownloadFile: BodySink, DiskWork {
         var descriptor: Int32 = -1
         var intake = Intake.discarding
         var answer = Answer.none
-        var written: Int64 = 0
-        /// Which beginning of the file this is: what the worker found out about an earlier one is of no use.
-        var beginning = 0
-        /// The worker's: how far it came.
-        var hashed: Int64 = 0
-        var synced: Int64 = 0
-        var syncedAt = ContinuousClock.now
+        var bytes = PartBytes()
         /// The worker will look after a little that arrived.
         var isRemembered = false
         var settling = Settling.no
-        var digests = ArrivalDigests([])
         var trouble: FileTrouble?
         /// The ledger speaks of bytes in the file, or may do so soon.
         var isCommitted: Bool
@@ -72,13 +65,10 @@ final class DownloadFile: BodySink, DiskWork {
         var isSettling: Bool { if case .no = settling { false } else { true } }
     }
 
-    /// Bytes, and seconds, between syncs: a crash costs at most this much again.
-    private static let syncInterval: Int64 = 8 << 20
-    private static let syncSeconds = 1.0
-    /// Bytes hashed in one turn of the worker.
-    private static let turn: Int64 = 4 << 20
-
+    /// Held only for a moment: the agent's loop reads it in its transaction, where nobody waits for a disk.
     private let state: Mutex<State>
+    /// Held while the file is opened, cut and written to; taken before the other one.
+    private let file = Mutex<Void>(())
     private let attempt: AttemptID
     private let permissions: mode_t
     private let post: @Sendable (AgentEvent) -> Void
@@ -114,80 +104,83 @@ final class DownloadFile: BodySink, DiskWork {
 
     func receive(head: ResponseHead) -> Bool {
         KillPoint.reach(.transferHead, attempt.transfer)
-        var isResumed = false
-        let isTaken = state.withLock { state in
-            let disposition = state.machine.received(head, now: startedAt)
-            state.intake = state.isStopped ? .stopped(wasWriting: false) : .discarding
-            switch disposition {
-            case .discard: return true
-            case .rewrite:
-                // What the ledger says of this part stays true until it knows of the other one.
-                if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
-                state.answer = .whole
-                return prepare(&state, head, offset: 0)
-            case .append(let offset):
-                isResumed = true
-                state.answer = .rest(from: offset)
-                return prepare(&state, head, offset: offset)
+        return file.withLock { _ in
+            let offset = state.withLock { state -> Int64? in
+                let disposition = state.machine.received(head, now: startedAt)
+                state.intake = state.isStopped ? .stopped(wasWriting: false) : .discarding
+                switch disposition {
+                case .discard: return nil
+                case .rewrite:
+                    // What the ledger says of this part stays true until it knows of the other one.
+                    if state.isCommitted { (state.place, state.isCommitted) = (state.place.other, false) }
+                    state.answer = .whole
+                    return 0
+                case .append(let offset):
+                    state.answer = .rest(from: offset)
+                    return offset
+                }
             }
+            guard let offset else { return true }
+            let isTaken = prepare(head, offset: offset)
+            if case .rest = state.withLock({ $0.answer }), isTaken { post(.attemptMoved(attempt)) }
+            return isTaken
         }
-        if isResumed, isTaken { post(.attemptMoved(attempt)) }
-        return isTaken
     }
 
-    private func prepare(_ state: inout State, _ head: ResponseHead, offset: Int64) -> Bool {
+    private func prepare(_ head: ResponseHead, offset: Int64) -> Bool {
         KillPoint.reach(.transferPrepared, attempt.transfer)
-        guard !state.isStopped else { return false }
+        let (path, isStopped) = state.withLock { ($0.place.url.path, $0.isStopped) }
+        guard !isStopped else { return false }
         // A part that is to be added to must be there, and long enough: a hole is not what was received.
         let descriptor = clinux_open(
-            state.place.url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
-        guard descriptor >= 0 else { return fail(&state) }
-        if state.descriptor >= 0 { close(state.descriptor) }
-        state.descriptor = descriptor
-        guard FileName.size(of: descriptor) >= offset else {
-            // The next attempt sees that, too, and asks for the whole.
-            state.trouble = FileTrouble(why: "\(state.place.url.path): the part received earlier is gone", isPassing: true)
-            return false
+            path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
+        guard descriptor >= 0 else { return fail() }
+        let isLongEnough = FileName.size(of: descriptor) >= offset
+        let trouble = isLongEnough && ftruncate(descriptor, off_t(offset)) != 0 ? FileTrouble(with: path) : nil
+        return state.withLock { state in
+            if state.descriptor >= 0 { close(state.descriptor) }
+            state.descriptor = descriptor
+            guard isLongEnough else {
+                // The next attempt sees that, too, and asks for the whole.
+                state.trouble = FileTrouble(why: "\(path): the part received earlier is gone", isPassing: true)
+                return false
+            }
+            state.trouble = trouble ?? state.trouble
+            guard trouble == nil, !state.isStopped else { return false }
+            state.intake = .writing
+            state.bytes.begin(at: offset, proving: state.machine.requiredDigests(of: head).map(\.algorithm))
+            return true
         }
-        guard ftruncate(descriptor, off_t(offset)) == 0 else { return fail(&state) }
-        state.intake = .writing
-        state.beginning += 1
-        state.written = offset
-        // What is held already is read once, after a break.
-        state.hashed = 0
-        state.synced = offset
-        state.syncedAt = .now
-        state.digests = ArrivalDigests(state.machine.requiredDigests(of: head).map(\.algorithm))
-        return true
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isTaken, need) = state.withLock { state -> (Bool, DiskWorker.Rest) in
-            guard !state.isStopped, state.trouble == nil else { return (false, .nothing) }
-            guard case .writing = state.intake else { return (true, .nothing) }
-            var rest = bytes
-            if disk.isFull {
-                errno = ENOSPC
-                return (fail(&state), .nothing)
-            }
-            while !rest.isEmpty {
-                let count = pwrite(state.descriptor, rest.baseAddress, rest.count, off_t(state.written))
-                guard count > 0 else { return (fail(&state), .nothing) }
-                state.written += Int64(count)
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            }
-            if state.written - state.hashed >= Self.turn / 4 || Self.isSyncDue(state) { return (true, .more) }
-            defer { state.isRemembered = true }
-            return (true, state.isRemembered ? .nothing : .little)
-        }
+        let (isTaken, need) = file.withLock { _ in append(bytes) }
         // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
         disk.take(self, need)
         return isTaken
     }
 
-    private static func isSyncDue(_ state: State) -> Bool {
-        state.written > state.synced
-            && (state.written - state.synced >= syncInterval || ContinuousClock.now - state.syncedAt >= .seconds(syncSeconds))
+    private func append(_ bytes: UnsafeRawBufferPointer) -> (isTaken: Bool, need: DiskWorker.Rest) {
+        let start = state.withLock { $0.isStopped || $0.trouble != nil ? nil : ($0.intake, $0.descriptor, $0.bytes.written) }
+        guard let (intake, descriptor, from) = start else { return (false, .nothing) }
+        guard case .writing = intake else { return (true, .nothing) }
+        if disk.isFull {
+            errno = ENOSPC
+            return (fail(), .nothing)
+        }
+        var (rest, written) = (bytes, from)
+        while !rest.isEmpty {
+            let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(written))
+            guard count > 0 else { return (fail(), .nothing) }
+            written += Int64(count)
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            state.withLock { $0.bytes.noteWritten(to: written) }
+        }
+        return state.withLock { state in
+            if state.bytes.isTurnFull || state.bytes.isSyncDue { return (true, .more) }
+            defer { state.isRemembered = true }
+            return (true, state.isRemembered ? .nothing : .little)
+        }
     }
 
     // MARK: On the disk worker's thread
@@ -196,47 +189,49 @@ final class DownloadFile: BodySink, DiskWork {
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
         guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else { return .nothing }
-        let to = min(start.written, start.hashed + Self.turn)
+        let (turn, beginning) = (start.bytes.nextTurn, start.bytes.beginning)
         // On a copy, without the lock: the transport goes on writing behind.
-        var hashing = start.digests
-        guard start.hashed == to || hashing.update(start.descriptor, start.hashed..<to) else { return failWork() }
+        var hashing = start.bytes.digests
+        guard turn.isEmpty || hashing.update(start.descriptor, turn) else { return failWork(beginning) }
         let hashed = hashing
         let syncTo = state.withLock { state -> Int64? in
-            guard state.beginning == start.beginning else { return nil }
-            (state.hashed, state.digests) = (to, hashed)
+            guard state.bytes.beginning == beginning else { return nil }
+            state.bytes.noteHashed(to: turn.upperBound, hashed)
             // Caught up with what arrived: a server that falls silent now costs nothing over a crash.
-            let isCaughtUp = state.hashed == state.written && state.synced < state.written
-            return isCaughtUp || Self.isSyncDue(state) ? state.written : nil
+            let isCaughtUp = state.bytes.isHashed && !state.bytes.isDurable
+            return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }
         if let syncTo {
-            guard fdatasync(start.descriptor) == 0 else { return failWork() }
+            guard fdatasync(start.descriptor) == 0 else { return failWork(beginning) }
             let isAll = state.withLock { state in
                 // The transfer may have ended meanwhile, and been synced further.
-                guard state.beginning == start.beginning, syncTo > state.synced else { return false }
-                (state.synced, state.syncedAt) = (syncTo, .now)
-                return syncTo == state.written && !state.isSettling
+                guard state.bytes.beginning == beginning, state.bytes.noteSynced(to: syncTo) else { return false }
+                return state.bytes.isDurable && !state.isSettling
             }
             KillPoint.reach(.transferSynced, attempt.transfer)
             if isAll { post(.attemptMoved(attempt)) }
         }
         let (rest, settled) = state.withLock { state -> (DiskWorker.Rest, WireEnd?) in
-            if state.hashed < state.written, state.isSettling || state.written - state.hashed >= Self.turn / 4 {
+            if !state.bytes.isHashed, state.isSettling || state.bytes.isTurnFull {
                 return (.more, nil)
             }
-            if case .reported(let end) = state.settling, state.beginning == start.beginning {
+            if case .reported(let end) = state.settling, state.bytes.beginning == beginning {
                 state.settling = .no
                 return (.nothing, end)
             }
-            state.isRemembered = state.synced < state.written
+            state.isRemembered = !state.bytes.isDurable
             return (state.isRemembered ? .little : .nothing, nil)
         }
         if let settled { post(.attemptSettled(attempt, settled)) }
         return rest
     }
 
-    private func failWork() -> DiskWorker.Rest {
+    /// - Parameter beginning: the one that was worked for; a later one has a descriptor of its own.
+    private func failWork(_ beginning: Int) -> DiskWorker.Rest {
+        let number = errno
         let settled = state.withLock { state -> WireEnd? in
-            _ = fail(&state)
+            guard state.bytes.beginning == beginning else { return nil }
+            state.trouble = FileTrouble(number, with: state.place.url.path)
             guard case .reported(let end) = state.settling else { return nil }
             state.settling = .no
             return end
@@ -247,17 +242,23 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// Everything written is on the disk for good when this returns, or there is trouble.
     private func sync() {
-        state.withLock { state in
-            // A full disk is no reason to lose what is on it.
-            guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.synced < state.written else { return }
-            guard fdatasync(state.descriptor) == 0 else { return _ = fail(&state) }
-            state.synced = state.written
+        file.withLock { _ in
+            let open = state.withLock { state -> (descriptor: Int32, written: Int64)? in
+                // A full disk is no reason to lose what is on it.
+                guard state.descriptor >= 0, state.trouble?.isPassing ?? true, !state.bytes.isDurable else { return nil }
+                return (state.descriptor, state.bytes.written)
+            }
+            guard let open else { return }
+            guard fdatasync(open.descriptor) == 0 else { return _ = fail() }
+            _ = state.withLock { $0.bytes.noteSynced(to: open.written) }
             KillPoint.reach(.transferSynced, attempt.transfer)
         }
     }
 
-    private func fail(_ state: inout State) -> Bool {
-        state.trouble = FileTrouble(with: state.place.url.path)
+    /// What errno says. `false`, for the transport.
+    private func fail() -> Bool {
+        let number = errno
+        state.withLock { $0.trouble = FileTrouble(number, with: $0.place.url.path) }
         return false
     }
 
@@ -285,8 +286,9 @@ final class DownloadFile: BodySink, DiskWork {
 
     private static func progress(of state: State) -> Progress {
         var progress = Progress(
-            partial: state.machine.partial, place: state.place, written: state.holdsBytes ? state.written : 0, hasAnswer: true)
-        if state.holdsBytes { progress.partial?.durableBytes = state.synced }
+            partial: state.machine.partial, place: state.place, written: state.holdsBytes ? state.bytes.written : 0,
+            hasAnswer: true)
+        if state.holdsBytes { progress.partial?.durableBytes = state.bytes.synced }
         switch state.answer {
         case .none: progress.hasAnswer = false
         case .whole: break
@@ -297,7 +299,8 @@ final class DownloadFile: BodySink, DiskWork {
 
     /// The attempt is over for its owner, though its transport may not have heard of it yet. What is here becomes durable.
     func release() {
-        state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) }
+        // Not between the bytes of a piece that is being written.
+        file.withLock { _ in state.withLock { $0.intake = .stopped(wasWriting: $0.holdsBytes) } }
         sync()
     }
 
@@ -308,13 +311,12 @@ final class DownloadFile: BodySink, DiskWork {
         let isWhole = state.withLock { state in
             let isWhole =
                 state.holdsBytes && state.descriptor >= 0 && state.trouble == nil
-                && (end.failure == nil || state.machine.partial?.totalBytes == state.written)
+                && (end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written)
             guard isWhole, let head = end.head else { return isWhole }
             // A digest that came behind the body: all of it is read again.
             let wanted = state.machine.requiredDigests(of: head).map(\.algorithm)
-            if wanted.contains(where: { state.digests.bytes($0) == nil }) {
-                (state.digests, state.hashed) = (ArrivalDigests(wanted), 0)
-                state.beginning += 1
+            if wanted.contains(where: { state.bytes.digests.bytes($0) == nil }) {
+                state.bytes.rehash(for: wanted)
             }
             return isWhole
         }
@@ -323,7 +325,7 @@ final class DownloadFile: BodySink, DiskWork {
             return true
         }
         let isWaitedFor = state.withLock { state in
-            let isLittle = state.written - state.hashed <= disk.waitedFor
+            let isLittle = state.bytes.written - state.bytes.hashed <= disk.waitedFor
             state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
             return state.settling.isWaitedFor
         }
@@ -332,9 +334,9 @@ final class DownloadFile: BodySink, DiskWork {
             return false
         }
         sync()
-        if state.withLock({ $0.hashed < $0.written }) {
+        if state.withLock({ !$0.bytes.isHashed }) {
             disk.take(self, .more)
-            disk.wait { state.withLock { $0.trouble != nil || $0.hashed == $0.written } }
+            disk.wait { state.withLock { $0.trouble != nil || $0.bytes.isHashed } }
         }
         return true
     }
@@ -352,23 +354,23 @@ final class DownloadFile: BodySink, DiskWork {
     func outcome(of end: WireEnd, now: Date, attemptsWithoutProgress: Int, jitter: Double) -> Outcome {
         state.withLock { state in
             var ended = state
-            let durable = ended.holdsBytes ? ended.synced : ended.machine.partial?.durableBytes ?? 0
+            let durable = ended.holdsBytes ? ended.bytes.synced : ended.machine.partial?.durableBytes ?? 0
             var command = ended.machine.ended(
                 end, durableBytes: durable, now: now, attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
             if case .finish(let head, let resumedFrom) = command, ended.trouble == nil {
                 for digest in ended.machine.requiredDigests(of: head)
-                where ended.digests.bytes(digest.algorithm) != digest.bytes {
+                where ended.bytes.digests.bytes(digest.algorithm) != digest.bytes {
                     command = ended.machine.refute(
-                        digest, found: ended.digests.sha256, resumedFrom: resumedFrom,
+                        digest, found: ended.bytes.digests.sha256, resumedFrom: resumedFrom,
                         attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter)
                     break
                 }
             }
             var progress = Self.progress(of: ended)
             progress.partial = ended.machine.partial
-            progress.written = ended.written
+            progress.written = ended.bytes.written
             return Outcome(
-                command: command, progress: progress, report: ended.machine.report, sha256: ended.digests.sha256,
+                command: command, progress: progress, report: ended.machine.report, sha256: ended.bytes.digests.sha256,
                 trouble: ended.trouble)
         }
     }

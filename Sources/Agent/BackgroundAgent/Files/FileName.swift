@@ -9,9 +9,9 @@ package struct FileTrouble: Sendable {
 
     init(why: String, isPassing: Bool) { (self.why, self.isPassing) = (why, isPassing) }
 
-    /// What `errno` says of a file.
-    init(with path: String) {
-        self.init(why: "\(path): " + String(cString: strerror(errno)), isPassing: [ENOSPC, EDQUOT].contains(errno))
+    /// What `errno` says, or said, of a file.
+    init(_ number: Int32 = errno, with path: String) {
+        self.init(why: "\(path): " + String(cString: strerror(number)), isPassing: [ENOSPC, EDQUOT].contains(number))
     }
 }
 

@@ -2,7 +2,7 @@ import BackgroundTransfer
 import Foundation
 
 /// What a person, or a test, asks of the app in the foreground.
-struct Errand {
+struct CourierCommands {
     private let delegate = CourierDelegate()
     private var session: URLSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: "courier")
@@ -84,7 +84,7 @@ struct Errand {
         await delegate.firstBytes()
         let data = await task.cancelByProducingResumeData()
         log("resume data \(data == nil ? "none" : "there")")
-        try? data?.write(to: CourierDelegate.folder.appendingPathComponent("resume"))
+        if let data { delegate.keep(resumeData: data) }
         await delegate.completions(1)
     }
 
@@ -167,7 +167,7 @@ struct Errand {
         }
     }
 
-    /// An awaited download whose await is cancelled; a task with an equal request takes it up, and the app leaves.
+    /// An awaited download whose await is cancelled; a task with an equal request adopts it, and the app leaves.
     private func drop(_ url: URL) async throws {
         let session = URLSession(configuration: .background(withIdentifier: "courier"))
         let work = Task {

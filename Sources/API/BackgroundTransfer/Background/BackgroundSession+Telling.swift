@@ -10,8 +10,7 @@ extension BackgroundSession {
     /// Looks at the ledger on the delegate's queue; any number of rings before that are one look.
     func lookSoon() {
         let session = state.withLock { state -> URLSession? in
-            guard state.life != .invalid, !state.isLooking, let session = state.session else { return nil }
-            state.isLooking = true
+            guard state.life != .invalid, let session = state.session, state.look.plan() else { return nil }
             return session
         }
         guard let session else { return }
@@ -26,23 +25,22 @@ extension BackgroundSession {
 
     private func lookNow(_ session: URLSession) {
         session.delegateQueue.addOperation { [self] in
-            state.withLock { ($0.isLooking, $0.lastLook) = (false, .now) }
-            look(session)
+            let isOn = state.withLock { state in
+                state.lastLook = .now
+                state.look = state.life == .invalid ? .idle : .telling(thenAgain: false)
+                return state.look.isTelling
+            }
+            if isOn { look(session) }
         }
     }
 
     private func look(_ session: URLSession) {
-        let isOn = state.withLock { state in
-            if state.life != .invalid { state.isTelling = true }
-            return state.life != .invalid
-        }
-        guard isOn else { return }
         // What is claimed is told to its end: a process that leaves in between would hear it again.
         OutstandingCalls.shared.enter()
         var isRead = false
         defer {
             defer { OutstandingCalls.shared.leave() }
-            state.withLock { $0.isTelling = false }
+            if state.withLock({ $0.look.end() }) { lookSoon() }
             // What could not be read is not "nothing": looked at again.
             if !isRead { DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.lookSoon() } }
             considerEnding()
@@ -154,7 +152,7 @@ extension BackgroundSession {
         task.facts.withLock { $0.isCompleted = true }
         state.withLock { state in
             state.tasks[task.taskIdentifier] = nil
-            if let row { state.told[row] = nil }
+            if let row { state.lastReported[row] = nil }
         }
     }
 
@@ -207,15 +205,15 @@ extension BackgroundSession {
 
     private func tellProgress(_ transfer: TransferRecord, _ session: URLSession) {
         guard let id = transfer.id else { return }
-        let before = state.withLock { $0.told[id] ?? Told() }
-        var told = before
-        told.bytes = transfer.bytesDone
-        told.resumedAt = transfer.resumedAt
-        told.isWaiting =
+        let before = state.withLock { $0.lastReported[id] ?? Reported() }
+        var reported = before
+        reported.bytes = transfer.bytesDone
+        reported.resumedAt = transfer.resumedAt
+        reported.isWaiting =
             before.isWaiting
             || transfer.state == .waiting && transfer.errorCode.map(TransferTrouble.isUnreachable(recordedCode:)) == true
-        let now = told
-        state.withLock { $0.told[id] = now }
+        let now = reported
+        state.withLock { $0.lastReported[id] = now }
         let task = task(of: transfer, session)
         let total = transfer.bytesTotal ?? -1
         task.progress.totalUnitCount = total

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import TransferMachines
 
-/// What takes the network's place for the ordinary sessions of an app on a testHost.
+/// What takes the network's place for the ordinary sessions of an app on a test host.
 package protocol TestWire: Sendable {
     /// - Parameter launch: the launch whose process asks; `nil`: the test itself.
     func start(
@@ -36,7 +36,7 @@ package final class InProcessTransport: Sendable {
     }
 
     /// - Parameters:
-    ///   - isOnTestHost: whether the work that asks is known to be part of the testHost's test.
+    ///   - isOnTestHost: whether the work that asks is known to be part of the test host's test.
     ///   - handler: called on the engine's thread.
     func start(
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,

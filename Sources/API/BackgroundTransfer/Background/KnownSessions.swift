@@ -1,7 +1,7 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process, one per identifier. On a testHost, where launches share a process, one per launch too.
+/// The background sessions of a process, one per identifier. On a test host, where launches share a process, one per launch too.
 final class KnownSessions: ProcessBound {
     private struct Name: Hashable {
         let identifier: String

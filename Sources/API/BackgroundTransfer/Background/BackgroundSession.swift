@@ -16,26 +16,54 @@ final class BackgroundSession: SessionEngine {
         var delegate: (any URLSessionDelegate)?
         /// Tasks of this process that have not ended, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
-        /// Transfers whose await was cancelled here: an equal task takes them up.
-        var handedOver: Set<Int64> = []
+        /// Transfers whose await was cancelled here: a task with an equal request adopts them.
+        var cancelledAwaits: Set<Int64> = []
         /// Reserved in the ledger, not given yet.
         var identifiers = 0..<0
         var watch: LedgerWatch.Token?
-        var isLooking = false
-        /// The delegate is being told: the session does not end under it.
-        var isTelling = false
+        var look = Look.idle
         var lastLook: ContinuousClock.Instant?
         var hasSaidFinished = false
         var life = SessionLife.open
-        var told: [Int64: Told] = [:]
+        var lastReported: [Int64: Reported] = [:]
         /// Tasks of this process that joined a transfer which has another's identifier.
         var joined: [Int64: [URLSessionTask]] = [:]
-        var keeper = AgentKeeper()
-        var isKeeping = false
+        /// While somebody here waits for the ends of tasks.
+        var keeper: AgentKeeper?
+    }
+
+    /// Looking for what the delegate has to hear.
+    enum Look {
+        case idle
+        case planned
+        /// The delegate is being told: the session does not end under it.
+        case telling(thenAgain: Bool)
+
+        var isTelling: Bool { if case .telling = self { true } else { false } }
+
+        /// `false`: one is planned already, or follows.
+        mutating func plan() -> Bool {
+            switch self {
+            case .idle:
+                self = .planned
+                return true
+            case .planned: return false
+            case .telling:
+                self = .telling(thenAgain: true)
+                return false
+            }
+        }
+
+        /// Whether another one has to be planned.
+        mutating func end() -> Bool {
+            defer { self = .idle }
+            if case .telling(let thenAgain) = self { return thenAgain }
+            return false
+        }
     }
 
     /// What the delegate heard of a transfer that runs.
-    struct Told {
+    struct Reported {
         var bytes: Int64 = 0
         var resumedAt: Int64?
         var isWaiting = false
@@ -66,7 +94,7 @@ final class BackgroundSession: SessionEngine {
         process = AppRuntime.shared.identity
     }
 
-    /// Its process ended on a testHost: nobody is told any more.
+    /// Its process ended on a test host: nobody is told any more.
     func abandon() {
         state.withLock { state in
             state.life = .invalid
@@ -183,8 +211,8 @@ final class BackgroundSession: SessionEngine {
     /// Somebody here waits for the ends of tasks: an agent that dies meanwhile is replaced.
     private func keepAgentSoon() {
         let begins = state.withLock { state in
-            guard state.watch != nil, !state.isKeeping else { return false }
-            state.isKeeping = true
+            guard state.watch != nil, state.keeper == nil else { return false }
+            state.keeper = AgentKeeper()
             return true
         }
         if begins { keepAgent() }
@@ -194,8 +222,8 @@ final class BackgroundSession: SessionEngine {
         let goesOn = state.withLock { state in
             let waits =
                 state.watch != nil && state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            state.isKeeping = waits && state.keeper.tick()
-            return state.isKeeping
+            if !waits || state.keeper?.tick() != true { state.keeper = nil }
+            return state.keeper != nil
         }
         guard goesOn else { return }
         DispatchQueue.global().asyncAfter(deadline: .now() + 1) { [weak self] in self?.keepAgent() }
@@ -310,7 +338,7 @@ final class BackgroundSession: SessionEngine {
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            guard state.life == .ending, !state.isTelling, state.watch == nil || !hasTasks else { return nil }
+            guard state.life == .ending, !state.look.isTelling, state.watch == nil || !hasTasks else { return nil }
             state.life = .invalid
             state.watch?.cancel()
             state.watch = nil

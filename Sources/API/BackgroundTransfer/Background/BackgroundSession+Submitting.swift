@@ -80,7 +80,7 @@ extension BackgroundSession {
     }
 
     /// What was awaited is the task's from here on, with its session's patience.
-    private static func takeUp(
+    private static func adopt(
         _ known: inout TransferRecord, for task: URLSessionTask, identifier: Int, patience: Double,
         _ transaction: LedgerTransaction, now: Date
     ) throws {
@@ -105,22 +105,22 @@ extension BackgroundSession {
         Self.fill(&new, from: task, now: now)
         let wanted = new
         // A file with a place of its own is nobody else's.
-        let mayRevive = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
-        let handedOver = state.withLock { $0.handedOver }
+        let mayAdopt = wanted.destination == nil && wanted.expectedSHA256 == nil && kind == nil
+        let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
-            guard mayRevive,
-                var known = try transaction.revivableTransfer(
-                    session: wanted.session, key: wanted.key, handedOver: handedOver, now: now),
+            guard mayAdopt,
+                var known = try transaction.adoptableTransfer(
+                    session: wanted.session, key: wanted.key, cancelledAwaits: cancelledAwaits, now: now),
                 known.kind == .download
             else { return try transaction.insert(wanted) }
             let identifier = known.isAdopted ? known.taskIdentifier : task.taskIdentifier
             known.launchesApp = wanted.launchesApp
-            try Self.takeUp(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
+            try Self.adopt(&known, for: task, identifier: identifier, patience: wanted.resourceTimeout, transaction, now: now)
             return known
         } afterwards: { [self] started in
             settle(body, started)
             // Taken up once; an equal task after this one is a transfer of its own.
-            if let id = started.id { state.withLock { _ = $0.handedOver.remove(id) } }
+            if let id = started.id { state.withLock { _ = $0.cancelledAwaits.remove(id) } }
         }
     }
 
@@ -142,7 +142,7 @@ extension BackgroundSession {
         Self.fill(&new, from: task, now: now)
         let wanted = new
         let awaited = order.key(session: identifier, bodyDigest: taken.sha256)
-        let handedOver = state.withLock { $0.handedOver }
+        let cancelledAwaits = state.withLock { $0.cancelledAwaits }
         return Submission { transaction in
             if let key, var earlier = try transaction.repeatableUpload(session: wanted.session, key: key) {
                 try transaction.handle(.unpaused(now: now), &earlier, now: now)
@@ -150,11 +150,11 @@ extension BackgroundSession {
             }
             // The upload whose await was cancelled a moment ago.
             if key == nil, upload.method == .plain,
-                var known = try transaction.revivableTransfer(
-                    session: wanted.session, key: awaited, handedOver: handedOver, now: now),
+                var known = try transaction.adoptableTransfer(
+                    session: wanted.session, key: awaited, cancelledAwaits: cancelledAwaits, now: now),
                 !known.isAdopted
             {
-                try Self.takeUp(
+                try Self.adopt(
                     &known, for: task, identifier: task.taskIdentifier, patience: wanted.resourceTimeout, transaction, now: now)
                 return known
             }
@@ -247,7 +247,7 @@ extension BackgroundSession {
         if case .file(let file) = body { new.sourceName = file.path }
         let wanted = new
         let ended = try await wait { transaction in
-            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
             return try known ?? transaction.insert(wanted)
         } onSubmit: { record in
             settle(taken, record)
@@ -281,7 +281,7 @@ extension BackgroundSession {
                 try Self.takePart(resume.token, &new, transaction)
                 return try transaction.insert(new)
             }
-            let known = try transaction.adoptableTransfer(session: wanted.session, key: key, now: now)
+            let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
             // A file with a place of its own is nobody else's.
             if let known, known.kind == .download, known.destination == nil { return known }
             return try transaction.insert(new)
@@ -309,7 +309,7 @@ extension BackgroundSession {
         return try await withTaskCancellationHandler {
             try await waiting.result()
         } onCancel: {
-            state.withLock { _ = $0.handedOver.insert(waiting.transfer) }
+            state.withLock { _ = $0.cancelledAwaits.insert(waiting.transfer) }
             waiting.giveUp()
         }
     }

@@ -1,0 +1,53 @@
+import TransferMachines
+
+/// How far the bytes of a part file are: written, hashed, durable.
+struct PartBytes {
+    /// Bytes, and seconds, between syncs: a crash costs at most this much again.
+    private static let syncInterval: Int64 = 8 << 20
+    private static let syncSeconds = 1.0
+    /// Bytes hashed in one turn.
+    private static let turn: Int64 = 4 << 20
+
+    private(set) var written: Int64 = 0
+    private(set) var hashed: Int64 = 0
+    private(set) var synced: Int64 = 0
+    private(set) var digests = ArrivalDigests([])
+    /// Which beginning of the file this is: what was found out about an earlier one is of no use.
+    private(set) var beginning = 0
+    private var syncedAt = ContinuousClock.now
+
+    var isHashed: Bool { hashed == written }
+    var isDurable: Bool { synced == written }
+    /// Enough has come for hashing to be worth a turn.
+    var isTurnFull: Bool { written - hashed >= Self.turn / 4 }
+    var isSyncDue: Bool {
+        written - synced >= Self.syncInterval
+            || !isDurable && ContinuousClock.now - syncedAt >= .seconds(Self.syncSeconds)
+    }
+
+    /// What the next turn hashes.
+    var nextTurn: Range<Int64> { hashed..<min(written, hashed + Self.turn) }
+
+    /// The file was opened and cut to `offset`. What it holds already is read once.
+    mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
+        (written, synced, syncedAt) = (offset, offset, .now)
+        rehash(for: algorithms)
+    }
+
+    /// All of it is read again.
+    mutating func rehash(for algorithms: [RequiredDigest.Algorithm]) {
+        (hashed, digests) = (0, ArrivalDigests(algorithms))
+        beginning += 1
+    }
+
+    mutating func noteWritten(to offset: Int64) { written = offset }
+
+    mutating func noteHashed(to offset: Int64, _ found: ArrivalDigests) { (hashed, digests) = (offset, found) }
+
+    /// `false`: more was durable already.
+    mutating func noteSynced(to offset: Int64) -> Bool {
+        guard offset > synced else { return false }
+        (synced, syncedAt) = (offset, .now)
+        return true
+    }
+}
