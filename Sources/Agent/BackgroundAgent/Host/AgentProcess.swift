@@ -31,7 +31,7 @@ package final class AgentProcess {
     /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
-        ledger = try Ledger(directories)
+        ledger = try Ledger(directories, as: .agent)
         lock = AgentLock(directories)
         guard try lock.acquire() else { return nil }
     }
