@@ -130,6 +130,9 @@ final class Bench {
         try hear(.timeChanged)
     }
 
+    /// The same while no agent looks.
+    func stepUnseen(_ seconds: Double) throws { clocks.change { $0.now += seconds } }
+
     // MARK: What the app does
 
     @discardableResult

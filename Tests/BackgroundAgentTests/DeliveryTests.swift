@@ -135,12 +135,12 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
-    /// What waits lies in the future then: its failing launches are repeated with growing delay all the same.
+    /// What failed lies in the future then: its launches are repeated with growing delay all the same.
     @Test func aClockSteppedBackTakesNoPauseAway() throws {
         try failAndStepBack()
-        try bench.pass(1)
+        try bench.pass(10)
         #expect(bench.launcher.started.count == 2)
-        for (pause, count) in [(10.0, 3), (20, 4), (40, 5)] {
+        for (pause, count) in [(20.0, 3), (40, 4), (80, 5)] {
             try bench.end(bench.onlyLive(), nil, .signalled(9))
             try bench.pass(pause - 1)
             #expect(bench.launcher.started.count == count - 1)

@@ -93,15 +93,15 @@ import Testing
     @Test func servedIsTheLatestMomentOfAnEndedLaunch() throws {
         let first = try launch("a", occurrence: now)
         _ = try launch("a", occurrence: now + 86_400)
-        #expect(try ledger.read { try $0.lastServedOccurrence("a") } == nil, "nothing has ended")
+        #expect(try ledger.read { try $0.lastServedOccurrence("a", now: now) } == nil, "nothing has ended")
         try ledger.write { transaction in
             var record = try #require(try transaction.launch(first))
             record.outcome = .completed
             record.endedAt = now
             try transaction.update(record)
         }
-        #expect(try ledger.read { try $0.lastServedOccurrence("a") } == now)
-        #expect(try ledger.read { try $0.lastServedOccurrence("b") } == nil)
+        #expect(try ledger.read { try $0.lastServedOccurrence("a", now: now) } == now)
+        #expect(try ledger.read { try $0.lastServedOccurrence("b", now: now) } == nil)
         #expect(try ledger.read { try $0.liveLaunches() }.count == 1)
     }
 

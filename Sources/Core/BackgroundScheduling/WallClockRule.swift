@@ -37,9 +37,16 @@ public enum WallClockRule: Hashable, Sendable, Codable {
 
     /// The next occurrence after one has been served: strictly after both now and what was served, so that a
     /// clock stepped back does not serve the same noon twice.
+    ///
+    /// What was served further ahead than ``servedAhead`` was served by a clock that was wrong, and does not count.
     public func next(after now: Date, served: Date?, in zone: TimeZone) -> Date {
-        next(after: max(now, served ?? .distantPast), in: zone)
+        guard let served, served <= now.addingTimeInterval(Self.servedAhead) else { return next(after: now, in: zone) }
+        return next(after: max(now, served), in: zone)
     }
+
+    /// Seconds, half the period of a daily rule: how far ahead of now something that was served may lie. A clock that is stepped back
+    /// by less serves nothing twice; one that was ahead by a day or a year leaves nothing out.
+    public static let servedAhead: Double = 43_200
 
     private func occurrence(on day: CivilDay, in zone: TimeZone) -> Date? {
         let wanted = Double(day.daysSince1970) * 86_400 + Double(time.secondsIntoDay)

@@ -137,14 +137,15 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
-    /// The latest wall-clock moment that was served for an identifier. A launch that died without a result served none.
-    package func lastServedOccurrence(_ identifier: String) throws -> Date? {
+    /// The latest wall-clock moment that was served for an identifier, as far as it counts: `WallClockRule.servedAhead`. A launch that
+    /// died without a result served none.
+    package func lastServedOccurrence(_ identifier: String, now: Date) throws -> Date? {
         let seconds = try Double.fetchOne(
             database.cachedStatement(
                 sql: """
                     SELECT MAX(servedOccurrence) FROM launch
-                    WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped')
-                    """), arguments: [identifier])
+                    WHERE identifier = ? AND outcome IN ('completed', 'failed', 'expired', 'skipped') AND servedOccurrence <= ?
+                    """), arguments: [identifier, now.timeIntervalSince1970 + WallClockRule.servedAhead])
         return seconds.map { Date(timeIntervalSince1970: $0) }
     }
 

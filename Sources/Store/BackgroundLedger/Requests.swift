@@ -204,7 +204,7 @@ extension LedgerTransaction {
     /// - Parameter occurrence: what was served or left out just now; `nil`: what the history says was served last.
     package func planNext(of request: inout RequestRecord, served occurrence: Date? = nil, now: Date, in zone: TimeZone) throws {
         guard let rule = request.recurrence else { return }
-        let served = try occurrence ?? lastServedOccurrence(request.identifier)
+        let served = try occurrence ?? lastServedOccurrence(request.identifier, now: now)
         request.stand(for: rule.next(after: now, served: served, in: zone))
     }
 
@@ -212,9 +212,11 @@ extension LedgerTransaction {
     ///
     /// - Parameter occurrence: what the launch that submits it serves.
     package func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
+        let latest = now.addingTimeInterval(WallClockRule.servedAhead)
+        let served = try [occurrence.flatMap { $0 <= latest ? $0 : nil }, lastServedOccurrence(request.identifier, now: now)]
+            .compactMap { $0 }.max()
         if let earlier = try self.request(request.identifier), earlier.recurrence == request.recurrence,
-            let due = earlier.occurrence, due <= now,
-            try max(occurrence ?? .distantPast, lastServedOccurrence(request.identifier) ?? .distantPast) < due,
+            let due = earlier.occurrence, due <= now, served ?? .distantPast < due,
             try !liveLaunches().contains(where: { $0.identifier == request.identifier })
         {
             request.stand(for: due)

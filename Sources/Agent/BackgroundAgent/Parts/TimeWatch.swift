@@ -11,6 +11,8 @@ struct TimeWatch {
     private(set) var lookingSince: Date
     /// Wall-clock rules have to be planned anew.
     private(set) var mustReplan = true
+    /// It was set back by more than it is mistaken by in passing: what was written just now was written by a clock that was wrong.
+    private var wasAhead = false
     /// Wall clock minus seconds awake, as last seen.
     private var offset: Double
     /// Seconds slept, as last seen.
@@ -38,6 +40,7 @@ struct TimeWatch {
         let hasSlept = pass.moment.slept > slept + 1
         slept = pass.moment.slept
         if abs(shift) > 0.5 { mustReplan = true }
+        if shift < -WallClockRule.servedAhead { wasAhead = true }
         if pass.zone != zone {
             zone = pass.zone
             pass.note("time zone \(zone.identifier)")
@@ -57,6 +60,9 @@ struct TimeWatch {
     mutating func plan(_ pass: inout Pass) throws {
         guard mustReplan else { return }
         mustReplan = false
+        let limit = wasAhead ? pass.now : pass.now.addingTimeInterval(WallClockRule.servedAhead)
+        wasAhead = false
+        try pass.transaction.mendMoments(beyond: limit, now: pass.now)
         try shortenDelays(pass)
         for var request in try pass.transaction.recurringRequests() {
             guard let occurrence = request.occurrence, occurrence > pass.now else { continue }

@@ -1,0 +1,50 @@
+import BackgroundScheduling
+import Foundation
+import GRDB
+
+extension LedgerTransaction {
+    /// Mends what a clock that was ahead has written: what was to be after a span is so again, counted from now, and nothing that has
+    /// happened lies in the future. A ledger from such a time heals the same way.
+    ///
+    /// Changes nothing where no moment lies further ahead than clocks are mistaken by in passing.
+    ///
+    /// - Parameter limit: what was written later than this was written by a clock that was wrong; after a step back now itself,
+    ///   otherwise some hours ahead.
+    package func mendMoments(beyond limit: Date, now: Date) throws {
+        let (limit, now) = (limit.timeIntervalSince1970, now.timeIntervalSince1970)
+        for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
+    }
+
+    private static let mending = [
+        // Nobody was served by it.
+        "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
+        "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
+        "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",
+        """
+        UPDATE request SET earliestBegin = earliestBegin - (submittedAt - :now),
+            beginAfterRetry = beginAfterRetry - (submittedAt - :now), submittedAt = :now
+        WHERE recurrence IS NULL AND submittedAt > :limit
+        """,
+        "UPDATE request SET submittedAt = :now WHERE submittedAt > :limit",
+        "UPDATE request SET lastFailureAt = :now WHERE lastFailureAt > :limit",
+        """
+        UPDATE transfer SET createdAt = :now, lastProgressAt = lastProgressAt - (createdAt - :now),
+            nextAttemptAt = nextAttemptAt - (createdAt - :now), earliestBegin = earliestBegin - (createdAt - :now),
+            adoptableUntil = adoptableUntil - (createdAt - :now), keptUntil = keptUntil - (createdAt - :now)
+        WHERE createdAt > :limit
+        """,
+        // Begun before the mistake, and changed during it.
+        """
+        UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
+        WHERE state IN ('queued', 'running', 'waiting', 'paused') AND lastProgressAt > max(:limit, coalesce(earliestBegin, 0))
+        """,
+        "UPDATE transfer SET finishedAt = :now WHERE finishedAt > :limit",
+        "UPDATE transfer SET adoptableUntil = :now + 60 WHERE isAdopted = 0 AND adoptableUntil > :limit + 86400",
+        "UPDATE transfer SET keptUntil = :now + 2592000 WHERE keptUntil > :limit + 2592000",
+        "UPDATE sessionEvent SET createdAt = :now WHERE deliveredAt IS NULL AND createdAt > :limit",
+        """
+        UPDATE notification SET dueAt = dueAt - (createdAt - :now), createdAt = :now
+        WHERE createdAt > :limit
+        """,
+    ]
+}
