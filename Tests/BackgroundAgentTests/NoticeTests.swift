@@ -96,6 +96,56 @@ import Testing
         #expect(try bench.ledger.read { try $0.fact(.presenterTrouble) } == nil)
     }
 
+    /// Servers refuse too many at once, and forget that within seconds.
+    @Test func aRefusedOneIsTriedAgainWithGrowingPauses() throws {
+        try add()
+        for (count, pause) in [5.0, 10, 20, 40].enumerated() {
+            #expect(bench.presenter.shown.count == count + 1)
+            try bench.hear(.presenter(.failed(identifier: "n", .refused("ExcessNotificationGeneration"))))
+            #expect(try record().state == .pending)
+            try bench.pass(pause - 1)
+            #expect(bench.presenter.shown.count == count + 1)
+            try bench.pass(1)
+        }
+        try presented()
+        #expect(try record().state == .delivered)
+        try bench.pass(86_400)
+        #expect(bench.presenter.shown.count == 5, "told once")
+    }
+
+    /// One that never accepts it costs four tries an hour.
+    @Test func pausesStopGrowing() throws {
+        try add()
+        for _ in 0..<20 {
+            try bench.hear(.presenter(.failed(identifier: "n", .unresponsive("timeout"))))
+            try bench.pass(900)
+        }
+        #expect(bench.presenter.shown.count == 21)
+    }
+
+    /// It lies in the queue of the server, which shows it when it goes on: asked again it would show it twice.
+    @Test func aServerThatFrozeShowsItOnce() throws {
+        try add()
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        #expect(try record().trouble?.contains("does not answer") == true)
+        try bench.pass(86_400)
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(bench.presenter.shown.count == 1)
+        try presented(4)
+        #expect(try record().state == .delivered)
+        #expect(try record().serverID == 4)
+    }
+
+    @Test(arguments: [PresenterEvent.serverVanished, .busLost])
+    func oneThatFrozeAndWasEndedHasForgottenIt(_ end: PresenterEvent) throws {
+        try add()
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        try bench.hear(.presenter(end), .presenter(.serverAppeared))
+        #expect(bench.presenter.shown.count == 2)
+        try presented()
+        #expect(try record().state == .delivered)
+    }
+
     @Test func otherContentReplacesItOnTheScreen() throws {
         try add()
         try presented(7)

@@ -27,6 +27,10 @@ final class DunstDesktop: Sendable {
         kill(dunst.pid, SIGKILL)
     }
 
+    func freezeServer() { kill(dunst.pid, SIGSTOP) }
+
+    func thawServer() { kill(dunst.pid, SIGCONT) }
+
     /// What a person does: moves the pointer onto the topmost notification, and clicks.
     func click() throws {
         let search = ["search", "--sync", "--onlyvisible", "--class", "Dunst"]

@@ -63,6 +63,37 @@ extension RealDesktop {
             try await expectNoServer()
         }
 
+        /// It shows what it was given when it goes on, once, and its answer counts.
+        @Test func `a server that froze shows it once, late`() async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            let desktop = try DunstDesktop(on: bus)
+            defer { desktop.stop() }
+            #expect(try await events.next() == .serverAppeared)
+            presenter.present(notice, replacing: nil)
+            guard case .presented("a", let first) = try await events.next() else { throw FixtureFailure("was not presented") }
+            var second = notice
+            second.identifier = "b"
+            desktop.freezeServer()
+            presenter.present(second, replacing: nil)
+            // After libnotify's 25 seconds.
+            guard case .failed("b", .unanswered) = try await events.next() else { throw FixtureFailure("was answered") }
+            desktop.thawServer()
+            guard
+                case .presented("b", let number) = try await events.first(where: {
+                    if case .presented = $0 { true } else { false }
+                })
+            else { throw FixtureFailure("was not presented") }
+            #expect(number == first + 1)
+            presenter.withdraw(identifier: "b", serverID: number)
+            #expect(
+                try await events.first { if case .closed = $0 { true } else { false } }
+                    == .closed(identifier: "b", serverID: number, .closedByCall))
+        }
+
         @Test func `a server that cannot be started is no server`() async throws {
             let bus = try PrivateBus(serviceCommand: "/bin/false")
             defer { bus.stop() }

@@ -19,7 +19,7 @@ package final class LibnotifyPresenter: Presenter {
     ///   - handler: called on the loop's thread, in order.
     package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
         self.loop = loop
-        desk = NotificationDesk(appName: appName, handler: handler)
+        desk = NotificationDesk(appName: appName, perform: { loop.perform($0) }, handler: handler)
     }
 
     deinit {

@@ -9,10 +9,23 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     /// What the present server can do; asked again when another takes the name.
     private var server: PresenterServer?
     private var shown: [String: ShownNotice] = [:]
+    /// Given to a server that did not answer in time.
+    private var unanswered: [String: ShownNotice] = [:]
+    private var lateAnswers: LateAnswers?
 
-    init(appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+    /// - Parameter perform: runs work on the loop's thread.
+    init(
+        appName: String, perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        handler: @escaping @Sendable (PresenterEvent) -> Void
+    ) {
         self.appName = appName
         self.handler = handler
+        lateAnswers = LateAnswers { [weak self] identifier, answer in
+            let desk = self
+            perform { desk?.noteLateAnswer(for: identifier, answer) }
+        } onSignOfLife: {
+            perform { handler(.serverAppeared) }
+        }
         bus.onLost = { [unowned self] in
             release()
             self.handler(.busLost)
@@ -24,7 +37,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         bus.onServerVanished = { [unowned self] in
             server = nil
             // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
-            shown = [:]
+            forgetShown()
             self.handler(.serverVanished)
         }
     }
@@ -53,12 +66,45 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             let target =
                 existing ?? ShownNotice(identifier: notice.identifier, serverID: serverID ?? 0, desk: self)
             target.fill(with: notice, for: server)
-            try target.show()
+            try show(target)
             shown[notice.identifier] = target
             handler(.presented(identifier: notice.identifier, serverID: target.serverID))
         } catch {
+            if case .unresponsive = error { lateAnswers?.noteSilence() }
             handler(.failed(identifier: notice.identifier, error))
         }
+    }
+
+    /// A server that is asked twice shows it twice: the answer of one that froze counts when it comes.
+    private func show(_ target: ShownNotice) throws(PresenterFailure) {
+        unanswered[target.identifier] = nil
+        do throws(PresenterFailure) {
+            try target.show()
+        } catch {
+            if case .unanswered = error {
+                unanswered[target.identifier] = target
+                lateAnswers?.expect(for: target.identifier)
+            }
+            throw error
+        }
+    }
+
+    private func noteLateAnswer(for identifier: String, _ answer: LateAnswers.Answer) {
+        guard let target = unanswered.removeValue(forKey: identifier) else { return }
+        switch answer {
+        case .shown(let number):
+            target.noteShown(as: number)
+            shown[identifier] = target
+            handler(.presented(identifier: identifier, serverID: number))
+        case .refused(let why):
+            handler(.failed(identifier: identifier, .refused(why)))
+        }
+    }
+
+    private func forgetShown() {
+        shown = [:]
+        unanswered = [:]
+        lateAnswers?.forget()
     }
 
     func withdraw(identifier: String, serverID: UInt32) {
@@ -79,9 +125,10 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         // The order matters. A notification that is finalized asks for libnotify's proxy, and would make a new one
         // (and a new connection) if libnotify were let go first. And `notify_uninit` closes what still has an object:
         // what is on screen shall stay there for the next agent to take over.
-        shown = [:]
+        forgetShown()
         server = nil
         notify_uninit()
+        if let connection = bus.connection { lateAnswers?.stopListening(on: connection) }
         bus.release()
     }
 
@@ -104,6 +151,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             handler(.busLost)
         }
         let connection = try bus.open(busAddress: busAddress)
+        lateAnswers?.listen(on: connection)
         if notify_is_initted() == 0 { notify_init(appName) }
         return connection
     }

@@ -20,8 +20,7 @@ extension PresenterFailure {
         } else if Self.isIO(error, G_IO_ERROR_CLOSED) || Self.isIO(error, G_IO_ERROR_BROKEN_PIPE) {
             self = .noSessionBus(text)
         } else if Self.isIO(error, G_IO_ERROR_TIMED_OUT) {
-            // A server that does not answer is as good as none: the notification is worth a try with the next one.
-            self = .noServer(text)
+            self = .unresponsive(text)
         } else {
             self = .refused(text)
         }

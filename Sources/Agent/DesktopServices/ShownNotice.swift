@@ -48,9 +48,17 @@ final class ShownNotice {
     func show() throws(PresenterFailure) {
         var error: UnsafeMutablePointer<GError>?
         guard notify_notification_show(notification, &error) != 0 else {
-            throw PresenterFailure(consuming: error)
+            let failure = PresenterFailure(consuming: error)
+            if case .unresponsive(let why) = failure { throw .unanswered(why) }
+            throw failure
         }
         serverID = UInt32(bitPattern: stormy_notification_id(notification))
+    }
+
+    /// The answer to a showing came late, with this number.
+    func noteShown(as number: UInt32) {
+        serverID = number
+        stormy_notification_set_id(notification, gint(exactly: number) ?? 0)
     }
 
     /// Why it was closed; only of use once it was.

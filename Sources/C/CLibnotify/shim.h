@@ -16,6 +16,11 @@ static inline gint stormy_notification_id(NotifyNotification *notification) {
     return id;
 }
 
+// It was shown by a call whose answer came late: its signals are told by this number.
+static inline void stormy_notification_set_id(NotifyNotification *notification, gint id) {
+    g_object_set(notification, "id", id, NULL);
+}
+
 static inline gulong stormy_connect_notification_closed(
     NotifyNotification *notification, void (*handler)(NotifyNotification *, gpointer), gpointer data) {
     return g_signal_connect(notification, "closed", G_CALLBACK(handler), data);

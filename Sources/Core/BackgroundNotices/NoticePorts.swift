@@ -63,6 +63,10 @@ package enum PresenterFailure: Error, Sendable, Equatable {
     /// The bus is there, but nobody owns (or can be started for) org.freedesktop.Notifications.
     case noServer(String)
     case refused(String)
+    /// A server is there and said nothing in time; it was not asked to show anything yet.
+    case unresponsive(String)
+    /// A server was asked and said nothing in time. It may show the notification yet, and then `presented` comes after all.
+    case unanswered(String)
 }
 
 /// Why a notification left the screen: the numbers of the Desktop Notifications specification.

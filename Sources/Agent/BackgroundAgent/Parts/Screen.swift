@@ -11,9 +11,23 @@ struct Screen {
 
     /// Handed to the presenter, which has not answered, and since when.
     private var beingShown: [String: Date] = [:]
-    /// Revisions that a server refused or that found none: not tried again before something changes.
-    private var unpresentable: [String: Int] = [:]
+    /// What a server refused, or found none.
+    private var refused: [String: Refusal] = [:]
+    /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
+    private var unanswered: Set<String> = []
     private var progress = ProgressNotices()
+
+    private struct Refusal {
+        /// Other content is tried at once.
+        var revision: Int
+        /// How often in a row.
+        var count: Int
+        /// When it is tried again though nothing changed; `nil`: never.
+        var until: Date?
+
+        /// Seconds: a server that counts notifications forgets within seconds; one that cannot show this one will never do so.
+        static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
+    }
 
     /// Some answer of the presenter is missing.
     var isShowing: Bool { !beingShown.isEmpty }
@@ -24,7 +38,7 @@ struct Screen {
     }
 
     /// Something changed that may help: what could not be shown is tried again.
-    mutating func tryAgain() { unpresentable = [:] }
+    mutating func tryAgain() { refused = [:] }
 
     // MARK: What is heard
 
@@ -55,6 +69,8 @@ struct Screen {
 
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         beingShown[identifier] = nil
+        refused[identifier] = nil
+        unanswered.remove(identifier)
         KillPoint.reach(.noticePresented)
         var wasTakenBack = false
         let now = pass.now
@@ -79,30 +95,48 @@ struct Screen {
         pass.note("notification \(identifier) shown")
     }
 
+    /// When a notification that was not shown is tried again.
+    private enum Next { case whenSomethingChanges, afterPause, whenAnswered }
+
     private mutating func noteFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
         beingShown[identifier] = nil
-        let trouble =
+        unanswered.remove(identifier)
+        let (trouble, next): (String, Next) =
             switch failure {
-            case .noSessionBus(let why): "no session bus: \(why)"
-            case .noServer(let why): "no notification server: \(why)"
-            case .refused(let why): "the notification server refused: \(why)"
+            case .noSessionBus(let why): ("no session bus: \(why)", .whenSomethingChanges)
+            case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
+            case .refused(let why): ("the notification server refused: \(why)", .afterPause)
+            case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)
+            case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
             }
-        var refused: Int?
+        var revision: Int?
         try change(identifier, pass) { record in
             guard record.state == .presenting else { return }
-            record.state = .pending
             record.trouble = trouble
-            refused = record.revision
+            if next != .whenAnswered { record.state = .pending }
+            revision = record.revision
         }
-        if let refused { unpresentable[identifier] = refused }
+        if let revision {
+            switch next {
+            case .whenAnswered: unanswered.insert(identifier)
+            case .whenSomethingChanges: refused[identifier] = Refusal(revision: revision, count: 0, until: nil)
+            case .afterPause:
+                let count = (refused[identifier]?.count ?? 0) + 1
+                let until = pass.now.addingTimeInterval(Refusal.pause(after: count))
+                refused[identifier] = Refusal(revision: revision, count: count, until: until)
+            }
+        }
         try pass.transaction.setFact(.presenterTrouble, trouble)
         pass.note("notification \(identifier) waits: \(trouble)")
     }
 
     /// Numbers of a server that is gone mean nothing to the next one.
-    private func noteLostServer(_ pass: Pass) throws {
-        for var record in try pass.transaction.notifications() where record.serverID != nil {
+    private mutating func noteLostServer(_ pass: Pass) throws {
+        let lost = unanswered
+        unanswered = []
+        for var record in try pass.transaction.notifications() where record.serverID != nil || lost.contains(record.identifier) {
             record.serverID = nil
+            if record.state == .presenting, lost.contains(record.identifier) { record.state = .pending }
             if record.state == .delivered {
                 record.state = .closed
                 record.endedAt = pass.now
@@ -138,7 +172,9 @@ struct Screen {
     }
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
-        guard unpresentable[record.identifier] != record.revision else { return }
+        if let refusal = refused[record.identifier], refusal.revision == record.revision {
+            guard let until = refusal.until, until <= pass.now else { return pass.wake(at: refusal.until) }
+        }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, isEnabled: pass.settings.notificationsEnabled,
             quietHours: QuietHours(parsing: pass.settings.quietHours), now: pass.now, zone: pass.zone)

@@ -1,0 +1,116 @@
+import BackgroundNotices
+import CLibnotify
+import Synchronization
+
+/// The answers of a notification server that come when libnotify waits for them no more.
+///
+/// A server that froze still has the notification in its queue, and shows it once it goes on: asking it again would show it twice. GLib drops
+/// an answer that comes after its time; a filter on the connection still sees it, and the number of the call that it answers.
+final class LateAnswers: Sendable {
+    enum Answer: Equatable {
+        case shown(UInt32)
+        case refused(String)
+    }
+
+    private struct State {
+        /// Of the last `Notify` that was sent.
+        var lastCall: guint32 = 0
+        var expected: [guint32: String] = [:]
+        /// Came while nobody expected them yet, by the number of the call; those of one call after another, so never many.
+        var early: (call: guint32, answer: Answer)?
+        /// It was asked, and did not answer in time.
+        var isSilent = false
+        var filter: guint = 0
+    }
+
+    private let state = Mutex(State())
+    /// Called on any thread, with the notification's identifier.
+    private let onAnswer: @Sendable (String, Answer) -> Void
+    private let onSignOfLife: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - onAnswer: an expected answer came; called on GLib's thread.
+    ///   - onSignOfLife: the server that was silent said something; called on GLib's thread.
+    init(onAnswer: @escaping @Sendable (String, Answer) -> Void, onSignOfLife: @escaping @Sendable () -> Void) {
+        (self.onAnswer, self.onSignOfLife) = (onAnswer, onSignOfLife)
+    }
+
+    func listen(on connection: OpaquePointer) {
+        guard state.withLock({ $0.filter }) == 0 else { return }
+        let filter = g_dbus_connection_add_filter(
+            connection,
+            { _, message, isIncoming, data in
+                guard let message, let data else { return message }
+                Unmanaged<LateAnswers>.fromOpaque(data).takeUnretainedValue().see(message, isIncoming: isIncoming != 0)
+                return message
+            }, Unmanaged.passRetained(self).toOpaque(),
+            { data in if let data { Unmanaged<LateAnswers>.fromOpaque(data).release() } })
+        state.withLock { $0.filter = filter }
+    }
+
+    func stopListening(on connection: OpaquePointer) {
+        let filter = state.withLock { state in
+            defer { state.filter = 0 }
+            return state.filter
+        }
+        if filter != 0 { g_dbus_connection_remove_filter(connection, filter) }
+    }
+
+    /// The last call was not answered in time: its answer is this notification's.
+    func expect(for identifier: String) {
+        let early = state.withLock { state -> Answer? in
+            state.isSilent = true
+            if let early = state.early, early.call == state.lastCall { return early.answer }
+            state.expected[state.lastCall] = identifier
+            return nil
+        }
+        if let early { onAnswer(identifier, early) }
+    }
+
+    /// Something else was not answered in time.
+    func noteSilence() { state.withLock { $0.isSilent = true } }
+
+    /// The server is gone: nothing comes any more.
+    func forget() { state.withLock { ($0.expected, $0.early, $0.isSilent) = ([:], nil, false) } }
+
+    private func see(_ message: OpaquePointer, isIncoming: Bool) {
+        let type = g_dbus_message_get_message_type(message)
+        if !isIncoming {
+            guard type == G_DBUS_MESSAGE_TYPE_METHOD_CALL, text(g_dbus_message_get_member(message)) == "Notify",
+                text(g_dbus_message_get_interface(message)) == PresenterServer.busName
+            else { return }
+            let serial = g_dbus_message_get_serial(message)
+            return state.withLock { ($0.lastCall, $0.early) = (serial, nil) }
+        }
+        // The bus itself is no server.
+        guard text(g_dbus_message_get_sender(message)) != "org.freedesktop.DBus" else { return }
+        let answer: Answer
+        switch type {
+        case G_DBUS_MESSAGE_TYPE_METHOD_RETURN:
+            let number = g_dbus_message_get_body(message).flatMap { body -> UInt32? in
+                guard text(g_variant_get_type_string(body)) == "(u)" else { return nil }
+                guard let child = g_variant_get_child_value(body, 0) else { return nil }
+                defer { g_variant_unref(child) }
+                return g_variant_get_uint32(child)
+            }
+            answer = .shown(number ?? 0)
+        case G_DBUS_MESSAGE_TYPE_ERROR:
+            answer = .refused(text(g_dbus_message_get_error_name(message)) ?? "no reason given")
+        default: return
+        }
+        let call = g_dbus_message_get_reply_serial(message)
+        let (identifier, isAlive) = state.withLock { state -> (String?, Bool) in
+            let isAlive = state.isSilent
+            state.isSilent = false
+            guard let identifier = state.expected.removeValue(forKey: call) else {
+                if call == state.lastCall { state.early = (call, answer) }
+                return (nil, isAlive)
+            }
+            return (identifier, isAlive)
+        }
+        if let identifier { onAnswer(identifier, answer) }
+        if isAlive { onSignOfLife() }
+    }
+
+    private func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
+}
