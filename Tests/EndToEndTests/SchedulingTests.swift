@@ -378,6 +378,32 @@ extension EndToEnd {
             #expect(second.waitForEnd() == 0)
         }
 
+        /// Its ledger's disk is full when something is due: the agent stays, says what it waits for, and goes on by itself.
+        @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
+        func anAgentOutlivesAFullDisk() throws {
+            let app = try ProvingHome()
+            let (tool, state) = (Home.product("proving-ground"), app.home.directories.state.path)
+            let log = app.home.environment["PROVING_LOG"] ?? ""
+            let script = """
+                mkdir -p '\(state)' && mount -t tmpfs -o size=2m,mode=700 none '\(state)' || exit 9
+                '\(tool)' refresh 3 || exit 8
+                for i in $(seq 300); do '\(tool)' background status | grep -q 'running, pid' && break; sleep 0.1; done
+                dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
+                for i in $(seq 300); do grep -aq reason '\(state)/agent.lock' && break; sleep 0.1; done
+                '\(tool)' background status
+                rm '\(state)/fill'
+                for i in $(seq 300); do grep -q 'begin refresh' '\(log)' && break; sleep 0.1; done
+                for i in $(seq 300); do grep -aq reason '\(state)/agent.lock' || break; sleep 0.1; done
+                '\(tool)' background status
+                '\(tool)' background quit
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: app.home.environment)
+            let parts = result.output.components(separatedBy: "waits: ")
+            #expect(parts.count == 2 && parts.last?.contains("no space left") == true, "\(result)")
+            #expect(parts.last?.contains("running, pid") == true, "\(result)")
+            #expect(app.lines == ["begin refresh BGAppRefreshTask"], "\(result)")
+        }
+
         @Test func anExportGoesWithItsProcess() throws {
             let desktop = try Desktop()
             let app = try ProvingHome(desktop: desktop)
@@ -387,7 +413,7 @@ extension EndToEnd {
             export.end(SIGKILL)
             #expect(try app.waitForLaunch("its end") { $0.outcome != nil }.outcome == .crashed)
             #expect(try app.run("background", "history").output.contains("crashed"))
-            #expect(try desktop.dunstctl("count", "displayed") == "0")
+            try desktop.waitForEmptyScreen()
         }
 
         @Test func withoutAnAgentAnExportIsRefusedAtOnce() throws {

@@ -73,7 +73,7 @@ package struct CommandFailure: Error {
         case .cannotCreate: .cannotCreate
         case .newerVersion: .badConfiguration
         case .busy: .tryAgain
-        case .notADatabase, .readOnly, .diskFull, .failed: .inputOutput
+        case .notADatabase, .readOnly, .diskFull, .troubled, .failed: .inputOutput
         }
     }
 

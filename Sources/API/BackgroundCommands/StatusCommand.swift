@@ -71,6 +71,11 @@ package struct AgentReport: Encodable {
     package let running: Bool
     package let pid: OrNull<Int32>
     package let version: OrNull<String>
+    /// What it waits for, where it cannot write its ledger.
+    package let trouble: OrNull<String>
+    private let nextTry: Date?
+
+    private enum CodingKeys: CodingKey { case running, pid, version, trouble }
 
     package static func current() throws -> AgentReport {
         try AppRuntime.shared.ledger().read { try AgentReport($0) }
@@ -84,11 +89,16 @@ package struct AgentReport: Encodable {
         }
         pid = OrNull(running ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)
+        let trouble = running ? AgentTrouble.read(AppRuntime.shared.directories) : nil
+        (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
     package var line: String {
         guard running else { return "Agent       not running" }
-        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting")
+        let trouble = trouble.value.map { reason in
+            "\n            waits: \(reason)" + (nextTry.map { "; tries again at \(Output.moment($0))" } ?? "")
+        }
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + (trouble ?? "")
     }
 }
 

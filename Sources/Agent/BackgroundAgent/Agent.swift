@@ -115,7 +115,7 @@ package final class Agent {
         let moment = Moment(of: host, zone: zone)
         let desktop = ports.conditions.current
         let living = Set(parts.launches.awaitingPID.filter(launcher.isAlive))
-        let (next, look, lines) = try ledger.write { transaction in
+        let (next, look, lines) = try commit { transaction in
             var next = parts
             let before = transaction.changeCount
             let (extent, settings) = try next.glance.begin(events, transaction, now: moment.now)
@@ -131,6 +131,16 @@ package final class Agent {
         (parts, heard) = (next, [])
         for line in lines { log.write(line) }
         return look
+    }
+
+    /// Nothing is lost of what was heard, and it does not grow without bound where a disk stays full.
+    private func commit<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try ledger.write(body)
+        } catch {
+            heard = heard.withLatestProgressOnly
+            throw error
+        }
     }
 
     // MARK: Performing

@@ -58,6 +58,17 @@ package enum AgentEvent: Sendable {
 }
 
 extension [AgentEvent] {
+    /// For as long as nothing can be committed: of what only moves on, the last word.
+    var withLatestProgressOnly: [AgentEvent] {
+        var (progressed, moved): (Set<AttemptID>, Set<AttemptID>) = ([], [])
+        let latest = reversed().filter { event in
+            if case .transport(.progress(let attempt, _, _)) = event { return progressed.insert(attempt).inserted }
+            if case .attemptMoved(let attempt) = event { return moved.insert(attempt).inserted }
+            return true
+        }
+        return latest.reversed()
+    }
+
     /// Of an attempt that has ended by now, how far it was is of no use to anybody.
     var withoutLateProgress: [AgentEvent] {
         let ended = Set(compactMap { if case .transport(.ended(let attempt, _)) = $0 { attempt } else { nil } })

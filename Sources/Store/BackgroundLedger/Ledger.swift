@@ -194,6 +194,8 @@ package final class Ledger: Sendable {
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN: return .readOnly(path: path)
         case .SQLITE_BUSY, .SQLITE_LOCKED: return .busy(path: path)
         case .SQLITE_FULL: return .diskFull(path: path)
+        // Also a quota that is used up, which SQLite does not tell apart.
+        case .SQLITE_IOERR, .SQLITE_NOMEM: return .troubled(path: path, reason: error.message ?? "\(error.resultCode)")
         default: return .failed(path: path, reason: error.message ?? "\(error.resultCode)")
         }
     }

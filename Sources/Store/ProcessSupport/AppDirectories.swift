@@ -61,6 +61,8 @@ package struct AppDirectories: Sendable, Equatable {
             try FileManager.default.createDirectory(
                 at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
+            let number = systemNumber(error)
+            if [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(number) { throw .notOpened(url.path, number) }
             throw .cannotCreate(path: url.path, reason: systemReason(error))
         }
         // An existing folder may be wider than we want.
@@ -71,6 +73,13 @@ package struct AppDirectories: Sendable, Equatable {
             throw .cannotCreate(path: url.path, reason: "the folder belongs to somebody else, or others may write to it")
         }
     }
+}
+
+/// What the system says of it; 0: nothing.
+private func systemNumber(_ error: any Error) -> Int32 {
+    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    if let underlying, underlying.domain == NSPOSIXErrorDomain { return Int32(underlying.code) }
+    return (error as? CocoaError)?.code == .fileWriteOutOfSpace ? ENOSPC : 0
 }
 
 /// The sentence the system has for an error, without Foundation's wrapping.

@@ -9,9 +9,7 @@ package struct FileLock: ~Copyable {
     /// `nil` when somebody else holds it. A child that is given the descriptor goes on holding the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
-        }
+        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
         guard clinux_lock_file(descriptor) == 0 else {
             close(descriptor)
             return nil
@@ -22,9 +20,7 @@ package struct FileLock: ~Copyable {
     /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
     package static func share(_ url: URL) throws(StoreError) -> FileLock {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw .cannotCreate(path: url.path, reason: String(cString: strerror(errno)))
-        }
+        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
         while clinux_wait_for_shared_lock(descriptor) != 0 {
             let reason = errno
             guard reason == EINTR else {
@@ -40,9 +36,7 @@ package struct FileLock: ~Copyable {
         _ url: URL, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw .notOpened(url.path, errno)
-        }
+        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
         // Closing it lets go of the lock.
         defer { close(descriptor) }
         while clinux_wait_for_lock(descriptor) != 0 {

@@ -8,18 +8,24 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case readOnly(path: String)
     case busy(path: String)
     case diskFull(path: String)
+    /// The disk, or the limit of open files: what another try may do.
+    case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
 
     /// What a failed `open` of a file of ours means.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
-        number == EACCES || number == EROFS
-            ? .readOnly(path: path) : .cannotCreate(path: path, reason: String(cString: strerror(number)))
+        switch number {
+        case EACCES, EROFS: .readOnly(path: path)
+        case ENOSPC, EDQUOT: .diskFull(path: path)
+        case EIO, EMFILE, ENFILE, ENOMEM: .troubled(path: path, reason: String(cString: strerror(number)))
+        default: .cannotCreate(path: path, reason: String(cString: strerror(number)))
+        }
     }
 
     /// Waiting may help: nothing is wrong with the store itself.
     package var isPassing: Bool {
         switch self {
-        case .busy, .diskFull: true
+        case .busy, .diskFull, .troubled: true
         case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
         }
     }
@@ -37,8 +43,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .busy(let path):
             "\(path) is held by another process for longer than 5 s: try again"
         case .diskFull(let path):
-            "no space left on the disk of \(path)"
-        case .failed(let path, let reason):
+            "no space left for \(path): on its disk, or in its owner's quota"
+        case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"
         }
     }

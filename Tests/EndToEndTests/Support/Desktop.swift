@@ -129,6 +129,14 @@ final class Desktop {
         return try Child.run("dunstctl", arguments, environment: own).output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// What was taken back is gone a moment after its commit.
+    func waitForEmptyScreen() throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while try dunstctl("count", "displayed") != "0" {
+            guard ContinuousClock.now < end else { throw Home.TimedOut(description: "something stays on the screen") }
+        }
+    }
+
     /// Presses a button of the notification on screen, through dunst's own menu.
     func press(_ label: String) throws {
         try Data(label.utf8).write(to: folder.appendingPathComponent("choice"))

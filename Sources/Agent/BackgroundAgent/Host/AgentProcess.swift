@@ -11,9 +11,11 @@ package final class AgentProcess {
     private let ledger: Ledger
     private let loop = EventLoop()
     private let lock: AgentLock
+    private var setback = Setback()
+    private var wasAskedToStop = false
     private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
 
-    /// Keeps the agent's lock for as long as the process lives.
+    /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
     private final class AgentLock {
         private let directories: AppDirectories
         private var held: FileLock?
@@ -22,18 +24,76 @@ package final class AgentProcess {
 
         func acquire() throws(StoreError) -> Bool {
             held = try FileLock.acquire(directories.agentLock)
-            return held != nil
+            guard held != nil else { return false }
+            AgentTrouble.makeRoom(in: held!)
+            return true
         }
+
+        func tell(_ trouble: AgentTrouble?) { if held != nil { AgentTrouble.write(trouble, into: held!) } }
 
         func release() { held = nil }
     }
 
+    /// Opens the ledger. Where that fails for now (no space, a broken disk, too many open files) it is tried again: nobody else would wake
+    /// the app.
+    ///
     /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger.
+    /// - Throws: what waiting does not help against; of the rest what is still so after minutes without a lock, or when the process is
+    ///   asked to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
-        ledger = try Ledger(directories, as: .agent)
-        lock = AgentLock(directories)
-        guard try lock.acquire() else { return nil }
+        let lock = AgentLock(directories)
+        // Without the lock every verb may have started one that waits like this.
+        let isAlone = try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in
+            try directories.createStateFolders()
+            return try lock.acquire()
+        }
+        guard isAlone else { return nil }
+        ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
+        self.lock = lock
+    }
+
+    /// Tries until it works, with growing pauses.
+    ///
+    /// - Parameter limit: how often; `nil`: for ever.
+    private static func waitingOut<Value>(
+        upTo limit: Int?, _ lock: AgentLock, _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        var setback = Setback()
+        while true {
+            do throws(StoreError) {
+                let value = try body()
+                if setback.count > 0 { lock.tell(nil) }
+                return value
+            } catch {
+                guard error.isPassing, limit.map({ setback.count < $0 }) ?? true else { throw error }
+                lock.tell(setback.count(error, now: Date()))
+                var (signals, pause) = (stopSignals, timespec(tv_sec: Int(setback.pause), tv_nsec: 0))
+                if sigtimedwait(&signals, nil, &pause) > 0 { throw error }
+            }
+        }
+    }
+
+    /// Commits that failed, one after the other.
+    private struct Setback {
+        private(set) var count = 0
+        private(set) var nextTry = Date.distantPast
+        private var since = Date.distantPast
+        private var reason = ""
+
+        /// Seconds until the next try, a minute at most: what comes back is noticed soon.
+        var pause: Double { min(pow(2, Double(count - 1)), 60) }
+
+        mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {
+            if count == 0 { since = now }
+            count += 1
+            reason = "\(error)"
+            nextTry = now.addingTimeInterval(pause)
+            return AgentTrouble(reason: reason, since: since, nextTry: nextTry)
+        }
+
+        /// A clock that was set back prolongs no pause.
+        func isOver(now: Date) -> Bool { now >= nextTry || nextTry.timeIntervalSince(now) > pause }
     }
 
     /// Hands events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
@@ -45,9 +105,9 @@ package final class AgentProcess {
     /// The agent of this process; touched on the loop's thread only, where posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 
-    /// The exit code of a run that ended because the ledger could not be written for now: start afresh a little later.
+    /// The exit code of a run that ended because another file lies where its ledger was: start afresh a little later.
     ///
-    /// What this process held in memory no longer fits what is on disk; a new one derives it again.
+    /// What this process held in memory does not fit what is on disk; a new one derives it again.
     package static let tryAgain: Int32 = 75
 
     /// The exit code of a run that ended because a newer version changed the ledger: its agent is to go on at once.
@@ -70,7 +130,17 @@ package final class AgentProcess {
         log.write("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
         do throws(StoreError) {
             while true {
-                try agent.reconcile(version: version)
+                setback = Setback()
+                while true {
+                    do throws(StoreError) {
+                        try agent.reconcile(version: version)
+                        break
+                    } catch  where error.isPassing && !ledger.isReplaced {
+                        pauseAfter(error)
+                        if wasAskedToStop { return 0 }
+                    }
+                }
+                endSetback()
                 try run(AgentHost(agent, now: host.now))
                 lock.release()
                 switch agent.lifetime {
@@ -87,6 +157,10 @@ package final class AgentProcess {
                 break
             }
         } catch  where error.isPassing {
+            if wasAskedToStop {
+                log.write("\(error); stopped all the same, what is left is the next agent's")
+                return 0
+            }
             log.write("\(error); starting afresh")
             return Self.tryAgain
         }
@@ -99,19 +173,43 @@ package final class AgentProcess {
         func turn() {
             do throws(StoreError) {
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
                 try host.turn()
+                endSetback()
                 // The timer knows the real clock alone.
                 let ahead = host.now().timeIntervalSinceNow
                 loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
                 if host.hasFinished { loop.stop() }
             } catch {
-                failure = error
-                loop.stop()
+                guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else {
+                    failure = error
+                    return loop.stop()
+                }
+                // The parts are as they were, and what was heard is heard again.
+                noteSetback(error)
             }
         }
         turn()
         if !host.hasFinished, failure == nil { loop.run(turn: turn) }
         if let failure { throw failure }
+    }
+
+    private func noteSetback(_ error: StoreError) {
+        if setback.count == 0 { log.write("\(error); tried again until it works") }
+        lock.tell(setback.count(error, now: Date()))
+        loop.setTimer(setback.nextTry)
+    }
+
+    private func endSetback() {
+        guard setback.count > 0 else { return }
+        log.write("the ledger can be written again, after \(setback.count) tries")
+        setback = Setback()
+        lock.tell(nil)
+    }
+
+    private func pauseAfter(_ error: StoreError) {
+        noteSetback(error)
+        loop.run { if wasAskedToStop || setback.isOver(now: Date()) { loop.stop() } }
     }
 
     private static var stopSignals: sigset_t {
@@ -130,11 +228,14 @@ package final class AgentProcess {
     private func watchSignals(_ agent: Agent) {
         var signals = Self.stopSignals
         let descriptor = signalfd(-1, &signals, Int32(SFD_NONBLOCK) | Int32(SFD_CLOEXEC))
-        loop.watch(descriptor) { [unowned agent] in
+        loop.watch(descriptor) { [weak self, unowned agent] in
             var information = signalfd_siginfo()
             while read(descriptor, &information, MemoryLayout<signalfd_siginfo>.size) > 0 {
                 // A closed terminal is no reason: the agent was meant to stay.
-                if information.ssi_signo != UInt32(SIGHUP) { agent.hear(.stopRequested) }
+                if information.ssi_signo != UInt32(SIGHUP) {
+                    self?.wasAskedToStop = true
+                    agent.hear(.stopRequested)
+                }
             }
         }
     }
