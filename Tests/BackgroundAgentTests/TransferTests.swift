@@ -182,6 +182,61 @@ import TransferMachines
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
     }
 
+    /// Whole and proven before its time was over: only its name is missing.
+    @Test func whatIsWholeIsNotGivenUp() throws {
+        let text = Data("sunny".utf8)
+        let part = bench.ledger.directories.spool.appendingPathComponent("transfer-whole")
+        try text.write(to: part)
+        let id = try bench.download {
+            $0.resourceTimeout = 100
+            $0.lastProgressAt = bench.now.addingTimeInterval(-1_000)
+            $0.isFinishing = true
+            $0.file = part.lastPathComponent
+            $0.bytesTotal = 5
+            $0.sha256 = FileDigest.sha256(of: text)
+        }
+        try bench.turn()
+        #expect(try bench.transfer(id).errorMessage == nil)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
+    /// Its answer comes in the moment in which a person pauses it: what the server has is asked first, not sent again.
+    @Test func anAnswerThatMeetsAPauseIsAskedForAgain() throws {
+        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
+        try Data("abc".utf8).write(to: body)
+        let id = try bench.download {
+            $0.kind = .upload
+            $0.method = "PUT"
+            $0.url = "http://127.0.0.1/photos/"
+            $0.bodyFile = "upload-1"
+            $0.bytesTotal = 3
+            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
+            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: 3, token: "t")
+        }
+        try bench.turn()
+        var end: (FakeTransport.Attempt, WireEnd)?
+        for _ in 0..<5 {
+            let attempt = try bench.attempt(id)
+            let isBody = attempt.request.method == "PUT"
+            let head = ResponseHead(status: isBody ? 201 : 404, headers: [], url: attempt.request.url)
+            let wireEnd = WireEnd(head: head, failure: nil, bytesSent: isBody ? 3 : 0, bytesReceived: 0)
+            if isBody {
+                end = (attempt, wireEnd)
+                break
+            }
+            try bench.hear(.transport(.ended(attempt.id, wireEnd)))
+        }
+        let (attempt, wireEnd) = try #require(end)
+        try bench.ledger.write { try $0.handle(.paused, transfer: id, now: bench.now) }
+        try bench.hear(.transport(.ended(attempt.id, wireEnd)))
+        #expect(try bench.transfer(id).state == .paused)
+        let before = bench.transport.started.count
+        try bench.ledger.write { try $0.handle(.resumed(now: bench.now), transfer: id, now: bench.now) }
+        try bench.turn()
+        #expect(bench.transport.started.count == before + 1)
+        #expect(try bench.attempt(id).request.method == "HEAD")
+    }
+
     @Test func aPausedTransferWaitsWithoutEnd() throws {
         let id = try bench.download {
             $0.state = .paused

@@ -176,7 +176,8 @@ extension TransferRecord {
         }
         // Random: a name of another store's transfer, or of somebody else, is not taken.
         let mark = String(UInt32.random(in: .min ... .max), radix: 36)
-        let name = URL(fileURLWithPath: destination).lastPathComponent
+        // Said, or Foundation looks whether a folder stands there.
+        let name = URL(fileURLWithPath: destination, isDirectory: false).lastPathComponent
         let full = ".\(name).\(mark)\(PartPlace.suffix)"
         file = full.utf8.count <= PartPlace.longestName ? full : ".download.\(mark)\(PartPlace.suffix)"
     }

@@ -145,9 +145,11 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Transfers without progress for too long, and when the next one's time is up.
+    /// Transfers without progress for too long, and when the next one's time is up. What is whole and proven only waits for its name.
     package func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
-        let waiting = "transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0"
+        let waiting = """
+            transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0 AND isFinishing = 0
+            """
         let due = try TransferRecord.fetchRare(
             database.cachedStatement(
                 sql: "SELECT * FROM \(waiting) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),

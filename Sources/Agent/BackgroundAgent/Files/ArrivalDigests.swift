@@ -13,14 +13,18 @@ struct ArrivalDigests: Sendable {
         for algorithm in running.keys { running[algorithm]?.update(bytes) }
     }
 
-    /// A range of an open file. `false`: it could not be read.
+    /// A range of an open file. `false`: it could not be read, and errno says why.
     mutating func update(_ descriptor: Int32, _ range: Range<Int64>) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 1 << 18, alignment: 16) { buffer in
             var position = range.lowerBound
             while position < range.upperBound {
                 let wanted = min(buffer.count, Int(range.upperBound - position))
                 let count = pread(descriptor, buffer.baseAddress, wanted, off_t(position))
-                guard count > 0 else { return false }
+                guard count > 0 else {
+                    // Somebody cut it.
+                    if count == 0 { errno = ENODATA }
+                    return false
+                }
                 update(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
                 position += Int64(count)
             }

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// Work on a file that takes long.
@@ -32,16 +33,16 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         case little
     }
 
-    /// Seconds of silence after which a little is worth a turn.
-    private static let patience = 1.0
+    /// Silence after which a little is worth a turn.
+    private static let patience = Duration.seconds(1)
 
     /// Weak: a small file is mostly whole and gone before its moment comes, and its descriptor with it.
     private struct Waiting {
         weak var task: (any DiskWork)?
-        let due: Date
+        let due: SuspendingClock.Instant
     }
 
-    private let condition = NSCondition()
+    private let condition = MonotonicCondition()
     /// It is as if no space were left: so that what follows can be tried.
     package var isFull: Bool {
         get { pretendsFull.withLock { $0 } }
@@ -80,7 +81,7 @@ package final class DiskWorker: @unchecked Sendable {  // because the condition'
         case .more:
             later.removeAll { $0.task === task }
             queue.append(task)
-        case .little: later.append(Waiting(task: task, due: Date(timeIntervalSinceNow: Self.patience)))
+        case .little: later.append(Waiting(task: task, due: .now + Self.patience))
         }
     }
 

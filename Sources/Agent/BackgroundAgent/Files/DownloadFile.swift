@@ -11,62 +11,8 @@ import TransferMachines
 /// new version begins in a file of another name, and the agent commits that name together with the new version's validator. What
 /// the ledger calls durable was synced before. Hashing and syncing are the disk worker's, which follows behind what is written.
 final class DownloadFile: BodySink, DiskWork {
-    /// What becomes of bytes that arrive.
-    private enum Intake {
-        /// They are of no answer that is wanted.
-        case discarding
-        case writing
-        /// The attempt was stopped: they are not written, the file may be another attempt's by now.
-        case stopped(wasWriting: Bool)
-    }
-
-    /// What the answer was, as far as it concerns the file.
-    private enum Answer {
-        case none
-        case whole
-        case rest(from: Int64)
-    }
-
-    /// Whether its owner waits for the last byte to be durable and hashed.
-    private enum Settling {
-        case no
-        /// On its own thread.
-        case waitedFor
-        /// The owner hears of it.
-        case reported(WireEnd)
-
-        var isWaitedFor: Bool { if case .waitedFor = self { true } else { false } }
-    }
-
-    private struct State {
-        var machine: DownloadMachine
-        var place: PartPlace
-        var descriptor: Int32 = -1
-        var intake = Intake.discarding
-        var answer = Answer.none
-        var bytes = PartBytes()
-        /// The worker will look after a little that arrived.
-        var isRemembered = false
-        var settling = Settling.no
-        var trouble: FileTrouble?
-        /// The ledger speaks of bytes in the file, or may do so soon.
-        var isCommitted: Bool
-
-        /// What the machine counts on is in the file.
-        var holdsBytes: Bool {
-            switch intake {
-            case .discarding: false
-            case .writing: true
-            case .stopped(let wasWriting): wasWriting
-            }
-        }
-
-        var isStopped: Bool { if case .stopped = intake { true } else { false } }
-        var isSettling: Bool { if case .no = settling { false } else { true } }
-    }
-
     /// Held only for a moment: the agent's loop reads it in its transaction, where nobody waits for a disk.
-    private let state: Mutex<State>
+    private let state: Mutex<DownloadFileState>
     /// Held while the file is opened, cut and written to; taken before the other one.
     private let file = Mutex<Void>(())
     private let attempt: AttemptID
@@ -90,7 +36,7 @@ final class DownloadFile: BodySink, DiskWork {
         self.post = post
         self.attempt = attempt
         permissions = isPrivate ? 0o600 : 0o666
-        var state = State(machine: machine, place: place, isCommitted: machine.partial != nil)
+        var state = DownloadFileState(machine: machine, place: place, isCommitted: machine.partial != nil)
         // Somebody tidied up: what is not there cannot be resumed.
         if let partial = machine.partial, !FileName.holds(partial.durableBytes, at: place.url) { state.machine.forgetPartial() }
         self.state = Mutex(state)
@@ -188,7 +134,11 @@ final class DownloadFile: BodySink, DiskWork {
     /// One turn.
     func work() -> DiskWorker.Rest {
         let start = state.withLock { $0 }
-        guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else { return .nothing }
+        guard start.descriptor >= 0, start.trouble == nil, !start.isStopped else {
+            // There was trouble while its owner began to wait.
+            if start.trouble != nil { endSettling(start.bytes.beginning) }
+            return .nothing
+        }
         let (turn, beginning) = (start.bytes.nextTurn, start.bytes.beginning)
         // On a copy, without the lock: the transport goes on writing behind.
         var hashing = start.bytes.digests
@@ -202,7 +152,7 @@ final class DownloadFile: BodySink, DiskWork {
             return isCaughtUp || state.bytes.isSyncDue ? state.bytes.written : nil
         }
         if let syncTo {
-            guard fdatasync(start.descriptor) == 0 else { return failWork(beginning) }
+            guard fdatasync(start.descriptor) == 0 else { return failWork(beginning, syncing: true) }
             let isAll = state.withLock { state in
                 // The transfer may have ended meanwhile, and been synced further.
                 guard state.bytes.beginning == beginning, state.bytes.noteSynced(to: syncTo) else { return false }
@@ -227,38 +177,52 @@ final class DownloadFile: BodySink, DiskWork {
     }
 
     /// - Parameter beginning: the one that was worked for; a later one has a descriptor of its own.
-    private func failWork(_ beginning: Int) -> DiskWorker.Rest {
+    private func failWork(_ beginning: Int, syncing: Bool = false) -> DiskWorker.Rest {
         let number = errno
+        state.withLock { state in
+            guard state.bytes.beginning == beginning else { return }
+            state.note(FileTrouble(number, with: state.place.url.path))
+            if syncing { state.bytes.noteFailedSync() }
+        }
+        endSettling(beginning)
+        return .nothing
+    }
+
+    /// Its owner waits no longer.
+    private func endSettling(_ beginning: Int) {
         let settled = state.withLock { state -> WireEnd? in
-            guard state.bytes.beginning == beginning else { return nil }
-            state.trouble = FileTrouble(number, with: state.place.url.path)
-            guard case .reported(let end) = state.settling else { return nil }
+            guard state.bytes.beginning == beginning, case .reported(let end) = state.settling else { return nil }
             state.settling = .no
             return end
         }
         if let settled { post(.attemptSettled(attempt, settled)) }
-        return .nothing
     }
 
     /// Everything written is on the disk for good when this returns, or there is trouble.
+    ///
+    /// Called when the attempt was stopped or has ended: nothing is written any more, and no head opens another file.
     private func sync() {
-        file.withLock { _ in
-            let open = state.withLock { state -> (descriptor: Int32, written: Int64)? in
+        let open = file.withLock { _ in
+            state.withLock { state -> (descriptor: Int32, written: Int64)? in
                 // A full disk is no reason to lose what is on it.
-                guard state.descriptor >= 0, state.trouble?.isPassing ?? true, !state.bytes.isDurable else { return nil }
+                guard state.descriptor >= 0, state.trouble?.isPassing ?? true, state.bytes.maySync else { return nil }
                 return (state.descriptor, state.bytes.written)
             }
-            guard let open else { return }
-            guard fdatasync(open.descriptor) == 0 else { return _ = fail() }
-            _ = state.withLock { $0.bytes.noteSynced(to: open.written) }
-            KillPoint.reach(.transferSynced, attempt.transfer)
         }
+        guard let open else { return }
+        // Not under the lock: the transport's thread, and with it every other transfer, would wait for this disk.
+        guard fdatasync(open.descriptor) == 0 else {
+            _ = fail()
+            return state.withLock { $0.bytes.noteFailedSync() }
+        }
+        _ = state.withLock { $0.bytes.noteSynced(to: open.written) }
+        KillPoint.reach(.transferSynced, attempt.transfer)
     }
 
     /// What errno says. `false`, for the transport.
     private func fail() -> Bool {
         let number = errno
-        state.withLock { $0.trouble = FileTrouble(number, with: $0.place.url.path) }
+        state.withLock { $0.note(FileTrouble(number, with: $0.place.url.path)) }
         return false
     }
 
@@ -284,7 +248,7 @@ final class DownloadFile: BodySink, DiskWork {
         }
     }
 
-    private static func progress(of state: State) -> Progress {
+    private static func progress(of state: DownloadFileState) -> Progress {
         var progress = Progress(
             partial: state.machine.partial, place: state.place, written: state.holdsBytes ? state.bytes.written : 0,
             hasAnswer: true)
@@ -308,28 +272,24 @@ final class DownloadFile: BodySink, DiskWork {
     ///
     /// - Returns: `true`: now. Otherwise much of it is left to do, and `.attemptSettled` is posted when it is done.
     func settle(_ end: WireEnd) -> Bool {
+        // In one step: the worker may find trouble at any moment.
         let isWhole = state.withLock { state in
             let isWhole =
                 state.holdsBytes && state.descriptor >= 0 && state.trouble == nil
                 && (end.failure == nil || state.machine.partial?.totalBytes == state.bytes.written)
-            guard isWhole, let head = end.head else { return isWhole }
+            guard isWhole else { return false }
             // A digest that came behind the body: all of it is read again.
-            let wanted = state.machine.requiredDigests(of: head).map(\.algorithm)
-            if wanted.contains(where: { state.bytes.digests.bytes($0) == nil }) {
-                state.bytes.rehash(for: wanted)
-            }
-            return isWhole
+            let wanted = end.head.map { state.machine.requiredDigests(of: $0).map(\.algorithm) } ?? []
+            if wanted.contains(where: { state.bytes.digests.bytes($0) == nil }) { state.bytes.rehash(for: wanted) }
+            let isLittle = state.bytes.written - state.bytes.hashed <= disk.waitedFor
+            state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
+            return true
         }
         guard isWhole else {
             sync()
             return true
         }
-        let isWaitedFor = state.withLock { state in
-            let isLittle = state.bytes.written - state.bytes.hashed <= disk.waitedFor
-            state.settling = isLittle || !disk.hasThread ? .waitedFor : .reported(end)
-            return state.settling.isWaitedFor
-        }
-        guard isWaitedFor else {
+        guard state.withLock({ $0.settling.isWaitedFor }) else {
             disk.take(self, .more)
             return false
         }

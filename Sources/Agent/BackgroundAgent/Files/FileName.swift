@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 
 /// Why a file here is of no use.
-package struct FileTrouble: Sendable {
+package struct FileTrouble: Sendable, Equatable {
     var why: String
     /// Waiting may help.
     var isPassing: Bool

@@ -22,6 +22,8 @@ package final class FileProof: DiskWork {
         /// It has its name already.
         case isPlaced
         case isGone
+        /// Whether it is there cannot be seen now.
+        case unreadable(FileTrouble)
     }
 
     private struct State {
@@ -49,9 +51,18 @@ package final class FileProof: DiskWork {
             if state.descriptor < 0 {
                 let url = state.isAtPart ? expectation.part : expectation.whole
                 state.descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0)
+                // A link, or what is no file, is not what was proven.
+                if state.descriptor < 0, ![ENOENT, ELOOP, ENXIO, ENOTDIR].contains(errno) {
+                    return .unreadable(Self.trouble(with: url))
+                }
                 guard state.descriptor >= 0 else { return next(&state, isThere: errno != ENOENT) }
             }
-            guard let isWhole = proof(&state) else { return nil }
+            let isWhole: Bool
+            switch turn(&state) {
+            case .notAtEnd: return nil
+            case .unreadable(let trouble): return .unreadable(trouble)
+            case .end(let found): isWhole = found
+            }
             if isWhole { return state.isAtPart ? .partIsWhole : .isPlaced }
             return next(&state, isThere: true)
         }
@@ -60,17 +71,32 @@ package final class FileProof: DiskWork {
         return .nothing
     }
 
-    /// One turn of hashing; `nil`: not at its end.
-    private func proof(_ state: inout State) -> Bool? {
+    private enum Turn {
+        case notAtEnd
+        /// It is what was proven, or something else.
+        case end(isWhole: Bool)
+        case unreadable(FileTrouble)
+    }
+
+    private func turn(_ state: inout State) -> Turn {
         var buffer = [UInt8](repeating: 0, count: Self.turn)
         let count = pread(state.descriptor, &buffer, buffer.count, off_t(state.hashed))
-        guard count >= 0 else { return false }
-        guard count > 0 else { return state.hashed == expectation.byteCount && state.digest.hex == expectation.sha256 }
+        // A folder can be opened, and is no file.
+        if count < 0, errno == EISDIR { return .end(isWhole: false) }
+        guard count >= 0 else { return .unreadable(Self.trouble(with: state.isAtPart ? expectation.part : expectation.whole)) }
+        guard count > 0 else {
+            return .end(isWhole: state.hashed == expectation.byteCount && state.digest.hex == expectation.sha256)
+        }
         state.hashed += Int64(count)
         // Longer than it was: not the same.
-        guard state.hashed <= expectation.byteCount else { return false }
+        guard state.hashed <= expectation.byteCount else { return .end(isWhole: false) }
         buffer.withUnsafeBytes { state.digest.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-        return nil
+        return .notAtEnd
+    }
+
+    /// Too many open files, rights that were taken away, a disk that cannot be read: looked at again later.
+    private static func trouble(with url: URL) -> FileTrouble {
+        FileTrouble(why: "\(url.path): " + String(cString: strerror(errno)), isPassing: true)
     }
 
     /// This one is not it. - Returns: `nil`: the other one is looked at next.

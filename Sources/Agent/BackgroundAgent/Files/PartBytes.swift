@@ -15,9 +15,12 @@ struct PartBytes {
     /// Which beginning of the file this is: what was found out about an earlier one is of no use.
     private(set) var beginning = 0
     private var syncedAt = ContinuousClock.now
+    /// A sync failed. The kernel says so once, and the next one succeeds without the bytes: nothing more is durable.
+    private var hasFailedSync = false
 
     var isHashed: Bool { hashed == written }
     var isDurable: Bool { synced == written }
+    var maySync: Bool { !isDurable && !hasFailedSync }
     /// Enough has come for hashing to be worth a turn.
     var isTurnFull: Bool { written - hashed >= Self.turn / 4 }
     var isSyncDue: Bool {
@@ -30,7 +33,7 @@ struct PartBytes {
 
     /// The file was opened and cut to `offset`. What it holds already is read once.
     mutating func begin(at offset: Int64, proving algorithms: [RequiredDigest.Algorithm]) {
-        (written, synced, syncedAt) = (offset, offset, .now)
+        (written, synced, syncedAt, hasFailedSync) = (offset, offset, .now, false)
         rehash(for: algorithms)
     }
 
@@ -44,9 +47,11 @@ struct PartBytes {
 
     mutating func noteHashed(to offset: Int64, _ found: ArrivalDigests) { (hashed, digests) = (offset, found) }
 
-    /// `false`: more was durable already.
+    mutating func noteFailedSync() { hasFailedSync = true }
+
+    /// `false`: more was durable already, or it cannot be relied on.
     mutating func noteSynced(to offset: Int64) -> Bool {
-        guard offset > synced else { return false }
+        guard offset > synced, !hasFailedSync else { return false }
         (synced, syncedAt) = (offset, .now)
         return true
     }

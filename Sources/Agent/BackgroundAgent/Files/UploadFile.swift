@@ -30,7 +30,7 @@ final class UploadFile: BodySource {
     ///   - content: what of it goes out; the whole by default.
     init?(_ url: URL, size: Int64, content: UploadContent? = nil) {
         switch content ?? .snapshot(from: 0, count: size) {
-        case .none, .empty, .words: return nil
+        case .none, .empty, .data: return nil
         case .snapshot(let from, let count): (before, after, start, fileBytes) = (Data(), Data(), from, count)
         case .wrapped(let opening, let closing): (before, after, start, fileBytes) = (opening, closing, 0, size)
         }

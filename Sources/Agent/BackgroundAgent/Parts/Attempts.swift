@@ -159,9 +159,11 @@ struct Attempts {
         entry.phase = .idle
         defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running else {
-            guard case .download(let file) = ended.work else { return }
+            // Stopped just now. What its protocol heard last is not in its memory: the server is asked first next time.
+            entry.machine = nil
+            guard case .download(let file) = ended.work else { return try settleStop(of: id, nil, &pass) }
             if ended.isLinked { pass.perform(.removeFile(file.progress.place.whole)) }
-            // Stopped just now: somebody may wait for the last word on what is here.
+            // Somebody may wait for the last word on what is here.
             return try settleStop(of: id, file, &pass)
         }
         KillPoint.reach(.transferEnded, id)
@@ -219,6 +221,7 @@ struct Attempts {
         switch finding {
         case .partIsWhole: place(transfer, &entry, &pass)
         case .isPlaced: try AttemptEnding.endWhole(&transfer, &pass)
+        case .unreadable(let trouble): try pass.failLocally(&transfer, trouble)
         case .isGone:
             transfer.partial = nil
             transfer.bytesDone = 0

@@ -1,0 +1,40 @@
+import Foundation
+
+/// A lock with a condition whose waits with an end are not prolonged by a clock that is set back, as `NSCondition`'s are.
+package final class MonotonicCondition: @unchecked Sendable {  // because a mutex and a condition are made for threads
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    package init() {
+        pthread_mutex_init(mutex, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        pthread_mutex_destroy(mutex)
+        condition.deallocate()
+        mutex.deallocate()
+    }
+
+    package func lock() { pthread_mutex_lock(mutex) }
+    package func unlock() { pthread_mutex_unlock(mutex) }
+    package func broadcast() { pthread_cond_broadcast(condition) }
+    /// The caller holds the lock, then and when it returns.
+    package func wait() { pthread_cond_wait(condition, mutex) }
+
+    /// - Returns: `false`: the moment came.
+    package func wait(until end: SuspendingClock.Instant) -> Bool {
+        let left = max(SuspendingClock.now.duration(to: end), .zero).components
+        var moment = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &moment)
+        let nanoseconds = moment.tv_nsec + Int(left.attoseconds / 1_000_000_000)
+        moment.tv_sec += Int(left.seconds) + nanoseconds / 1_000_000_000
+        moment.tv_nsec = nanoseconds % 1_000_000_000
+        return pthread_cond_timedwait(condition, mutex, &moment) == 0
+    }
+}
