@@ -4,16 +4,26 @@ import BackgroundRuntime
 import BackgroundTasksTesting
 import BackgroundTransfer
 import Foundation
+import Synchronization
 import Testing
 
 /// Between the copy of a file and the row that names it, no agent may take it for something that was left behind.
 @Suite(.timeLimit(.minutes(5))) struct QueuedCopyTests {
     /// A background session's upload of a small file, not resumed, and where its copies are.
-    private func upload(in folder: URL) throws -> URLSessionUploadTask {
+    private func upload(in folder: URL, of session: URLSession? = nil) throws -> URLSessionUploadTask {
         let file = folder.appendingPathComponent("photo")
         try Data("photo".utf8).write(to: file)
         let request = URLRequest(url: try #require(URL(string: "https://api.test/photo")))
-        return URLSession(configuration: .background(withIdentifier: "photos")).uploadTask(with: request, fromFile: file)
+        let session = session ?? URLSession(configuration: .background(withIdentifier: "photos"))
+        return session.uploadTask(with: request, fromFile: file)
+    }
+
+    private final class Ends: NSObject, URLSessionTaskDelegate {
+        let ended = AsyncStream.makeStream(of: Int.self)
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            ended.continuation.yield(task.taskIdentifier)
+        }
     }
 
     private func run(_ body: @escaping @Sendable (TestDriver, AppDirectories) async throws -> Void) async throws {
@@ -60,6 +70,48 @@ import Testing
             task.discardSnapshot()
             #expect(isFree(directories))
             #expect(try copies(directories) == [])
+        }
+    }
+
+    /// Whoever follows transfers may ask for them, and may take its time: nobody waits for the ledger meanwhile.
+    @Test func whoFollowsMayAsk() async throws {
+        try await run { driver, directories in
+            let task = try upload(in: directories.state)
+            try task.takeSnapshot()
+            task.resume()
+            let seen = Mutex<[Int]>([])
+            let ids = try BackgroundTransfers.all().map(\.id)
+            let following = Task {
+                try await BackgroundTransfers.follow(ids) { tally in
+                    let all = (try? BackgroundTransfers.all().count) ?? -1
+                    seen.withLock { $0.append(all) }
+                }
+            }
+            try await driver.advance(by: .seconds(60))
+            #expect(try await following.value.map(\.state) == [.completed])
+            #expect(seen.withLock { $0.allSatisfy { $0 == 1 } && !$0.isEmpty })
+        }
+    }
+
+    /// A second task under the key of an upload that has ended ends like it.
+    @Test func aTaskOfAnUploadThatHasEndedEndsToo() async throws {
+        try await run { driver, directories in
+            let ends = Ends()
+            let session = URLSession(configuration: .background(withIdentifier: "photos"), delegate: ends, delegateQueue: nil)
+            let first = try upload(in: directories.state, of: session)
+            first.submissionKey = "the same"
+            try first.takeSnapshot()
+            first.resume()
+            try await driver.advance(by: .seconds(60))
+            var told = ends.ended.stream.makeAsyncIterator()
+            #expect(await told.next() == first.taskIdentifier)
+            #expect(first.state == .completed)
+            let second = try upload(in: directories.state, of: session)
+            second.submissionKey = "the same"
+            second.resume()
+            #expect(await told.next() == second.taskIdentifier)
+            #expect(second.state == .completed)
+            #expect(second.error == nil)
         }
     }
 

@@ -61,11 +61,11 @@ extension AppRuntime {
     ///
     /// - Throws: also ``NoAgent``.
     package func waitForAgent<Value: Sendable>(
-        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+        looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
-        if isHosted { return try await wait(until: condition) }
+        if isHosted { return try await wait(looked: looked, until: condition) }
         return try await withThrowingTaskGroup(of: Value.self) { group in
-            group.addTask { try await self.wait(until: condition) }
+            group.addTask { try await self.wait(looked: looked, until: condition) }
             group.addTask {
                 var keeper = AgentKeeper()
                 while keeper.tick() { try await Task.sleep(for: .seconds(1)) }

@@ -52,8 +52,8 @@ package final class AppRuntime: Sendable {
 
     /// Whether the work that asks is part of the test that plays on the test host. What is not may be a callback of it, on a queue, or
     /// another test of the same process.
-    package static var isOnTestHost: Bool { LaunchContext.own != nil || playsOnStage }
-    @TaskLocal package static var playsOnStage = false
+    package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
+    @TaskLocal package static var isTestHosted = false
 
     /// This launch awaits something of the ledger, and has seen all of it.
     package func isWaiting(launch: Int64) -> Bool {
@@ -216,9 +216,11 @@ package final class AppRuntime: Sendable {
 
     /// Waits until `condition`, asked once now and again after every commit, gives a value.
     ///
+    /// - Parameters:
+    ///   - looked: called after each look, when nobody waits for the ledger any more: the place for what may take long.
     /// - Throws: what `condition` throws, or `CancellationError` when the awaiting task is cancelled.
     package func wait<Value: Sendable>(
-        until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
+        looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
         let ledger = try ledger()
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -228,7 +230,9 @@ package final class AppRuntime: Sendable {
         continuation.yield()
         guard let testHost else {
             for await _ in rings {
-                if let value = try ledger.readAfterRing(condition) { return value }
+                let value = try ledger.readAfterRing(condition)
+                looked()
+                if let value { return value }
             }
             throw CancellationError()
         }
@@ -239,7 +243,9 @@ package final class AppRuntime: Sendable {
         }
         for await _ in rings {
             let commits = ledger.commitCount
-            if let value = try ledger.readAfterRing(condition) { return value }
+            let value = try ledger.readAfterRing(condition)
+            looked()
+            if let value { return value }
             waits.looked(wait, at: commits)
             testHost.waitsChanged()
         }

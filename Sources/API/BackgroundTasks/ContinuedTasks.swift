@@ -155,11 +155,7 @@ final class ContinuedTasks: Sendable {
             return state.running.removeValue(forKey: id)?.isStopped ?? false
         }
         let result: LaunchOutcome = stopped ? .expired : success ? .completed : .failed
-        do {
-            try AppRuntime.shared.commit { try $0.setResult(result, detail: nil, ofLaunch: id) }
-        } catch {
-            FileHandle.standardError.write(Data("the result of \(id) could not be recorded: \(error)\n".utf8))
-        }
+        DurableWrites.shared.commit("the result of \(id)") { try $0.setResult(result, detail: nil, ofLaunch: id) }
     }
 
     // MARK: Progress

@@ -341,7 +341,14 @@ private struct WaitingTransfer: Sendable {
         } catch is CancellationError {
             throw URLError(.cancelled)
         } catch let error as NoAgent {
+            leave(grace: grace)
             throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
+        } catch let error as StoreError {
+            leave(grace: grace)
+            throw URLError(.backgroundSessionWasDisconnected, userInfo: [NSLocalizedDescriptionKey: error.description])
+        } catch {
+            leave(grace: grace)
+            throw error
         }
         guard ended.hasAnswer, let response = ended.response,
             let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)

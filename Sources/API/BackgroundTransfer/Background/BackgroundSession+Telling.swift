@@ -40,7 +40,11 @@ extension BackgroundSession {
         var isRead = false
         defer {
             defer { OutstandingCalls.shared.leave() }
-            if state.withLock({ $0.look.end() }) { lookSoon() }
+            let isWanted = state.withLock { state in
+                if isRead, state.life == .ending(hasLooked: false) { state.life = .ending(hasLooked: true) }
+                return state.look.end()
+            }
+            if isWanted { lookSoon() }
             // What could not be read is not "nothing": looked at again.
             if !isRead { DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.lookSoon() } }
             considerEnding()
@@ -112,7 +116,7 @@ extension BackgroundSession {
         task.facts.withLock { ($0.error, $0.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) }) }
         if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
         task.progress.completedUnitCount = transfer.bytesDone
-        defer { tellJoined(transfer, error, file, session) }
+        defer { tellJoined(transfer, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
             return completion(TransferEnd(file: file, response: transfer.response, error: error))
@@ -130,7 +134,9 @@ extension BackgroundSession {
     }
 
     /// Tasks that joined this transfer under identifiers of their own: theirs is its end, too.
-    private func tellJoined(_ transfer: TransferRecord, _ error: URLError?, _ file: URL?, _ session: URLSession) {
+    func tellJoined(_ transfer: TransferRecord, _ session: URLSession) {
+        let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
+        let error = transfer.hasAnswer ? nil : transfer.urlError
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
         for task in joined {
             task.facts.withLock { $0.error = error }

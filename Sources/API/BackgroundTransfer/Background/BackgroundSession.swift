@@ -18,18 +18,25 @@ final class BackgroundSession: SessionEngine {
         var tasks: [Int: URLSessionTask] = [:]
         /// Transfers whose await was cancelled here: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
-        /// Reserved in the ledger, not given yet.
-        var identifiers = 0..<0
         var watch: LedgerWatch.Token?
         var look = Look.idle
         var lastLook: ContinuousClock.Instant?
         var hasSaidFinished = false
-        var life = SessionLife.open
+        /// The ledger knows that this process has a delegate.
+        var isAttached = false
+        var life = Life.open
         var lastReported: [Int64: Reported] = [:]
         /// Tasks of this process that joined a transfer which has another's identifier.
         var joined: [Int64: [URLSessionTask]] = [:]
         /// While somebody here waits for the ends of tasks.
         var keeper: AgentKeeper?
+    }
+
+    enum Life: Equatable {
+        case open
+        /// No more tasks; invalid when the last one ended, and what waited for the delegate has been looked for.
+        case ending(hasLooked: Bool)
+        case invalid
     }
 
     /// Looking for what the delegate has to hear.
@@ -72,6 +79,8 @@ final class BackgroundSession: SessionEngine {
     let identifier: String
     let configuration: URLSessionConfiguration
     let state = Mutex(State())
+    /// Reserved in the ledger, not given yet. A lock of its own: a commit is heard by this session, too.
+    private let identifiers = Mutex(0..<0)
 
     /// Identifiers are taken from the ledger so many at a time.
     private static let identifierBlock = 16
@@ -120,21 +129,26 @@ final class BackgroundSession: SessionEngine {
     /// Hears of the session's events from here on.
     private func listen(_ session: URLSession) {
         AppRuntime.shared.part { KnownSessions() }.keep(self)
-        let isListening = state.withLock { state -> Bool in
+        let (isListening, isNewlyAttached) = state.withLock { state in
             if state.session == nil { state.session = session }
-            return state.watch != nil
+            // A delegate may come after a handler that is waited for.
+            defer { state.isAttached = state.isAttached || state.delegate != nil }
+            return (state.watch != nil, state.delegate != nil && !state.isAttached)
         }
-        guard !isListening else { return }
-        do {
-            // While this process is attached the agent launches no other for the session's events. Without a delegate it takes
-            // none but those that its handlers wait for.
-            if state.withLock({ $0.delegate != nil }) {
-                try AppRuntime.shared.ledger().write { try $0.attach(session: identifier, process: process) }
+        // While this process is attached the agent launches no other for the session's events. Without a delegate it takes none but
+        // those that its handlers wait for.
+        if isNewlyAttached {
+            DurableWrites.shared.commit("background session \(identifier): its delegate", startsAgent: false) {
+                [identifier, process] in try $0.attach(session: identifier, process: process)
             }
-            let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
-            state.withLock { $0.watch = token }
-        } catch {
-            logError("\(error)")
+        }
+        if !isListening {
+            do {
+                let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
+                state.withLock { $0.watch = token }
+            } catch {
+                logError("\(error)")
+            }
         }
         lookSoon()
     }
@@ -146,17 +160,17 @@ final class BackgroundSession: SessionEngine {
     // MARK: Tasks
 
     func nextTaskIdentifier() -> Int {
-        state.withLock { state in
-            if state.identifiers.isEmpty {
+        identifiers.withLock { identifiers in
+            if identifiers.isEmpty {
                 do {
                     let first = try AppRuntime.shared.ledger().write { try $0.reserveTaskIdentifiers(Self.identifierBlock) }
-                    state.identifiers = first..<first + Self.identifierBlock
+                    identifiers = first..<first + Self.identifierBlock
                 } catch {
                     // Without a ledger nothing can be resumed either, and says so.
                     return 0
                 }
             }
-            return state.identifiers.removeFirst()
+            return identifiers.removeFirst()
         }
     }
 
@@ -187,19 +201,27 @@ final class BackgroundSession: SessionEngine {
         }
         guard !submissions.isEmpty else { return }
         do {
-            let records = try AppRuntime.shared.commit { transaction in try submissions.map { try $0.order.write(transaction) } }
-            for ((task, order), record) in zip(submissions, records) {
-                order.afterwards(record)
-                KillPoint.reach(.taskResumed)
-                task.facts.withLock { $0.row = record.id }
-                if let id = record.id, record.taskIdentifier != task.taskIdentifier {
-                    state.withLock { $0.joined[id, default: []].append(task) }
-                }
+            // Known before an agent may be there to end it.
+            try AppRuntime.shared.commit { records in
+                for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
+            } _: { transaction in
+                try submissions.map { try $0.order.write(transaction) }
             }
             keepAgentSoon()
         } catch {
             for (task, _) in submissions { refuse(task, error) }
         }
+    }
+
+    private func began(_ task: URLSessionTask, _ order: Submission, _ record: TransferRecord) {
+        order.afterwards(record)
+        KillPoint.reach(.taskResumed)
+        task.facts.withLock { $0.row = record.id }
+        guard let id = record.id, record.taskIdentifier != task.taskIdentifier else { return }
+        state.withLock { $0.joined[id, default: []].append(task) }
+        // Its end was told already: nothing of it comes any more.
+        guard record.state.isTerminal else { return }
+        task.session.delegateQueue.addOperation { [self] in tellJoined(record, task.session) }
     }
 
     private func refuse(_ task: URLSessionTask, _ error: any Error) {
@@ -315,17 +337,14 @@ final class BackgroundSession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
-        state.withLock { if $0.life == .open { $0.life = .ending } }
+        // Without a session object nobody is told of anything.
+        state.withLock { if $0.life == .open { $0.life = .ending(hasLooked: $0.session == nil) } }
         if cancelling {
-            do {
-                try AppRuntime.shared.commit { transaction in
-                    let now = AppRuntime.shared.now
-                    for var transfer in try transaction.unfinishedTransfers(session: identifier) {
-                        try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
-                    }
+            let now = AppRuntime.shared.now
+            DurableWrites.shared.commit("background session \(identifier): the cancel of its tasks") { [identifier] transaction in
+                for var transfer in try transaction.unfinishedTransfers(session: identifier) {
+                    try transaction.handle(.cancelled(message: nil, now: now), &transfer, now: now)
                 }
-            } catch {
-                logError("its tasks could not be cancelled: \(error)")
             }
             let unresumed = state.withLock { $0.tasks.values.filter { $0.facts.withLock { $0.row == nil } } }
             for task in unresumed { cancel(task) }
@@ -334,21 +353,28 @@ final class BackgroundSession: SessionEngine {
         considerEnding()
     }
 
-    /// Invalid when the tasks that this process resumed have ended.
+    /// Invalid when the tasks that this process resumed have ended, and what waited for its delegate is told.
     func considerEnding() {
         let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
-            guard state.life == .ending, !state.look.isTelling, state.watch == nil || !hasTasks else { return nil }
+            guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.watch == nil || !hasTasks else {
+                return nil
+            }
             state.life = .invalid
             state.watch?.cancel()
             state.watch = nil
             defer { (state.session, state.delegate, state.tasks) = (nil, nil, [:]) }
             return state.session.map { ($0, state.delegate) }
         }
-        AppRuntime.shared.part { KnownSessions() }.release(self)
         guard let (session, delegate) = ended else { return }
-        DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) { [identifier, process] in
-            try $0.detach(session: identifier, process: process)
+        let known = AppRuntime.shared.part { KnownSessions() }
+        known.release(self)
+        // One made since under the same identifier goes on listening.
+        if !known.hasSuccessor(of: self) {
+            DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
+                [identifier, process] in
+                try $0.detach(session: identifier, process: process)
+            }
         }
         OutstandingCalls.shared.enter()
         session.delegateQueue.addOperation {

@@ -39,6 +39,11 @@ final class KnownSessions: ProcessBound {
         state.withLock { if $0.kept[name] === session { $0.kept[name] = nil } }
     }
 
+    /// Whether another session was made under its name.
+    func hasSuccessor(of session: BackgroundSession) -> Bool {
+        state.withLock { state in state.all[name(session)]?.session.map { $0 !== session } ?? false }
+    }
+
     func processEnded(launch: Int64) {
         let ended = state.withLock { state -> [BackgroundSession] in
             let names = state.all.keys.filter { $0.launch == launch }

@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
+import Synchronization
 import TransferMachines
 
 /// All background transfers of this app, as a person or a command sees them: to list, follow, pause, resume, retry and cancel. Beyond Apple.
@@ -168,12 +169,16 @@ public enum BackgroundTransfers {
     public static func follow(
         _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
     ) async throws -> [BackgroundTransferStatus] {
-        try await AppRuntime.shared.waitForAgent { transaction -> [BackgroundTransferStatus]? in
+        let latest = Mutex<Tally?>(nil)
+        return try await AppRuntime.shared.waitForAgent {
+            if let tally = latest.withLock({ $0 }) { onChange(tally) }
+        } until: { transaction -> [BackgroundTransferStatus]? in
             let tally = try transaction.tally(of: ids)
-            onChange(
-                Tally(
+            latest.withLock {
+                $0 = Tally(
                     bytesDone: tally.bytesDone, bytesTotal: tally.bytesTotal, unfinished: tally.unfinished,
-                    waitingMessage: tally.waitingMessage))
+                    waitingMessage: tally.waitingMessage)
+            }
             guard tally.unfinished == 0 else { return nil }
             return try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
         }
