@@ -66,12 +66,12 @@ let package = Package(
     ],
     targets: [
         // C: doors to the system, no logic.
+        .target(name: "CLinux"),
         .systemLibrary(name: "CLibcurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CLibcrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
-        .target(name: "CLinux"),
         .target(name: "CTomlplusplus"),
 
         // Core: pure decisions.
@@ -88,7 +88,7 @@ let package = Package(
             dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "TransferMachines", grdb],
             swiftSettings: strict),
 
-        // System: effects.
+        // Agent: one process per app, and its effects.
         .target(
             name: "BackgroundAgent",
             dependencies: [
@@ -99,6 +99,14 @@ let package = Package(
         .target(
             name: "DesktopServices",
             dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"], swiftSettings: strict),
+        .target(name: "RehearsalSupport", dependencies: ["BackgroundScheduling", "ProcessSupport"], swiftSettings: strict),
+        .target(
+            name: "BackgroundAgentTool",
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
+                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+            ], swiftSettings: strict),
+        .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
 
         // API: what an author imports.
         .target(
@@ -124,7 +132,7 @@ let package = Package(
                 argumentParser,
             ], swiftSettings: strict),
 
-        // Product.
+        // Stormy: the app.
         .target(name: "StormyWeather", swiftSettings: strict),
         .target(
             name: "StormyConfiguration", dependencies: ["CTomlplusplus", "TransferMachines"], swiftSettings: strict),
@@ -133,32 +141,6 @@ let package = Package(
             dependencies: [
                 "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications", grdb,
             ], swiftSettings: strict),
-
-        // Test support: what servers say, and a server that says it on a socket.
-        .target(name: "ServerScripts", swiftSettings: strict),
-        .target(
-            name: "FaultyServer",
-            dependencies: [
-                "COpenSSL", "ServerScripts", .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
-            ], swiftSettings: strict),
-
-        .target(
-            name: "BackgroundTasksTesting",
-            dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
-                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
-            ], swiftSettings: strict),
-
-        .target(
-            name: "Simulation",
-            dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
-                "ProcessSupport", "ServerScripts", "Spool", "TransferMachines",
-            ], swiftSettings: strict),
-        .executableTarget(name: "simulate", dependencies: ["Simulation"], swiftSettings: strict),
-
-        // Tools.
         .target(
             name: "StormyCommand",
             dependencies: [
@@ -166,8 +148,25 @@ let package = Package(
                 "StormyConfiguration", "StormyWeather", argumentParser,
             ], resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
+        .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
-        .target(name: "RehearsalSupport", dependencies: ["BackgroundScheduling", "ProcessSupport"], swiftSettings: strict),
+        .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
+        .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
+
+        // TestKit: what proves it, here and in an author's tests.
+        .target(name: "ServerScripts", swiftSettings: strict),
+        .target(
+            name: "FaultyServer",
+            dependencies: [
+                "COpenSSL", "ServerScripts", .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ], swiftSettings: strict),
+        .target(
+            name: "BackgroundTasksTesting",
+            dependencies: [
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
+                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
+            ], swiftSettings: strict),
         .target(
             name: "Rehearsal",
             dependencies: [
@@ -175,24 +174,25 @@ let package = Package(
                 "ProcessSupport", "RehearsalSupport", "Spool", argumentParser,
             ], swiftSettings: strict),
         .executableTarget(name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict),
-        .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
-        .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .target(
-            name: "BackgroundAgentTool",
+            name: "Simulation",
             dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
-                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+                "BackgroundAgent", "BackgroundLedger", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
+                "ProcessSupport", "ServerScripts", "Spool", "TransferMachines",
             ], swiftSettings: strict),
-        .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
-        .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
+        .executableTarget(name: "simulate", dependencies: ["Simulation"], swiftSettings: strict),
+        .executableTarget(
+            name: "proving-ground",
+            dependencies: [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+            ], resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
-        // Somebody else's app.
+        // Examples: somebody else's apps.
         .executableTarget(
             name: "tide-example",
             dependencies: ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
             resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
-
         .executableTarget(
             name: "zashi-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("zashi-example-Info.plist")], swiftSettings: strict),
@@ -202,11 +202,6 @@ let package = Package(
         .executableTarget(
             name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
-        .executableTarget(
-            name: "proving-ground",
-            dependencies: [
-                "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-            ], resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),

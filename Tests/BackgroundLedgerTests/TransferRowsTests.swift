@@ -80,7 +80,7 @@ import Testing
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now) }
         #expect(try transfer(id).adoptableUntil == now + 5)
         #expect(try ledger.read { try !$0.hasWaiter(id) })
-        // A second goodbye changes nothing.
+        // A second leave changes nothing.
         try ledger.write { try $0.removeWaiter(second, grace: 5, now: now + 60) }
         #expect(try transfer(id).adoptableUntil == now + 5)
     }

@@ -59,7 +59,7 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// Without a length only TLS's own goodbye tells an end from a cut by somebody on the way.
+    /// Without a length only TLS's own close_notify tells an end from a cut by somebody on the way.
     @Test func aBodyWhoseEndNobodySaidIsNotWhole() async throws {
         let secure = try await TLSServer()
         secure.server.route("GET", "/cut", [.status(200), .body("hello"), .cut])
@@ -83,7 +83,7 @@ struct CurlTransportTLSTests {
         await secure.server.stop()
     }
 
-    /// Many servers never say goodbye; what became of a photo is in the head, and asking again could store it twice.
+    /// Many servers never send a close_notify; what became of a photo is in the head, and asking again could store it twice.
     @Test(arguments: ["POST", "PUT"])
     func whatTheHeadSaysOfAnUploadHolds(_ method: String) async throws {
         let secure = try await TLSServer()

@@ -29,7 +29,7 @@ struct Dialogue {
         case .wrapped(let before, let after):
             words.append(String(decoding: before, as: UTF8.self))
             sent = Int64(before.count + after.count) + 1000
-        case .words(let text): words.append(String(decoding: text, as: UTF8.self))
+        case .data(let text): words.append(String(decoding: text, as: UTF8.self))
         }
         lines.append(line)
         let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")

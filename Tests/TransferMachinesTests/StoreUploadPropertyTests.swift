@@ -171,7 +171,7 @@ import Testing
             case .none, .empty: Data()
             case .snapshot(let start, let count): photo.subdata(in: Int(start)..<Int(start + count))
             case .wrapped(let before, let after): before + photo + after
-            case .words(let words): words
+            case .data(let words): words
             }
         }
     }

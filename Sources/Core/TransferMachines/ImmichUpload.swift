@@ -50,7 +50,7 @@ struct ImmichUpload: UploadProtocol {
             let words = (try? JSONEncoder().encode(question)) ?? Data()
             return .send(
                 plan.request("POST", site + "/api/assets/bulk-upload-check", [HeaderField("Content-Type", "application/json")]),
-                .words(words), persistFirst: UploadMemory(step: isSent ? .check : .chooseName))
+                .data(words), persistFirst: UploadMemory(step: isSent ? .check : .chooseName))
         case .sending:
             let digest = plan.sha1.map { [HeaderField("x-immich-checksum", $0)] } ?? []
             return .send(

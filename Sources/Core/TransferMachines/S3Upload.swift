@@ -94,7 +94,7 @@ struct S3Upload: UploadProtocol {
                 "PUT", key(index) + "?partNumber=\(number)&" + query.dropFirst(), [], parts.content(of: number),
                 remembering: .append, index)
         case .completing(let index):
-            return send("POST", key(index) + query, condition, .words(list), remembering: .move, index)
+            return send("POST", key(index) + query, condition, .data(list), remembering: .move, index)
         case .aborting(let index):
             return send("DELETE", key(index) + query, remembering: .chooseName, index)
         }

@@ -110,7 +110,7 @@ package enum UploadContent: Equatable, Sendable {
     /// The whole snapshot, with something before and behind it.
     case wrapped(before: Data, after: Data)
     /// Nothing of the snapshot: a question or an order.
-    case words(Data)
+    case data(Data)
 }
 
 /// What is committed before each request, so that a new process continues. One shape for all protocols: each uses what it

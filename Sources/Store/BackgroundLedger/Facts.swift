@@ -98,7 +98,7 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     package var savingSince: Date?
     /// When somebody first looked: what was found then is no change.
     package var firstLookAt: Date?
-    /// When the machine last woke from sleep.
+    /// When the host last woke from sleep.
     package var resumedAt: Date?
 
     package init(conditions: DesktopConditions, networkSince: Date, powerSince: Date) {

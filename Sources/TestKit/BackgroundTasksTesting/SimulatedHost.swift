@@ -34,7 +34,7 @@ package final class SimulatedHost {
     package private(set) var moments = 0
     /// Whether work that comes starts an agent that is not there.
     package var startsAgents = true
-    /// What the agents noted, and the machine's own events.
+    /// What the agents noted, and the host's own events.
     package private(set) var transcript: [String] = []
 
     /// - Parameters:
@@ -249,7 +249,7 @@ package final class SimulatedHost {
         try run()
     }
 
-    // MARK: What happens to a machine
+    // MARK: What happens to a host
 
     /// Launches whose process lives.
     package var livingProcesses: Set<Int64> { Set(processes.living.map(\.launch)) }
@@ -282,7 +282,7 @@ package final class SimulatedHost {
 
     /// Its lid is closed for so long: its clock goes on and nothing else does; connections do not survive.
     package func suspend(_ seconds: Double) throws {
-        note("the machine sleeps for \(Int(seconds)) s")
+        note("the host sleeps for \(Int(seconds)) s")
         clock.sleep(seconds)
         network.cutConnections()
         tell(.timeChanged)

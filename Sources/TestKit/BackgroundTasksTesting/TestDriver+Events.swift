@@ -115,7 +115,7 @@ extension TestDriver {
         try await settle()
     }
 
-    // MARK: The machine
+    // MARK: The host
 
     /// What a desktop says of network and power.
     public struct Conditions: Sendable {
@@ -147,7 +147,7 @@ extension TestDriver {
         try await settle()
     }
 
-    /// The machine sleeps: its wall clock goes on and nothing else does; connections break.
+    /// The host sleeps: its wall clock goes on and nothing else does; connections break.
     /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func suspend(for duration: Duration) async throws {
         try await settle()

@@ -61,7 +61,7 @@ public actor TestDriver {
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
         _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
-        guard !AppRuntime.playsOnStage else { throw NestedRun() }
+        guard !AppRuntime.isTestHosted else { throw NestedRun() }
         await turnstile.enter()
         let driver: TestDriver
         do { driver = try TestDriver(identifiers, start: start, zone: zone) } catch {
@@ -69,7 +69,7 @@ public actor TestDriver {
             throw error
         }
         let result: Result<Value, any Error>
-        do { result = .success(try await AppRuntime.$playsOnStage.withValue(true) { try await body(driver) }) } catch {
+        do { result = .success(try await AppRuntime.$isTestHosted.withValue(true) { try await body(driver) }) } catch {
             result = .failure(error)
         }
         let missing = await driver.close()
@@ -188,7 +188,7 @@ public actor TestDriver {
             let report = try report(of: launch.id)
             if report.outcome != nil { return report }
             guard clock.awake < end else { throw StillRunning(launch: report, limit: limit) }
-            // Continued processing is no process of the machine's: its handler hears the ledger's word on threads of its own, and has
+            // Continued processing is no process of the host's: its handler hears the ledger's word on threads of its own, and has
             // its last words before their time is over.
             if report.kind == .continuedProcessing, report.stopReason != nil,
                 await changes.wait(after: changes.count, atMost: patience)

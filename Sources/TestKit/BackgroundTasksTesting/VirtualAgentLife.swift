@@ -43,7 +43,7 @@ final class AgentLife: Sendable {
     func end() { alive.withLock { $0 = false } }
 }
 
-/// What other threads have for the agent, and the wake-up of whoever runs the machine.
+/// What other threads have for the agent, and the wake-up of whoever runs the host.
 final class AgentInbox: Sendable {
     private let events = Mutex<[AgentEvent]>([])
     private let waker = Mutex<@Sendable () -> Void>({})

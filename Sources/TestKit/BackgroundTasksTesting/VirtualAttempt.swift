@@ -3,7 +3,7 @@ import Foundation
 import TransferMachines
 
 /// One attempt on the wire of a virtual network: sends its request and takes the answer, piece by piece, in virtual time.
-final class VirtualAttempt: @unchecked Sendable {  // because only the machine's turn touches it, one at a time
+final class VirtualAttempt: @unchecked Sendable {  // because only the host's turn touches it, one at a time
     let id: AttemptID
     private(set) var origin: String
     private var request: WireRequest
@@ -33,7 +33,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the machine's
 
     // MARK: Beginning and end
 
-    /// From any thread: everything else happens when the machine's turn comes.
+    /// From any thread: everything else happens when the host's turn comes.
     func begin() { later(network.latency) { $0.connect() } }
 
     /// From any thread.

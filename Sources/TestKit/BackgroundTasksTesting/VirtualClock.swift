@@ -2,12 +2,12 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// The clocks of a simulated host: the wall clock that people set, and the seconds that pass while the machine is awake.
+/// The clocks of a simulated host: the wall clock that people set, and the seconds that pass while the host is awake.
 ///
 /// A Swift `Clock` too (of the waking seconds), for code under test that takes one: whoever sleeps on it wakes when the driver's
 /// time comes there.
 public final class VirtualClock: Clock, Sendable {
-    /// Waking seconds since the machine began.
+    /// Waking seconds since the host began.
     public struct Instant: InstantProtocol {
         let offset: Duration
 
@@ -99,7 +99,7 @@ public final class VirtualClock: Clock, Sendable {
 
     func onSleepersChange(_ action: @escaping @Sendable () -> Void) { sleepers.withLock { $0.onChange = action } }
 
-    // MARK: Timers of the machine
+    // MARK: Timers of the host
 
     @discardableResult
     package func schedule(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Int {

@@ -172,7 +172,7 @@ extension VirtualNetwork {
         for attempt in gone { attempt.cancel() }
     }
 
-    /// The test is over: nothing is reached any more. On the machine's own turn.
+    /// The test is over: nothing is reached any more. On the host's own turn.
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true

@@ -3,7 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import Foundation
 
-// The machine around the work: at an hour and in a zone of its own.
+// The host around the work: at an hour and in a zone of its own.
 extension Rehearsal {
     static let zone = "Europe/Berlin"
 

@@ -200,7 +200,7 @@ final class Rehearsal: Sendable {
         return result.withLock { $0 }!
     }
 
-    // MARK: The machine
+    // MARK: The host
 
     /// The process of the agent, or of the app that it launched.
     enum Role {

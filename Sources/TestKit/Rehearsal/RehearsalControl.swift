@@ -5,7 +5,7 @@ import BackgroundLedger
 import Foundation
 import Synchronization
 
-/// The machine of one throw-away home: its clocks, its zone, its conditions, its notification server and its disk, said to every
+/// The host of one throw-away home: its clocks, its zone, its conditions, its notification server and its disk, said to every
 /// agent there through a socket that only this home's processes know of.
 final class RehearsalControl: Sendable {
     private struct State {
@@ -68,7 +68,7 @@ final class RehearsalControl: Sendable {
 
     var zone: String { state.withLock { $0.machine.zone } }
 
-    /// What the machine's clock shows.
+    /// What the host's clock shows.
     var now: Date { Date(timeIntervalSinceNow: state.withLock { $0.machine.clockOffset }) }
 
     // MARK: Agents
@@ -102,7 +102,7 @@ final class RehearsalControl: Sendable {
         (try? JSONEncoder().encode(machine)).map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// Changes the machine; every living agent has heard of it when this returns.
+    /// Changes the host; every living agent has heard of it when this returns.
     func set(_ change: (inout RehearsedHost) -> Void) throws {
         let (machine, listeners) = state.withLock { state -> (RehearsedHost, [Connection]) in
             change(&state.machine)
@@ -120,7 +120,7 @@ final class RehearsalControl: Sendable {
         }
     }
 
-    /// The machine sleeps for so long.
+    /// The host sleeps for so long.
     func suspend(_ seconds: Double) throws {
         try set { machine in
             machine.clockOffset += seconds

@@ -2,7 +2,7 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 
-// What happens to the machine: its clock, its zone, its sleep, its power, its disk, its notification server.
+// What happens to the host: its clock, its zone, its sleep, its power, its disk, its notification server.
 extension Scenario {
     private static let hour = 3_600.0
     private static let oneCheck = "check completed; 1 request; 1 storm told"

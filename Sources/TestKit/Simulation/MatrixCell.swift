@@ -48,7 +48,7 @@ package struct MatrixCell: Sendable {
 
     private struct FindsSomebody: Error {}
 
-    /// The machine of one cell, its server, and its hands.
+    /// The host of one cell, its server, and its hands.
     private final class Table {
         let machine: SimulatedHost
         let app: MatrixApp

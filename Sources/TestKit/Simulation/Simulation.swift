@@ -216,7 +216,7 @@ package final class Simulation {
     }
 }
 
-/// The program of a machine that has to be made before it.
+/// The program of a host that has to be made before it.
 private final class LateProgram: VirtualProgram, @unchecked Sendable {  // because the simulation has one thread
     weak var app: SimulatedApp?
     func begin(_ process: VirtualProcess) { app?.begin(process) }

@@ -68,7 +68,7 @@ enum AttemptPreparation {
             switch content {
             case .none: break
             case .empty: source = .bytes(Data())
-            case .words(let bytes): source = .bytes(bytes)
+            case .data(let bytes): source = .bytes(bytes)
             case .snapshot, .wrapped:
                 source = transfer.upload.flatMap { Self.source(of: transfer, size: $0.byteCount, content, pass) }
                 guard source != nil else {
