@@ -33,6 +33,27 @@ import UserNotifications
         }
     }
 
+    /// Seven files of a corpus of real apps submit the next refresh in the handler of the last, without a date.
+    @Test func aRefreshThatAsksForItselfWithoutADateIsNotLaunchedWithoutAPause() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            let times = Mutex<[Date]>([])
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "refresh", using: nil) { task in
+                times.withLock { $0.append(driver.clock.date) }
+                try? BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+                task.setTaskCompleted(success: true)
+            }
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+            try await driver.advance(by: .seconds(4 * 3_600))
+            let launches = times.withLock { $0 }
+            let pauses = zip(launches.dropFirst(), launches).map { Int($0.timeIntervalSince($1).rounded()) }
+            #expect(pauses == [300, 600, 1_200, 2_400, 3_600, 3_600])
+            // What a person asks for begins at once.
+            try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "refresh"))
+            try await driver.advance(by: .seconds(5))
+            #expect(times.withLock { $0.count } == launches.count + 1)
+        }
+    }
+
     @Test func aYearHasItsNoons() async throws {
         let noons = try await YearOfNoons.play().noons
         #expect(noons.count == 365)

@@ -59,6 +59,10 @@ public final class BGTaskScheduler: NSObject, Sendable {
 
     /// Makes a request durable. One with the same identifier is replaced.
     ///
+    /// Without `earliestBeginDate` it begins as soon as its conditions hold; but one that a launch submits, of an identifier that was
+    /// launched so before, waits for five minutes, which double with each such launch of the last day up to an hour. On iOS the system
+    /// decides that; without a pause an app that asks for its next refresh in the handler of the last would run for ever.
+    ///
     /// Cost: one transaction, synced to disk. If no agent runs one is started.
     /// - Throws: ``BGTaskScheduler/Error``.
     public func submit(_ taskRequest: BGTaskRequest) throws {
@@ -86,6 +90,9 @@ public final class BGTaskScheduler: NSObject, Sendable {
                 }
             }
             if record.recurrence != nil { try Self.plan(&record, now: now, transaction) }
+            if let launch = record.submittedInLaunch {
+                try transaction.applyDiscretion(to: &record, submittedIn: launch, now: now)
+            }
             try transaction.save(record)
             return nil
         }

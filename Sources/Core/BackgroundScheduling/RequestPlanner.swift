@@ -20,14 +20,17 @@ package struct PlannableRequest: Sendable, Equatable {
     package var requiresExternalPower: Bool
     /// Launched also while the person saves power.
     package var runsInLowPowerMode: Bool
-    /// Earned by launches that crashed or had to be killed.
+    /// Earned by launches that crashed or had to be killed; without any, the system's discretion.
     package var backoffUntil: Date?
+    /// Launches in a row without a result.
+    package var failures: Int
     package var hasLiveLaunch: Bool
     package var submittedAt: Date
 
     package init(
         identifier: String, kind: LaunchKind, earliestBegin: Date?, requiresNetwork: Bool, requiresExternalPower: Bool,
-        runsInLowPowerMode: Bool = false, backoffUntil: Date?, hasLiveLaunch: Bool, submittedAt: Date
+        runsInLowPowerMode: Bool = false, backoffUntil: Date?, failures: Int = 1,
+        hasLiveLaunch: Bool, submittedAt: Date
     ) {
         self.identifier = identifier
         self.kind = kind
@@ -36,6 +39,7 @@ package struct PlannableRequest: Sendable, Equatable {
         self.requiresExternalPower = requiresExternalPower
         self.runsInLowPowerMode = runsInLowPowerMode
         self.backoffUntil = backoffUntil
+        self.failures = failures
         self.hasLiveLaunch = hasLiveLaunch
         self.submittedAt = submittedAt
     }
@@ -169,7 +173,9 @@ package enum RequestPlanner {
             verdicts.append(
                 timeVerdict(
                     .backoff, until: backoff, now: now, met: "the delay after the last attempt has passed",
-                    unmet: "delayed because the last launch did not finish"))
+                    unmet: request.failures > 0
+                        ? "delayed because the last launch did not finish"
+                        : "a launch asked for it without a date: the next one begins after a pause, which grows"))
         }
         if request.hasLiveLaunch {
             verdicts.append(.init(name: .notRunning, met: false, detail: "running now", metAt: nil))

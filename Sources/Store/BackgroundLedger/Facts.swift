@@ -32,6 +32,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     package var backoffBase: Double = 5
     /// Between two launches that are due at once.
     package var launchSpacing: Double = 1
+    /// Before a request without a date that a launch submits; doubles with each. 0: none.
+    package var discretion: Double = 300
     /// Without progress a continued-processing task is ended after so long.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
@@ -51,6 +53,7 @@ package struct AgentSettings: Codable, Sendable, Equatable {
         try take(.grace, &grace)
         try take(.backoffBase, &backoffBase)
         try take(.launchSpacing, &launchSpacing)
+        try take(.discretion, &discretion)
         try take(.progressPatience, &progressPatience)
         try take(.notificationsEnabled, &notificationsEnabled)
         try take(.quietHours, &quietHours)

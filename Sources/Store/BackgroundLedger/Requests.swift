@@ -81,7 +81,7 @@ package struct RequestRecord: Codable, Sendable, Equatable {
         PlannableRequest(
             identifier: identifier, kind: kind, earliestBegin: earliestBegin, requiresNetwork: requiresNetwork,
             requiresExternalPower: requiresExternalPower, runsInLowPowerMode: runsInLowPowerMode, backoffUntil: backoffUntil,
-            hasLiveLaunch: hasLiveLaunch,
+            failures: failures, hasLiveLaunch: hasLiveLaunch,
             submittedAt: submittedAt)
     }
 }
@@ -226,6 +226,22 @@ extension LedgerTransaction {
         }
         // A person who submits it anew after a clock was wrong is not bound by what that clock served.
         try planNext(of: &request, served: occurrence ?? .distantPast, now: now, in: zone)
+    }
+
+    /// A request without a date that a launch submits begins at the system's discretion.
+    ///
+    /// - Parameter launch: whose handler submits it; one that was simulated waits for nothing.
+    package func applyDiscretion(to request: inout RequestRecord, submittedIn launch: Int64, now: Date) throws {
+        guard request.earliestBegin == nil, request.recurrence == nil, try self.launch(launch)?.simulated == false else { return }
+        let count = try Int.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT COUNT(*) FROM launch WHERE identifier = ? AND requestToken IS NOT NULL AND askedBegin IS NULL
+                    AND kind IN ('appRefresh', 'processing') AND simulated = 0 AND startedAt > ?
+                    """), arguments: [request.identifier, now.timeIntervalSince1970 - SystemDiscretion.memory])
+        let base = try (fact(.settings) ?? AgentSettings()).discretion
+        let pause = SystemDiscretion.pause(afterLaunches: count ?? 0, base: base)
+        if pause > 0 { request.backoffUntil = now.addingTimeInterval(pause) }
     }
 
     @discardableResult

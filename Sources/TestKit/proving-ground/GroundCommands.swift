@@ -47,6 +47,7 @@ struct GroundCommands {
     private func cycle(_ count: Int) throws {
         var settings = AgentSettings()
         settings.launchSpacing = 0
+        settings.discretion = 0
         settings.backoffBase = 0.05
         try AppRuntime.shared.configure(settings)
         for number in 0..<count {
