@@ -46,6 +46,18 @@ extension EndToEnd {
             #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
         }
 
+        /// Without a schedule: what is unfinished comes back at the next login all the same.
+        @Test func whatIsUnfinishedBringsTheAgentBackAtLogin() throws {
+            server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
+            #expect(try download(server.url + "/slow").status == 0)
+            let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
+            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("--app stormy"))
+            #expect(try home.stormy("unschedule").status == 0)
+            #expect(FileManager.default.fileExists(atPath: entry), "the check is off, the download is not")
+            #expect(try home.stormy("quit").status == 0)
+            #expect(!FileManager.default.fileExists(atPath: entry))
+        }
+
         @Test func leftToItselfItEndsWithANotification() throws {
             let result = try download(server.url + "/disk.img", "--json")
             let rows = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]]

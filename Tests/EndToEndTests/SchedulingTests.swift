@@ -378,6 +378,30 @@ extension EndToEnd {
             #expect(second.waitForEnd() == 0)
         }
 
+        /// A program that was copied without its agent: nothing would ever come of what it asks for, and it says so.
+        @Test func withoutAnAgentAnywhereNothingIsAccepted() throws {
+            let app = try ProvingHome()
+            let folder = app.home.folder.appendingPathComponent("alone")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            for name in ["proving-ground", "stormy"] {
+                try FileManager.default.copyItem(atPath: Home.product(name), toPath: folder.appendingPathComponent(name).path)
+            }
+            let manifest = ["CFBundleIdentifier": "proving-ground", "BGTaskSchedulerPermittedIdentifiers": ["refresh"]] as [String: Any]
+            try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+                .write(to: folder.appendingPathComponent("proving-ground-Info.plist"))
+            func run(_ name: String, _ arguments: String...) throws -> Child.Result {
+                try Child.run(folder.appendingPathComponent(name).path, arguments, environment: app.home.environment)
+            }
+            let submitted = try run("proving-ground", "submit", "refresh")
+            #expect(submitted.status == 1, "\(submitted)")
+            #expect(submitted.output.contains("background-agent is not in \(folder.path)"), "\(submitted)")
+            #expect(try app.rows("why").isEmpty)
+            let scheduled = try run("stormy", "schedule")
+            #expect(scheduled.status != 0 && scheduled.errors.contains("background-agent is not in"), "\(scheduled)")
+            let downloaded = try run("stormy", "download", "http://127.0.0.1:9/file", "-o", folder.path + "/file")
+            #expect(downloaded.status != 0 && downloaded.errors.contains("background-agent is not in"), "\(downloaded)")
+        }
+
         /// Its ledger's disk is full when something is due: the agent stays, says what it waits for, and goes on by itself.
         @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
         func anAgentOutlivesAFullDisk() throws {

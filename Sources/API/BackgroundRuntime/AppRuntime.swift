@@ -103,6 +103,20 @@ package final class AppRuntime: Sendable {
         return .alreadyRunning
     }
 
+    /// The program that would have to be installed for anything to happen. `nil`: an agent runs, can be started, or may not be, on purpose.
+    ///
+    /// Cost: one look at a lock while an agent runs.
+    package var missingAgent: CompanionProgram.Missing? {
+        guard testHost == nil else { return nil }
+        let starter = AgentStarter(directories: directories)
+        guard !starter.isRunning, !starter.isForbidden else { return nil }
+        let environment = ProcessInfo.processInfo.environment
+        guard !AutostartEntry(directories: directories, environment: environment).isUserUnitInstalled,
+            case .failure(let missing) = AgentStarter.findAgent(environment: environment)
+        else { return nil }
+        return missing
+    }
+
     package var isAgentRunning: Bool { testHost?.hasAgent() ?? AgentStarter(directories: directories).isRunning }
 
     /// The ledger, opened at first use; a failed opening is tried again at the next use.

@@ -76,6 +76,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
         if taskRequest is BGHealthResearchTaskRequest {
             throw Error(.notPermitted, "\(taskRequest.identifier): nobody is entitled to health research here")
         }
+        if let missing = AppRuntime.shared.missingAgent { throw Error(.unavailable, "nobody would wake this app: \(missing)") }
         let now = AppRuntime.shared.now
         var record = taskRequest.record(now: now)
         try check(record)

@@ -193,6 +193,11 @@ final class BackgroundSession: SessionEngine {
             if refused != nil { end(task, refused) } else if let row { release(row) }
             return refused == nil && row == nil
         }
+        if let missing = AppRuntime.shared.missingAgent {
+            let why = [NSLocalizedDescriptionKey: "nobody would move a byte: \(missing)"]
+            for task in new { refuse(task, URLError(.backgroundSessionWasDisconnected, userInfo: why)) }
+            return
+        }
         var submissions: [(task: URLSessionTask, order: Submission)] = []
         for task in new {
             // Somebody in this process waits for its end.
@@ -207,6 +212,7 @@ final class BackgroundSession: SessionEngine {
             } _: { transaction in
                 try submissions.map { try $0.order.write(transaction) }
             }
+            AppRuntime.shared.comeBackAtLogin()
             keepAgentSoon()
         } catch {
             for (task, _) in submissions { refuse(task, error) }

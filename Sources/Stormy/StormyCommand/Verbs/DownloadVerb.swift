@@ -62,7 +62,9 @@ struct DownloadVerb: AsyncParsableCommand {
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
-            throw CommandFailure(.cannotCreate, "\(file.path): \(task.error?.localizedDescription ?? "not queued")")
+            let isAlone = (task.error as? URLError)?.code == .backgroundSessionWasDisconnected
+            throw CommandFailure(
+                isAlone ? .unavailable : .cannotCreate, "\(file.path): \(task.error?.localizedDescription ?? "not queued")")
         }
         if !wait {
             if json { return try Output.json(BackgroundTransfers.statuses(of: [number]).map(TransferReport.init)) }

@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
 import BackgroundTasks
+import BackgroundTransfer
 import Foundation
 import Stormy
 
@@ -67,7 +68,10 @@ struct UnscheduleVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         try NoonSchedule(store: try StormyStore.open()).turnOff()
-        AutostartEntry(directories: AppRuntime.shared.directories).remove()
+        // What is still to be sent or fetched brings the agent back, too.
+        if try BackgroundTransfers.all().allSatisfy(\.state.hasEnded) {
+            AutostartEntry(directories: AppRuntime.shared.directories).remove()
+        }
         Output.line("The daily check is off. `stormy schedule` turns it on again.")
     }
 }
