@@ -386,7 +386,8 @@ extension EndToEnd {
             for name in ["proving-ground", "stormy"] {
                 try FileManager.default.copyItem(atPath: Home.product(name), toPath: folder.appendingPathComponent(name).path)
             }
-            let manifest = ["CFBundleIdentifier": "proving-ground", "BGTaskSchedulerPermittedIdentifiers": ["refresh"]] as [String: Any]
+            let manifest =
+                ["CFBundleIdentifier": "proving-ground", "BGTaskSchedulerPermittedIdentifiers": ["refresh"]] as [String: Any]
             try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
                 .write(to: folder.appendingPathComponent("proving-ground-Info.plist"))
             func run(_ name: String, _ arguments: String...) throws -> Child.Result {
