@@ -182,6 +182,38 @@ import TransferMachines
         #expect(bench.transport.cancelled.map(\.transfer) == [id])
     }
 
+    /// Asleep, switched off, or a clock set forward: nobody could try, so nothing is given up, and it is tried again.
+    @Test(arguments: ["asleep", "off", "clock"]) func aWeekAwayGivesNothingUp(_ how: String) throws {
+        let id = try bench.download { $0.resourceTimeout = 7 * 86_400 }
+        try bench.turn()
+        try bench.fail(id, .couldNotResolveHost)
+        switch how {
+        case "asleep": try bench.suspend(40 * 86_400)
+        case "clock": try bench.step(40 * 86_400)
+        default:
+            try bench.stepUnseen(40 * 86_400)
+            try bench.startAgent()
+        }
+        #expect(try bench.transfer(id).errorCode != URLError.Code.timedOut.rawValue)
+        try bench.pass(3_600)
+        #expect(!bench.transport.started.isEmpty)
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
+    /// What was tried before counts, what was tried in vain since does, too.
+    @Test func afterAWeekAwayPatienceGoesOn() throws {
+        let id = try bench.download { $0.resourceTimeout = 7_200 }
+        try bench.turn()
+        try bench.pass(3_600)
+        try bench.suspend(8 * 86_400)
+        #expect(try bench.transfer(id).state == .running)
+        try bench.pass(3_500)
+        #expect(try bench.transfer(id).state == .running)
+        try bench.pass(200)
+        #expect(try bench.transfer(id).state == .failed)
+    }
+
     /// Whole and proven before its time was over: only its name is missing.
     @Test func whatIsWholeIsNotGivenUp() throws {
         let text = Data("sunny".utf8)

@@ -112,7 +112,7 @@ struct AgentParts {
     }
 
     private mutating func lookAtClocks(_ pass: inout Pass) throws {
-        let change = time.look(&pass)
+        let change = try time.look(&pass)
         if change.shift != 0 { launches.shift(by: change.shift) }
         if change.hasSlept { try noteWake(&pass) }
     }

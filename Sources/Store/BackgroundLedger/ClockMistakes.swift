@@ -15,6 +15,20 @@ extension LedgerTransaction {
         for sql in Self.mending { try database.run(sql: sql, arguments: ["limit": limit, "now": now]) }
     }
 
+    /// Nobody looked for so many seconds (asleep, switched off, a clock that was set forward): they are none without progress, and none of
+    /// those for which the copy of a photo that failed is kept.
+    package func creditTimeAway(_ seconds: Double, now: Date) throws {
+        try database.run(
+            sql: """
+                UPDATE transfer SET lastProgressAt = max(lastProgressAt, min(lastProgressAt + :away, :now))
+                WHERE state IN ('queued', 'running', 'waiting', 'paused')
+                """, arguments: ["away": seconds, "now": now.timeIntervalSince1970])
+        try database.run(
+            sql:
+                "UPDATE transfer SET keptUntil = keptUntil + :away WHERE kind = 'upload' AND bodyFile IS NOT NULL AND keptUntil > 0",
+            arguments: ["away": seconds])
+    }
+
     private static let mending = [
         // Nobody was served by it.
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",

@@ -13,6 +13,8 @@ struct TimeWatch {
     private(set) var mustReplan = true
     /// It was set back by more than it is mistaken by in passing: what was written just now was written by a clock that was wrong.
     private var wasAhead = false
+    /// When this agent last noted that it looked.
+    private var lastNoted: Date?
     /// Wall clock minus seconds awake, as last seen.
     private var offset: Double
     /// Seconds slept, as last seen.
@@ -33,8 +35,9 @@ struct TimeWatch {
         var hasSlept: Bool
     }
 
-    /// Before anything else in a pass: a budget is a span, and the jump itself must not end one.
-    mutating func look(_ pass: inout Pass) -> Change {
+    /// Before anything else in a pass: a budget is a span, and the jump itself must not end one; nor may a time in which nobody could try
+    /// count as one without progress.
+    mutating func look(_ pass: inout Pass) throws -> Change {
         let shift = Self.offset(pass.moment) - offset
         offset += shift
         let hasSlept = pass.moment.slept > slept + 1
@@ -45,8 +48,25 @@ struct TimeWatch {
             zone = pass.zone
             pass.note("time zone \(zone.identifier)")
         }
+        try creditTimeAway(max(shift, 0), pass)
         return Change(shift: abs(shift) > 0.5 ? shift : 0, hasSlept: hasSlept)
     }
+
+    /// - Parameter skipped: seconds that this agent slept, or that somebody added to the clock.
+    private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
+        var away = skipped
+        if lastNoted == nil, let seen = try pass.transaction.fact(.lookedAt) { away += max(pass.now.timeIntervalSince(seen), 0) }
+        if away > Self.notAway { try pass.transaction.creditTimeAway(away, now: pass.now) }
+        if let lastNoted, abs(pass.now.timeIntervalSince(lastNoted)) < Self.notingInterval { return }
+        try pass.transaction.setFact(.lookedAt, pass.now)
+        lastNoted = pass.now
+    }
+
+    /// Seconds that are no absence.
+    private static let notAway: Double = 60
+    /// Seconds between two notes of when an agent looked: a new one after a crash credits at most so much too much, and the time in which
+    /// there was nothing to look at.
+    private static let notingInterval: Double = 300
 
     /// The clock was set, or the host woke: what lies behind may have been missed.
     mutating func noteJump(_ pass: Pass) {
