@@ -49,13 +49,25 @@ enum DueRequests {
         var record = LaunchRecord(
             kind: request.kind, identifier: request.identifier, requestToken: request.token, generation: generation,
             reason: simulated ? "simulated" : generation > 1 ? "relaunch after \(request.failures) without a result" : "due",
-            simulated: simulated, servedOccurrence: simulated ? nil : request.occurrence, startedAt: pass.now)
+            simulated: simulated, servedOccurrence: simulated ? nil : served(by: request, pass), startedAt: pass.now)
         record.requiresNetwork = request.requiresNetwork
         record.requiresExternalPower = request.requiresExternalPower
         record.askedAt = request.submittedAt
         record.askedBegin = request.earliestBegin
         record.woke = try (simulated ? .simulated : cause(of: request, pass)).rawValue
         try pass.begin(record)
+    }
+
+    /// However many were missed, one launch makes up for all of them: it serves the last that has come.
+    private static func served(by request: RequestRecord, _ pass: Pass) -> Date? {
+        guard var occurrence = request.occurrence, let rule = request.recurrence else { return request.occurrence }
+        // Bounded, as the clock may be wrong by any time.
+        for _ in 0..<10_000 {
+            let next = rule.next(after: occurrence, in: pass.zone)
+            guard next <= pass.now else { break }
+            occurrence = next
+        }
+        return occurrence
     }
 
     private static func cause(of request: RequestRecord, _ pass: Pass) throws -> WakeCause {
