@@ -40,9 +40,12 @@ public enum WallClockRule: Hashable, Sendable, Codable {
     ///
     /// What was served further ahead than ``servedAhead`` was served by a clock that was wrong, and does not count.
     public func next(after now: Date, served: Date?, in zone: TimeZone) -> Date {
-        guard let served, served <= now.addingTimeInterval(Self.servedAhead) else { return next(after: now, in: zone) }
+        guard let served, Self.counts(served: served, now: now) else { return next(after: now, in: zone) }
         return next(after: max(now, served), in: zone)
     }
+
+    /// Whether what was served then was served by a clock that can be believed now.
+    package static func counts(served: Date, now: Date) -> Bool { served <= now.addingTimeInterval(servedAhead) }
 
     /// Seconds, half the period of a daily rule: how far ahead of now something that was served may lie. A clock that is stepped back
     /// by less serves nothing twice; one that was ahead by a day or a year leaves nothing out.

@@ -212,9 +212,8 @@ extension LedgerTransaction {
     ///
     /// - Parameter occurrence: what the launch that submits it serves.
     package func planSubmitted(_ request: inout RequestRecord, served occurrence: Date?, now: Date, in zone: TimeZone) throws {
-        let latest = now.addingTimeInterval(WallClockRule.servedAhead)
-        let served = try [occurrence.flatMap { $0 <= latest ? $0 : nil }, lastServedOccurrence(request.identifier, now: now)]
-            .compactMap { $0 }.max()
+        let served = try [occurrence, lastServedOccurrence(request.identifier, now: now)]
+            .compactMap { $0 }.filter { WallClockRule.counts(served: $0, now: now) }.max()
         if let earlier = try self.request(request.identifier), earlier.recurrence == request.recurrence,
             let due = earlier.occurrence, due <= now, served ?? .distantPast < due,
             try !liveLaunches().contains(where: { $0.identifier == request.identifier })
