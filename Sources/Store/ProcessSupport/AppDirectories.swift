@@ -61,8 +61,8 @@ package struct AppDirectories: Sendable, Equatable {
             try FileManager.default.createDirectory(
                 at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            let number = systemNumber(error)
-            if [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE].contains(number) { throw .notOpened(url.path, number) }
+            let trouble = StoreError.notOpened(url.path, systemNumber(error))
+            if trouble.isPassing { throw trouble }
             throw .cannotCreate(path: url.path, reason: systemReason(error))
         }
         // An existing folder may be wider than we want.

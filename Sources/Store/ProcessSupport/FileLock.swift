@@ -8,8 +8,7 @@ package struct FileLock: ~Copyable {
 
     /// `nil` when somebody else holds it. A child that is given the descriptor goes on holding the lock.
     package static func acquire(_ url: URL) throws(StoreError) -> FileLock? {
-        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
+        let descriptor = try open(url)
         guard clinux_lock_file(descriptor) == 0 else {
             close(descriptor)
             return nil
@@ -19,8 +18,7 @@ package struct FileLock: ~Copyable {
 
     /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
     package static func share(_ url: URL) throws(StoreError) -> FileLock {
-        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
+        let descriptor = try open(url)
         while clinux_wait_for_shared_lock(descriptor) != 0 {
             let reason = errno
             guard reason == EINTR else {
@@ -35,14 +33,19 @@ package struct FileLock: ~Copyable {
     package static func whileHolding<Value>(
         _ url: URL, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
-        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
+        let descriptor = try open(url)
         // Closing it lets go of the lock.
         defer { close(descriptor) }
         while clinux_wait_for_lock(descriptor) != 0 {
             guard errno == EINTR else { throw .failed(path: url.path, reason: String(cString: strerror(errno))) }
         }
         return try body()
+    }
+
+    private static func open(_ url: URL) throws(StoreError) -> Int32 {
+        let descriptor = clinux_open(url.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .notOpened(url.path, errno) }
+        return descriptor
     }
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
