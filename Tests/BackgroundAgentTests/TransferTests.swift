@@ -234,17 +234,7 @@ import TransferMachines
 
     /// Its answer comes in the moment in which a person pauses it: what the server has is asked first, not sent again.
     @Test func anAnswerThatMeetsAPauseIsAskedForAgain() throws {
-        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
-        try Data("abc".utf8).write(to: body)
-        let id = try bench.download {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.url = "http://127.0.0.1/photos/"
-            $0.bodyFile = "upload-1"
-            $0.bytesTotal = 3
-            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.upload = UploadSpec(method: .put, fileName: "a.jpg", byteCount: 3, token: "t")
-        }
+        let (id, _) = try upload(.put)
         try bench.turn()
         var end: (FakeTransport.Attempt, WireEnd)?
         for _ in 0..<5 {
@@ -299,22 +289,26 @@ import TransferMachines
         #expect(try bench.transfer(id).errorCode == URLError.Code.fileDoesNotExist.rawValue)
     }
 
-    /// An upload of three bytes as the body of one request, queued with its copy.
-    private func plainUpload(_ method: String) throws -> (id: Int64, body: URL) {
+    /// An upload of three bytes, queued with its copy.
+    private func upload(
+        _ kind: UploadKind, _ method: String = "PUT", change: (inout TransferRecord) -> Void = { _ in }
+    ) throws -> (id: Int64, body: URL) {
         let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
         try Data("abc".utf8).write(to: body)
-        let id = try bench.download {
+        let id = try bench.download("photos/") {
             $0.kind = .upload
             $0.method = method
             $0.bodyFile = "upload-1"
+            $0.bytesTotal = 3
             $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.upload = UploadSpec(method: .plain, fileName: "a.jpg", byteCount: 3, token: "t")
+            $0.upload = UploadSpec(method: kind, fileName: "a.jpg", byteCount: 3, token: "t")
+            change(&$0)
         }
         return (id, body)
     }
 
     @Test func aPlainUploadSendsItsSnapshot() throws {
-        let (id, body) = try plainUpload("PUT")
+        let (id, body) = try upload(.plain, "PUT")
         try bench.turn()
         let source = try #require(try bench.attempt(id).source)
         #expect(source.byteCount == 3)
@@ -325,7 +319,7 @@ import TransferMachines
 
     /// Nobody knows whether the server took it: it is not sent again by itself, and can be by hand.
     @Test func aPostThatTheAgentsDeathInterruptedIsKeptForAnotherTry() throws {
-        let (id, body) = try plainUpload("POST")
+        let (id, body) = try upload(.plain, "POST")
         try bench.turn()
         try bench.startAgent()
         #expect(try bench.transfer(id).state == .failed)
@@ -353,18 +347,7 @@ import TransferMachines
 
     /// Everything works but one step, for ever: asked ever more rarely, with the body sent once, and given up.
     @Test func aStepThatIsRefusedForEverIsNoProgress() throws {
-        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
-        try Data("abc".utf8).write(to: body)
-        let id = try bench.download {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.url = "http://127.0.0.1/photos/"
-            $0.bodyFile = "upload-1"
-            $0.bytesTotal = 3
-            $0.sourceSHA256 = FileDigest.sha256(of: Data("abc".utf8))
-            $0.resourceTimeout = 86_400
-            $0.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
-        }
+        let (id, _) = try upload(.webdav) { $0.resourceTimeout = 86_400 }
         var methods: [String] = []
         while try bench.transfer(id).state != .failed {
             try #require(methods.count < 2_000, "asked without end: \(methods.prefix(30))")
@@ -401,16 +384,7 @@ import TransferMachines
 
     /// Nobody is launched for its end and no file goes: all the same it is time to leave.
     @Test func theEndOfTheLastTransferIsAReasonToLookAtEverything() throws {
-        let body = bench.ledger.directories.spool.appendingPathComponent("upload-1")
-        try Data("abc".utf8).write(to: body)
-        let id = try bench.download {
-            $0.kind = .upload
-            $0.method = "PUT"
-            $0.url = "http://127.0.0.1/photos/"
-            $0.bodyFile = "upload-1"
-            $0.launchesApp = false
-            $0.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 3, token: "t")
-        }
+        let (id, _) = try upload(.webdav) { $0.launchesApp = false }
         try bench.turn()
         let attempt = try bench.attempt(id)
         let head = ResponseHead(status: 403, headers: [], url: attempt.request.url)

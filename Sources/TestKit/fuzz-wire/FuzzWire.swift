@@ -1,10 +1,10 @@
 import Foundation
 import TransferMachines
 
-/// What a server may say: heads, content ranges, dates, digests, tus and structured fields, XML, each to the host that reads it.
-/// A host may refuse anything; it must not trap, and what it takes must fit what it has.
+/// What a server may say: heads, content ranges, dates, digests, tus and structured fields, XML, each to the machine that reads it.
+/// A machine may refuse anything; it must not trap, and what it takes must fit what it has.
 ///
-/// The first byte says who listens; then come answers, parted by 0x1E, one for each step that a host comes to (the last for all
+/// The first byte says who listens; then come answers, parted by 0x1E, one for each step that a machine comes to (the last for all
 /// further ones): two bytes for the status, one for how the connection ended, one for how much was there; head, zero, body.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzWire(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
