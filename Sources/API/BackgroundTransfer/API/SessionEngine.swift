@@ -1,14 +1,6 @@
 import Foundation
 import FoundationNetworking
 
-/// Where a session is in its life.
-enum SessionLife {
-    case open
-    /// No more tasks; invalid when the last one ended.
-    case ending
-    case invalid
-}
-
 /// What stands behind a session and its tasks: the agent, or this process.
 protocol SessionEngine: AnyObject, Sendable {
     /// For a task that is made.

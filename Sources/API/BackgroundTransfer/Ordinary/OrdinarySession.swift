@@ -13,7 +13,14 @@ final class OrdinarySession: SessionEngine {
         var lastIdentifier = 0
         var tasks: [Int: URLSessionTask] = [:]
         var runs: [Int: OrdinaryRun] = [:]
-        var life = SessionLife.open
+        var life = Life.open
+    }
+
+    private enum Life {
+        case open
+        /// No more tasks; invalid when the last one ended.
+        case ending
+        case invalid
     }
 
     let configuration: URLSessionConfiguration
