@@ -131,9 +131,9 @@ extension LedgerTransaction {
 
     /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
     ///
-    /// - Parameter transfers: of these only; `nil`: of all.
+    /// - Parameter isOurs: whether the end of a transfer is for the caller to tell.
     package func claimEvents(
-        session: String, process: ProcessIdentity, only transfers: Set<Int64>? = nil, limit: Int = 100,
+        session: String, process: ProcessIdentity, limit: Int = 100, isOurs: (Int64) -> Bool = { _ in true },
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
     ) throws -> [SessionEventRecord] {
         var claimed: [SessionEventRecord] = []
@@ -143,7 +143,7 @@ extension LedgerTransaction {
             guard let end = candidates.last?.id else { break }
             last = end
             for var event in candidates where claimed.count < limit {
-                if let transfers, !transfers.contains(event.transfer) { continue }
+                guard isOurs(event.transfer) else { continue }
                 if let owner = event.claim, isAlive(owner) { continue }
                 (event.claimPID, event.claimStart) = (process.pid, process.start)
                 try database.cachedStatement(sql: "UPDATE sessionEvent SET claimPID = ?, claimStart = ? WHERE id = ?")

@@ -71,17 +71,14 @@ extension BackgroundSession {
     /// `false`: the ledger could not be asked.
     private func tellEnds(_ session: URLSession) -> Bool {
         while true {
-            // Without a delegate only what a handler here waits for: the rest is for whoever has one.
-            let only = state.withLock { state -> Set<Int64>? in
-                guard state.delegate == nil else { return nil }
-                return Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } })
-            }
-            if only?.isEmpty == true { return true }
+            let share = share
+            if case .only(let transfers) = share, transfers.isEmpty { return true }
             let claimed: [(SessionEventRecord, TransferRecord)]
             do {
                 claimed = try AppRuntime.shared.ledger().write { transaction in
                     try transaction.claimEvents(
-                        session: self.identifier, process: self.process, only: only, isAlive: AppRuntime.shared.isAlive
+                        session: self.identifier, process: self.process, isOurs: share.contains,
+                        isAlive: AppRuntime.shared.isAlive
                     ).compactMap { event in
                         try transaction.transfer(event.transfer).map { (event, $0) }
                     }
@@ -92,6 +89,39 @@ extension BackgroundSession {
             if claimed.isEmpty { return true }
             for (_, transfer) in claimed { tellEnd(transfer, session) }
             acknowledge(claimed.compactMap(\.0.id))
+        }
+    }
+
+    /// Which events of its identifier a session tells.
+    private enum Share {
+        case only(Set<Int64>)
+        case all(but: Set<Int64>)
+
+        @Sendable func contains(_ transfer: Int64) -> Bool {
+            switch self {
+            case .only(let transfers): transfers.contains(transfer)
+            case .all(let others): !others.contains(transfer)
+            }
+        }
+    }
+
+    /// Without a delegate only what a handler here waits for: the rest is for whoever has one. One that ends leaves what is nobody's
+    /// to the next of its name.
+    private var share: Share {
+        let (handled, isEnding) = state.withLock { state -> (Set<Int64>?, Bool) in
+            guard state.delegate == nil else { return (nil, state.life != .open) }
+            return (Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } }), false)
+        }
+        if let handled { return .only(handled) }
+        let known = AppRuntime.shared.part { KnownSessions() }
+        if isEnding, known.successor(of: self) != nil { return .only(awaitedTransfers) }
+        return .all(but: known.transfersOfOthers(than: self))
+    }
+
+    /// Transfers that tasks of this session wait for.
+    var awaitedTransfers: Set<Int64> {
+        state.withLock { state in
+            Set(state.tasks.values.compactMap { $0.facts.withLock { $0.isCompleted ? nil : $0.row } }).union(state.joined.keys)
         }
     }
 

@@ -375,12 +375,11 @@ final class BackgroundSession: SessionEngine {
         guard let (session, delegate) = ended else { return }
         let known = AppRuntime.shared.part { KnownSessions() }
         known.release(self)
-        // One made since under the same identifier goes on listening.
-        if !known.hasSuccessor(of: self) {
-            DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
-                [identifier, process] in
-                try $0.detach(session: identifier, process: process)
-            }
+        DurableWrites.shared.commit("background session \(identifier): its end", startsAgent: false) {
+            [self, identifier, process] in
+            // The next of its name may have attached this process in the meantime.
+            if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
+            try $0.detach(session: identifier, process: process)
         }
         OutstandingCalls.shared.enter()
         session.delegateQueue.addOperation {

@@ -1,7 +1,10 @@
 import BackgroundRuntime
 import Synchronization
 
-/// The background sessions of a process, one per identifier. On a test host, where launches share a process, one per launch too.
+/// The background sessions of a process, one that is open per identifier. On a test host, where launches share a process, one per
+/// launch too.
+///
+/// One that is ending goes on beside the next of its name until its tasks have ended.
 final class KnownSessions: ProcessBound {
     private struct Name: Hashable {
         let identifier: String
@@ -13,7 +16,7 @@ final class KnownSessions: ProcessBound {
     private struct State {
         var all: [Name: Weak] = [:]
         /// Those with somebody to tell.
-        var kept: [Name: BackgroundSession] = [:]
+        var kept: [Name: [BackgroundSession]] = [:]
     }
 
     private let state = Mutex(State())
@@ -32,16 +35,31 @@ final class KnownSessions: ProcessBound {
 
     private func name(_ session: BackgroundSession) -> Name { Name(identifier: session.identifier, launch: session.launch?.id) }
 
-    func keep(_ session: BackgroundSession) { state.withLock { $0.kept[name(session)] = session } }
+    func keep(_ session: BackgroundSession) {
+        let name = name(session)
+        state.withLock { state in
+            guard state.kept[name]?.contains(where: { $0 === session }) != true else { return }
+            state.kept[name, default: []].append(session)
+        }
+    }
 
     func release(_ session: BackgroundSession) {
         let name = name(session)
-        state.withLock { if $0.kept[name] === session { $0.kept[name] = nil } }
+        state.withLock { state in
+            state.kept[name]?.removeAll { $0 === session }
+            if state.kept[name]?.isEmpty == true { state.kept[name] = nil }
+        }
     }
 
-    /// Whether another session was made under its name.
-    func hasSuccessor(of session: BackgroundSession) -> Bool {
-        state.withLock { state in state.all[name(session)]?.session.map { $0 !== session } ?? false }
+    /// The session that was made under its name after it.
+    func successor(of session: BackgroundSession) -> BackgroundSession? {
+        state.withLock { state in state.all[name(session)]?.session.flatMap { $0 === session ? nil : $0 } }
+    }
+
+    /// Transfers whose ends belong to the tasks of other sessions under its name.
+    func transfersOfOthers(than session: BackgroundSession) -> Set<Int64> {
+        let others = state.withLock { $0.kept[name(session), default: []].filter { $0 !== session } }
+        return others.reduce(into: []) { $0.formUnion($1.awaitedTransfers) }
     }
 
     func processEnded(launch: Int64) {
