@@ -32,6 +32,7 @@ import Testing
         let credential: URLCredential?
         let disposition: URLSession.ResponseDisposition
         let (bytes, gotBytes) = AsyncStream.makeStream(of: Int64.self)
+        let (invalid, becameInvalid) = AsyncStream.makeStream(of: Void.self)
 
         init(
             credential: URLCredential? = nil, disposition: URLSession.ResponseDisposition = .allow,
@@ -123,7 +124,10 @@ import Testing
             waiting?.resume()
         }
 
-        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { note("invalid") }
+        func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+            note("invalid")
+            becameInvalid.yield()
+        }
 
         var lines: [String] { heard.withLock { $0.lines } }
 
@@ -288,6 +292,38 @@ import Testing
         let task = try await run(Listener(redirect: { _ in nil })) { try $0.dataTask(with: url("/a")) }
         #expect((task.response as? HTTPURLResponse)?.statusCode == 302 && task.error == nil)
         #expect(server.requests(matching: "/b").isEmpty)
+    }
+
+    /// A task's own delegate that has only a few methods, or one.
+    private final class Ends: NSObject, URLSessionTaskDelegate {
+        let ended = Mutex(false)
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            ended.withLock { $0 = true }
+            session.finishTasksAndInvalidate()
+        }
+    }
+
+    /// What a task's delegate lacks the session's hears: also methods of protocols that the task's does not conform to.
+    @Test func whatATasksDelegateLacksTheSessionsHears() async throws {
+        server.route("GET", "/a", .redirect(302, to: "/b"))
+        protect("Basic realm=\"home\"") { $0 == "Basic " + Data("tom:right".utf8).base64EncodedString() }
+        let listener = Listener(
+            credential: URLCredential(user: "tom", password: "right", persistence: .forSession), redirect: { _ in nil })
+        let (session, invalid) = (URLSession(configuration: .default, delegate: listener, delegateQueue: nil), listener.invalid)
+        let own = Ends()
+        let task = try session.dataTask(with: url("/a"))
+        task.delegate = own
+        task.resume()
+        for await _ in invalid { break }
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 302, "the session's delegate refuses redirects")
+        #expect(listener.told == ["created", "redirect 302 GET /b", "metrics 1"])
+        #expect(own.ended.withLock { $0 })
+        let (data, response) = try await URLSession(
+            configuration: .default,
+            delegate: Listener(credential: URLCredential(user: "tom", password: "right", persistence: .forSession)),
+            delegateQueue: nil
+        ).data(from: url("/secret"), delegate: Ends())
+        #expect((response as? HTTPURLResponse)?.statusCode == 200, "\(String(decoding: data, as: UTF8.self))")
     }
 
     @Test func secretsDoNotGoToAnotherHost() async throws {

@@ -1,7 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-// Apple's delegate protocols, with Apple's names. All methods but one are optional there; here they have empty defaults.
+// Apple's delegate protocols, with Apple's names. All methods but one are optional there; here they have defaults: those of a task's
+// own delegate hand on to the session's, all others do nothing, or what is usual.
 
 /// Hears of a session.
 public protocol URLSessionDelegate: AnyObject, Sendable {
@@ -15,7 +16,8 @@ public protocol URLSessionDelegate: AnyObject, Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
-    /// Every event that was waiting when the session was made has been delivered. Background sessions only.
+    /// What ended without this process has been told, to the last event: in a launch for the session, and wherever there was any.
+    /// Background sessions only.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -100,40 +102,105 @@ extension URLSessionTaskDelegate {
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) { completionHandler(request) }
+    ) {
+        guard let next = session.delegate(of: task, after: self) else { return completionHandler(request) }
+        next.urlSession(
+            session, task: task, willPerformHTTPRedirection: response, newRequest: request, completionHandler: completionHandler)
+    }
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) { urlSession(session, didReceive: challenge, completionHandler: completionHandler) }
-    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {}
+    ) {
+        guard let next = session.delegate(of: task, after: self) else {
+            return urlSession(session, didReceive: challenge, completionHandler: completionHandler)
+        }
+        next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+    }
+    public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
+        session.delegate(of: task, after: self)?.urlSession(session, didCreateTask: task)
+    }
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) { completionHandler(.continueLoading, nil) }
-    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {}
+    public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        session.delegate(of: task, after: self)?.urlSession(session, taskIsWaitingForConnectivity: task)
+    }
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
-    ) {}
-    public func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {}
-    public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {}
+    ) {
+        session.delegate(of: task, after: self)?.urlSession(
+            session, task: task, didSendBodyData: bytesSent, totalBytesSent: totalBytesSent,
+            totalBytesExpectedToSend: totalBytesExpectedToSend)
+    }
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        session.delegate(of: task, after: self)?.urlSession(session, task: task, didFinishCollecting: metrics)
+    }
+    public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        session.delegate(of: task, after: self)?.urlSession(session, task: task, didCompleteWithError: error)
+    }
 }
 
 extension URLSessionDataDelegate {
     public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
-    ) { completionHandler(.allow) }
-    public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {}
+    ) {
+        guard let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate else {
+            return completionHandler(.allow)
+        }
+        next.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
+    }
+    public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate
+        next?.urlSession(session, dataTask: dataTask, didReceive: data)
+    }
 }
 
 extension URLSessionDownloadDelegate {
     public func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
-    ) {}
+    ) {
+        let next = session.delegate(of: downloadTask, after: self) as? any URLSessionDownloadDelegate
+        next?.urlSession(
+            session, downloadTask: downloadTask, didWriteData: bytesWritten, totalBytesWritten: totalBytesWritten,
+            totalBytesExpectedToWrite: totalBytesExpectedToWrite)
+    }
     public func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
-    ) {}
+    ) {
+        let next = session.delegate(of: downloadTask, after: self) as? any URLSessionDownloadDelegate
+        next?.urlSession(
+            session, downloadTask: downloadTask, didResumeAtOffset: fileOffset, expectedTotalBytes: expectedTotalBytes)
+    }
+}
+
+// MARK: - Who hears
+
+// What a task's own delegate lacks the session's hears: a method that is left out (above), and the methods of a protocol that
+// the task's delegate does not conform to (below).
+
+extension URLSession {
+    /// The session's delegate, where `asked` is the task's own and leaves a method out.
+    fileprivate func delegate(
+        of task: URLSessionTask, after asked: any URLSessionTaskDelegate
+    ) -> (any URLSessionTaskDelegate)? {
+        guard let own = task.delegate, own === asked, let next = delegate, next !== own else { return nil }
+        return next as? any URLSessionTaskDelegate
+    }
+}
+
+extension URLSessionTask {
+    /// Who hears of this task: its own delegate, or the session's.
+    func hearer(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
+        delegate ?? sessionDelegate as? any URLSessionTaskDelegate
+    }
+
+    /// The same for the methods of one protocol.
+    func hearer<Hearer>(as kind: Hearer.Type, or sessionDelegate: (any URLSessionDelegate)?) -> Hearer? {
+        delegate as? Hearer ?? sessionDelegate as? Hearer
+    }
 }

@@ -59,9 +59,9 @@ extension OrdinaryRun: BodySink {
             return (fits, nil)
         }
         if let data = piece.data {
-            tell { session, delegate in
+            tell((any URLSessionDataDelegate).self) { session, delegate in
                 guard self.state.withLock({ $0.wantsBody }), let task = self.task as? URLSessionDataTask else { return }
-                (delegate as? any URLSessionDataDelegate)?.urlSession(session, dataTask: task, didReceive: data)
+                delegate.urlSession(session, dataTask: task, didReceive: data)
             }
         }
         return piece.isTaken
@@ -86,15 +86,15 @@ extension OrdinaryRun: BodySink {
         task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
         task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
         if sent > before, status.bytesExpectedToSend >= 0 {
-            tell { session, delegate in
+            tell((any URLSessionTaskDelegate).self) { session, delegate in
                 delegate.urlSession(
                     session, task: self.task, didSendBodyData: sent - before, totalBytesSent: sent,
                     totalBytesExpectedToSend: status.bytesExpectedToSend)
             }
         }
         if let download = task as? URLSessionDownloadTask, received > 0 {
-            tell { session, delegate in
-                (delegate as? any URLSessionDownloadDelegate)?.urlSession(
+            tell((any URLSessionDownloadDelegate).self) { session, delegate in
+                delegate.urlSession(
                     session, downloadTask: download, didWriteData: received, totalBytesWritten: status.bytesReceived,
                     totalBytesExpectedToWrite: status.bytesExpectedToReceive)
             }
@@ -103,19 +103,17 @@ extension OrdinaryRun: BodySink {
 
     // MARK: The delegate
 
-    /// On its queue, in order. Nobody hears of a task that has a handler, but a delegate of its own.
-    func tell(_ body: @escaping @Sendable (URLSession, any URLSessionTaskDelegate) -> Void) {
-        let own = task.facts.withLock { $0.delegate }
-        guard let delegate = own ?? engine.delegate as? any URLSessionTaskDelegate else { return }
+    /// On its queue, in order.
+    func tell<Hearer: Sendable>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
+        guard let delegate = task.hearer(as: kind, or: engine.delegate) else { return }
         let session = task.session
         post { body(session, delegate) }
     }
 
     /// Not a byte of the body is told before the delegate has answered.
     private func tellHead(_ response: URLResponse) {
-        let own = task.facts.withLock { $0.delegate }
         guard task.facts.withLock({ $0.completion == nil }), let task = task as? URLSessionDataTask,
-            let delegate = (own ?? engine.delegate as? any URLSessionTaskDelegate) as? any URLSessionDataDelegate
+            let delegate = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)
         else { return }
         let session = task.session
         post(isHead: true) {
@@ -132,8 +130,8 @@ extension OrdinaryRun: BodySink {
     private func tellResumed(_ offset: Int64) {
         guard let download = task as? URLSessionDownloadTask else { return }
         let total = status.bytesExpectedToReceive
-        tell { session, delegate in
-            (delegate as? any URLSessionDownloadDelegate)?.urlSession(
+        tell((any URLSessionDownloadDelegate).self) { session, delegate in
+            delegate.urlSession(
                 session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: total)
         }
     }
@@ -157,7 +155,7 @@ extension OrdinaryRun: BodySink {
             }
             follow(chosen)
         }
-        guard let head, let delegate = task.facts.withLock({ $0.delegate }) ?? engine.delegate as? any URLSessionTaskDelegate,
+        guard let head, let delegate = task.hearer(or: engine.delegate),
             let response = state.withLock({ $0.order }).flatMap({ head.response(asked: $0.url) })
         else { return goOn(proposed) }
         let session = task.session
@@ -212,7 +210,7 @@ extension OrdinaryRun: BodySink {
             case .performDefaultHandling, .rejectProtectionSpace: deliverChallenge()
             }
         }
-        guard let delegate = task.facts.withLock({ $0.delegate }) ?? engine.delegate as? any URLSessionTaskDelegate else {
+        guard let delegate = task.hearer(or: engine.delegate) else {
             return deliverChallenge()
         }
         let session = task.session
@@ -253,13 +251,15 @@ extension OrdinaryRun: BodySink {
             facts.last = ended.status
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
-        let own = task.facts.withLock { $0.delegate }
-        let delegate = own ?? engine.delegate as? any URLSessionTaskDelegate
         let session = task.session
-        post { [self] in tellEnd(ended, final, delegate, session) }
+        let sessionDelegate = engine.delegate
+        post { [self] in tellEnd(ended, final, sessionDelegate, session) }
     }
 
-    private func tellEnd(_ ended: State, _ error: URLError?, _ delegate: (any URLSessionTaskDelegate)?, _ session: URLSession) {
+    private func tellEnd(
+        _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
+    ) {
+        let delegate = task.hearer(or: sessionDelegate)
         // Refused by its head when all of it had arrived.
         let isRejected = state.withLock { if case .rejected = $0.body { true } else { false } }
         let error = error ?? (isRejected ? URLError(.cancelled) : nil)
@@ -274,7 +274,7 @@ extension OrdinaryRun: BodySink {
                     file: error == nil ? ended.file?.url : nil, response: ended.status.response, error: error, data: ended.data))
         } else {
             if error == nil, let download = task as? URLSessionDownloadTask, let file = ended.file?.url {
-                (delegate as? any URLSessionDownloadDelegate)?
+                task.hearer(as: (any URLSessionDownloadDelegate).self, or: sessionDelegate)?
                     .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
             }
             if let request = task.originalRequest {

@@ -241,7 +241,14 @@ final class OrdinaryRun: Sendable {
         }
     }
 
-    private func enqueue(_ call: @escaping Call) { task.session.delegateQueue.addOperation { call() } }
+    private func enqueue(_ call: @escaping Call) {
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        task.session.delegateQueue.addOperation {
+            call()
+            calls.leave()
+        }
+    }
 
     /// The delegate has decided about the body.
     func openGate() {
@@ -335,7 +342,9 @@ final class OrdinaryRun: Sendable {
             defer { state.hasSaidWaiting = true }
             return !state.hasSaidWaiting
         }
-        if isFirst { tell { session, delegate in delegate.urlSession(session, taskIsWaitingForConnectivity: self.task) } }
+        if isFirst {
+            tell((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }
+        }
         DispatchQueue.global().asyncAfter(deadline: .now() + 2) { [weak self] in self?.attempt() }
         return true
     }
