@@ -16,6 +16,20 @@ extension EndToEnd {
             #expect(try app.rows("why").isEmpty, "consumed")
         }
 
+        /// Complete first, and the next one asked for after it: no link of the chain is lost.
+        @Test(arguments: ["handler", "task", "main"])
+        func whatIsSubmittedAfterTheEndCounts(_ order: String) throws {
+            let app = try ProvingHome()
+            app.home.environment["PROVING_CHAIN"] = order
+            try app.run("cycle", "0")
+            try app.run("refresh")
+            try app.home.wait("eight launches") { try $0.latestLaunch() ?? 0 >= 8 ? true : nil }
+            try app.run("background", "quit")
+            let launches = try Ledger(app.home.directories).read { try $0.history(limit: 100) }
+            // The one that was running when it ended stands last.
+            #expect(launches.dropLast().allSatisfy { $0.outcome == .completed }, "\(launches.map(\.outcome))")
+        }
+
         /// A helper beside the app submits; what the manifest names is launched.
         @Test func anExtensionSubmitsAndTheAppIsLaunched() throws {
             let app = try ProvingHome()

@@ -34,7 +34,11 @@ package final class LaunchContext: Sendable {
         var stop: StopReason?
         var handlers: [@Sendable (StopReason) -> Void] = []
         var isFinished = false
+        /// What the ledger said of it when it began.
+        var record: LaunchRecord?
         var failure: String?
+        /// What goes on when the result is known.
+        var stays: [@Sendable () async -> Void] = []
     }
 
     package let id: Int64
@@ -107,6 +111,7 @@ package final class LaunchContext: Sendable {
             return try transaction.launch(id)
         }
         guard let record, record.endedAt == nil else { throw LaunchIsOver() }
+        state.withLock { $0.record = record }
         guard role == nil else { return record }
         let thread = Thread { [self] in
             var signals = sigset_t()
@@ -121,6 +126,11 @@ package final class LaunchContext: Sendable {
     }
 
     package struct LaunchIsOver: Error {}
+
+    /// Whether it is for the events of this background session.
+    package func isForSession(_ identifier: String) -> Bool {
+        state.withLock { $0.record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false }
+    }
 
     /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say).
     package func heardWarning() {
@@ -188,7 +198,52 @@ package final class LaunchContext: Sendable {
             return leave(74)
         }
         KillPoint.reach(.afterResult)
+        leaveWhenQuiet()
+    }
+
+    // MARK: After the result
+
+    /// Work that may go on when the launch has its result: this process lives until it is over, or the launch's time is.
+    package func stay(until isOver: @escaping @Sendable () async -> Void) { state.withLock { $0.stays.append(isOver) } }
+
+    private func leaveWhenQuiet() {
+        let (stays, isWarned) = state.withLock { ($0.stays, $0.stop != nil) }
+        guard !stays.isEmpty else { return leaveWithoutLoss() }
+        let (quiet, isQuiet) = AsyncStream.makeStream(of: Void.self)
+        // Warned before it had a result, it has the rest of its grace time; the agent ends that.
+        if !isWarned { onWarning { _ in isQuiet.finish() } }
+        onTermination { isQuiet.finish() }
+        Task { [self] in
+            Task {
+                for stay in stays { await stay() }
+                isQuiet.finish()
+            }
+            for await _ in quiet {}
+            leaveWithoutLoss()
+        }
+    }
+
+    /// What was asked for after the result counts as what was asked for before it; a commit that has begun is finished.
+    private func leaveWithoutLoss() {
+        if !isDead {
+            if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
+            (try? AppRuntime.shared.ledger())?.waitForWrites()
+        }
         leave(0)
+    }
+
+    /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task
+    /// (the submit of the next one, say) runs in it. None on a test host, whose process does not end.
+    package static func graceAfterResult() async {
+        for _ in 0..<50 {
+            guard !AppRuntime.shared.isHosted else {
+                await Task.yield()
+                continue
+            }
+            await withCheckedContinuation { continuation in
+                DispatchQueue.global().asyncAfter(deadline: .now() + 0.01) { continuation.resume() }
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ package final class OutstandingCalls: Sendable {
 
     private let group = DispatchGroup()
     private let count = Mutex(0)
+    private let idle = Mutex<(@Sendable () -> Void)?>(nil)
 
     package init() {}
 
@@ -30,9 +31,16 @@ package final class OutstandingCalls: Sendable {
     }
 
     package func leave() {
-        count.withLock { $0 -= 1 }
+        let isIdle = count.withLock { count in
+            count -= 1
+            return count == 0
+        }
         group.leave()
+        if isIdle { idle.withLock { $0 }?() }
     }
+
+    /// Called whenever the last of them has come through.
+    package func onIdle(_ action: @escaping @Sendable () -> Void) { idle.withLock { $0 = action } }
 
     package func finished() async {
         await withCheckedContinuation { continuation in

@@ -93,13 +93,22 @@ final class TaskHandlers: Sendable {
     }
 
     /// The scheduler holds the task until it completes. Expiry comes from the warning's own thread, so it arrives
-    /// also while the handler blocks its queue.
+    /// also while the handler blocks its queue. The process lives on until the handler has returned, and a moment longer: many a
+    /// handler says that it is done first, and asks for its next launch then.
     private func run(_ launch: LaunchRecord, _ registered: Registered) async -> Bool {
         await withCheckedContinuation { continuation in
             let task = BGTask.make(for: launch) { continuation.resume(returning: $0) }
             LaunchContext.current?.onWarning { _ in task.expire() }
             LaunchContext.current?.onTermination { task.setTaskCompleted(success: false) }
-            registered.queue.async { registered.handler(task) }
+            let (returned, hasReturned) = AsyncStream.makeStream(of: Void.self)
+            LaunchContext.current?.stay {
+                for await _ in returned {}
+                await LaunchContext.graceAfterResult()
+            }
+            registered.queue.async {
+                registered.handler(task)
+                hasReturned.finish()
+            }
         }
     }
 

@@ -130,6 +130,9 @@ package final class Ledger: Sendable {
         return look
     }
 
+    /// Returns when every write of this process that has begun is over.
+    package func waitForWrites() { queue.inDatabase { _ in } }
+
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
     @discardableResult
     package func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {

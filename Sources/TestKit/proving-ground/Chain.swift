@@ -1,0 +1,32 @@
+import BackgroundTasks
+import Dispatch
+import Foundation
+
+/// A chain of refreshes as many real apps write it: the task is complete first, and the next one is asked for then.
+struct Chain: @unchecked Sendable {  // because the task guards itself
+    /// Where the next one is asked for: in the `handler` itself, in a `task`, or on the `main` queue.
+    let order: String
+    let log: ProvingLog
+
+    func run(_ task: BGTask) {
+        switch order {
+        case "handler": finish(task)
+        case "task": Task { [self, task] in finish(task) }
+        default:
+            task.setTaskCompleted(success: true)
+            DispatchQueue.main.async { submit() }
+        }
+    }
+
+    private func finish(_ task: BGTask) {
+        task.setTaskCompleted(success: true)
+        submit()
+    }
+
+    private func submit() {
+        let request = BGAppRefreshTaskRequest(identifier: "refresh")
+        request.earliestBeginDate = Date()
+        do { try BGTaskScheduler.shared.submit(request) } catch { log.write("not submitted: \(error)") }
+        log.write("next")
+    }
+}
