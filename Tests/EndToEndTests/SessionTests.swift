@@ -65,7 +65,8 @@ extension EndToEnd {
 
         @Test func aDelegateHearsOfItsTasks() throws {
             try courier("get", serve())
-            #expect(lines == ["events delivered", "finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
+            // Nothing ended without it.
+            #expect(lines == ["finish get0 3000000", "metrics get0 1", "complete get0 ok", "invalid"])
         }
 
         /// On iOS equal tasks are two transfers.
@@ -87,6 +88,22 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(lines.filter { $0.hasPrefix("finish") }.sorted() == (0..<3).map { "finish left\($0) 3000000" })
             #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
+        }
+
+        /// An app without a scene for it, as `UIApplicationDelegate` has it: the session with its delegate is the handler, or a closure
+        /// that makes one. What ended is told once, and that it was all after the last.
+        @Test(arguments: ["delegate", "handler"])
+        func withoutASceneTheDelegateHears(_ form: String) throws {
+            home.environment["COURIER_FORM"] = form
+            try courier("leave", serve(), "3")
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            let launches = try Ledger(home.directories).read { try $0.history(limit: 100) }.filter { $0.kind == .urlSession }
+            #expect(launches.allSatisfy { $0.outcome == .completed }, "\(lines)")
+            #expect(lines.filter { $0.hasPrefix("complete") }.sorted() == (0..<3).map { "complete left\($0) ok" })
+            #expect(!lines.contains("launched for courier"))
+            #expect(lines.filter { $0 == "events delivered" }.count == launches.count)
+            #expect(lines.contains("handle events for courier") == (form == "handler"))
         }
 
         /// A stalled transfer holds back none, and many make few launches.

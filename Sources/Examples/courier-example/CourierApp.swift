@@ -32,6 +32,37 @@ func log(_ line: String) {
 enum CourierMain {
     static func main() {
         BackgroundCommands.runIfAsked()
+        switch ProcessInfo.processInfo.environment["COURIER_FORM"] {
+        case "delegate": hearAsDelegate()
+        case "handler": hearAsHandler()
+        default: break
+        }
         CourierApp.main()
+    }
+
+    /// Instead of a scene: a session with a delegate, made before anything else. Only in launches, which have no arguments; the
+    /// commands make their own.
+    private static func hearAsDelegate() {
+        guard CommandLine.arguments.count == 1 else { return }
+        let session = URLSession(
+            configuration: .background(withIdentifier: "courier"), delegate: CourierDelegate(), delegateQueue: nil)
+        withExtendedLifetime(session) { BGTaskScheduler.shared.run() }
+    }
+
+    /// Instead of a scene: as `UIApplicationDelegate` is asked.
+    private static func hearAsHandler() {
+        guard CommandLine.arguments.count == 1 else { return }
+        BackgroundTransfers.handleEventsForBackgroundURLSession { identifier, completionHandler in
+            log("handle events for \(identifier)")
+            let delegate = CourierDelegate()
+            let session = URLSession(
+                configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
+            Task {
+                await delegate.eventsDelivered()
+                session.finishTasksAndInvalidate()
+                completionHandler()
+            }
+        }
+        BGTaskScheduler.shared.run()
     }
 }

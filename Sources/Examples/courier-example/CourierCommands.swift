@@ -107,8 +107,6 @@ struct CourierCommands {
     }
 
     private func list() async {
-        let session = session
-        await delegate.eventsDelivered()
         for task in await session.allTasks {
             log("task \(task.taskDescription ?? "") \(type(of: task)) \(task.state)")
         }

@@ -14,6 +14,7 @@ extension TestDriver {
     public func simulateLaunch(_ identifier: String) async throws -> LaunchReport {
         let last = ledger.history.last?.id ?? 0
         try await ask(.simulateLaunch, identifier)
+        saw(last + 1)
         return try report(of: last + 1)
     }
 

@@ -42,6 +42,8 @@ public actor TestDriver {
     private var toldOpen: [Int64] = []
     private var toldLatest: Int64 = 0
     private var toldCommits = -1
+    /// The latest launch that the test was told of, or let go by.
+    private var seenLaunch: Int64 = 0
     /// Launches that were waited for in vain, and the changes by then: not waited for again before something changes.
     private var slow: [Int64: Int] = [:]
 
@@ -104,6 +106,7 @@ public actor TestDriver {
         _ = runtime.part { InProcessTransport(onTestHost: VirtualNetwork.AppWire(network: network)) }
         network.onOrdinaryRequests { changes.add() }
         app.join(runtime) { network.processEnded(launch: $0) }
+        runtime.part { OutstandingCalls() }.onIdle { changes.add() }
         clock.onSleepersChange { changes.add() }
         machine.onWake { changes.add() }
         _ = machine.ledger.onCommit { changes.add() }
@@ -139,8 +142,15 @@ public actor TestDriver {
                 continue
             }
             try machine.run()
-            if changes.count == known { return tellLaunches() }
+            if changes.count == known, await !waitForDelegates(known) { return tellLaunches() }
         }
+    }
+
+    /// What happened so far is told to the delegates of sessions before time moves on. `false`: nothing is on its way to them.
+    private func waitForDelegates(_ known: Int) async -> Bool {
+        let calls = runtime.part { OutstandingCalls() }
+        guard !calls.isEmpty else { return false }
+        return await changes.wait(after: known, atMost: patience)
     }
 
     /// Lets virtual time pass.
@@ -152,27 +162,33 @@ public actor TestDriver {
             try machine.step(atMost: end - clock.awake)
             try await settle()
         }
+        saw(latestLaunch)
     }
 
     /// Lets virtual time pass until the next launch has begun, and its handler has come to its end or to something that only
-    /// time can bring.
+    /// time can bring. One that began since, within ``finish(_:within:)`` or a change of conditions, is that next launch; those that
+    /// began while ``advance(by:)`` let time pass are over.
     ///
     /// - Parameter limit: virtual time after which it is given up.
     /// - Throws: ``NothingIsLaunched``, with what waits and why.
     @discardableResult
     public func advanceToNextLaunch(within limit: Duration = .seconds(400 * 86_400)) async throws -> LaunchReport {
-        let last = latestLaunch
         try await settle()
         let end = clock.awake + limit / .seconds(1)
-        while latestLaunch == last {
+        let next = seenLaunch + 1
+        while latestLaunch < next {
             guard clock.awake < end, machine.untilNextMoment != nil else {
                 throw NothingIsLaunched(waiting: ledger.requests, conditions: machine.conditions.current)
             }
             try machine.step(atMost: end - clock.awake)
             try await settle()
         }
-        return try report(of: last + 1)
+        saw(next)
+        return try report(of: next)
     }
+
+    /// The test knows of this launch, and of those before it.
+    func saw(_ launch: Int64) { seenLaunch = max(seenLaunch, launch) }
 
     /// Lets virtual time pass until a launch has ended.
     ///
@@ -182,6 +198,7 @@ public actor TestDriver {
     /// - Throws: ``StillRunning`` then.
     @discardableResult
     public func finish(_ launch: LaunchReport, within limit: Duration = .seconds(1_000)) async throws -> LaunchReport {
+        saw(launch.id)
         try await settle()
         let end = clock.awake + limit / .seconds(1)
         while true {

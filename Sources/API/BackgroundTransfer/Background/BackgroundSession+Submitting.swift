@@ -51,7 +51,7 @@ extension BackgroundSession {
     /// the download begins anew.
     static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
-        if new.destination == nil { new.destination = old.destination }
+        if new.destination == nil { (new.destination, new.mayReplace) = (old.destination, old.mayReplace) }
         if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
         guard new.destination == old.destination else { return }
         (new.file, new.partial) = (old.file, old.partial)
@@ -72,6 +72,9 @@ extension BackgroundSession {
         record.priority = Double(facts.priority)
         record.expectedToReceive = facts.expectsToReceive
         record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
+        // What stands there now is meant to go; what somebody puts there later is not.
+        record.mayReplace =
+            facts.replacesDestination || record.destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {
             record.earliestBegin = facts.earliestBegin
@@ -86,7 +89,8 @@ extension BackgroundSession {
     ) throws {
         fill(&known, from: task, now: now)
         known.taskIdentifier = identifier
-        known.resourceTimeout = max(known.resourceTimeout, patience)
+        known.resourceTimeout = max(known.resourceTimeout, min(patience, TransferRecord.longestIdle))
+        known.patience = known.patience.map { max($0, patience) }
         try transaction.adopt(known, now: now)
     }
 

@@ -7,6 +7,53 @@ import TransferMachines
 // Tells the delegate of every ended transfer that the app was not told of: those of earlier processes first, then what ends
 // while this process lives, and of how they get on. One at a time, in the order they ended, on the delegate's queue.
 extension BackgroundSession {
+    /// Looking for what the delegate has to hear.
+    enum Look {
+        case idle
+        case planned
+        /// The delegate is being told: the session does not end under it.
+        case telling(thenAgain: Bool)
+
+        var isTelling: Bool { if case .telling = self { true } else { false } }
+
+        /// `false`: one is planned already, or follows.
+        mutating func plan() -> Bool {
+            switch self {
+            case .idle:
+                self = .planned
+                return true
+            case .planned: return false
+            case .telling:
+                self = .telling(thenAgain: true)
+                return false
+            }
+        }
+
+        /// Whether another one has to be planned.
+        mutating func end() -> Bool {
+            defer { self = .idle }
+            if case .telling(let thenAgain) = self { return thenAgain }
+            return false
+        }
+    }
+
+    /// How far the telling of what ended without this process is.
+    struct Telling {
+        /// Something of it was told, and the delegate did not hear yet that this was all.
+        var hasTold = false
+        /// Everything that waited when the session was made has been told.
+        var isComplete = false
+        /// Who waits for that.
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// What the delegate heard of a transfer that runs.
+    struct Reported {
+        var bytes: Int64 = 0
+        var resumedAt: Int64?
+        var isWaiting = false
+    }
+
     /// Looks at the ledger on the delegate's queue; any number of rings before that are one look.
     func lookSoon() {
         let session = state.withLock { state -> URLSession? in
@@ -14,17 +61,21 @@ extension BackgroundSession {
             return session
         }
         guard let session else { return }
+        // Nobody leaves before what is there was told.
+        let calls = OutstandingCalls.shared
+        calls.enter()
         // Each look takes the ledger for itself for a moment: many in a row would only keep the agent waiting.
         let pause = state.withLock { $0.lastLook.map { Self.lookInterval - ($0.duration(to: .now) / .seconds(1)) } ?? 0 }
-        guard pause > 0 else { return lookNow(session) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in lookNow(session) }
+        guard pause > 0 else { return lookNow(session, calls) }
+        DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in lookNow(session, calls) }
     }
 
     /// Seconds between two looks.
     private static let lookInterval = 0.03
 
-    private func lookNow(_ session: URLSession) {
+    private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.delegateQueue.addOperation { [self] in
+            defer { calls.leave() }
             let isOn = state.withLock { state in
                 state.lastLook = .now
                 state.look = state.life == .invalid ? .idle : .telling(thenAgain: false)
@@ -36,10 +87,8 @@ extension BackgroundSession {
 
     private func look(_ session: URLSession) {
         // What is claimed is told to its end: a process that leaves in between would hear it again.
-        OutstandingCalls.shared.enter()
         var isRead = false
         defer {
-            defer { OutstandingCalls.shared.leave() }
             let isWanted = state.withLock { state in
                 if isRead, state.life == .ending(hasLooked: false) { state.life = .ending(hasLooked: true) }
                 return state.look.end()
@@ -57,21 +106,43 @@ extension BackgroundSession {
                 )
             })
         else { return }
-        for transfer in seen.moving where transfer.isAdopted { tellProgress(transfer, session) }
+        let share = share
+        for transfer in seen.moving where transfer.isAdopted && share.contains(transfer.id ?? 0) {
+            tellProgress(transfer, session)
+        }
         if seen.hasEvents, !tellEnds(session) { return }
         isRead = true
-        let delegate = state.withLock { state -> (any URLSessionDelegate)? in
-            guard !state.hasSaidFinished, let delegate = state.delegate else { return nil }
-            state.hasSaidFinished = true
-            return delegate
+        tellLast(session)
+    }
+
+    /// All that waited has been told: the delegate hears that, if there was anything.
+    private func tellLast(_ session: URLSession) {
+        let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
+        let (delegate, waiting) = state.withLock { state -> ((any URLSessionDelegate)?, [CheckedContinuation<Void, Never>]) in
+            let isAwaited = state.telling.hasTold || isFirstOfLaunch && !state.telling.isComplete
+            defer { state.telling = Telling(isComplete: true) }
+            return (isAwaited ? state.delegate : nil, state.telling.waiting)
         }
         delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
+        for waiting in waiting { waiting.resume() }
+    }
+
+    /// Returns when everything that waited for the delegate has been told.
+    func everythingIsTold() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.telling.isComplete || state.life == .invalid { return true }
+                state.telling.waiting.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
     }
 
     /// `false`: the ledger could not be asked.
     private func tellEnds(_ session: URLSession) -> Bool {
         while true {
-            let share = share
+            let share = shareOfEnds
             if case .only(let transfers) = share, transfers.isEmpty { return true }
             let claimed: [(SessionEventRecord, TransferRecord)]
             do {
@@ -105,17 +176,20 @@ extension BackgroundSession {
         }
     }
 
-    /// Without a delegate only what a handler here waits for: the rest is for whoever has one. One that ends leaves what is nobody's
-    /// to the next of its name.
+    /// What moves and ends of all of this identifier. One that ends leaves what is nobody's to the next of its name.
     private var share: Share {
-        let (handled, isEnding) = state.withLock { state -> (Set<Int64>?, Bool) in
-            guard state.delegate == nil else { return (nil, state.life != .open) }
-            return (Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } }), false)
-        }
-        if let handled { return .only(handled) }
         let known = AppRuntime.shared.part { KnownSessions() }
-        if isEnding, known.successor(of: self) != nil { return .only(awaitedTransfers) }
+        if state.withLock({ $0.life != .open }), known.successor(of: self) != nil { return .only(awaitedTransfers) }
         return .all(but: known.transfersOfOthers(than: self))
+    }
+
+    /// Of the ends, without a delegate, only what a handler here waits for: the rest is for whoever has one.
+    private var shareOfEnds: Share {
+        let handled = state.withLock { state -> Set<Int64>? in
+            guard state.delegate == nil else { return nil }
+            return Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } })
+        }
+        return handled.map(Share.only) ?? share
     }
 
     /// Transfers that tasks of this session wait for.
@@ -140,9 +214,15 @@ extension BackgroundSession {
     // MARK: Ends
 
     private func tellEnd(_ transfer: TransferRecord, _ session: URLSession) {
+        let isOfThisProcess = launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier] != nil }
+        if !isOfThisProcess { state.withLock { $0.telling.hasTold = true } }
         let task = task(of: transfer, session)
         let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
         let error = transfer.hasAnswer ? nil : transfer.urlError
+        // It may have got another name than was asked for.
+        if let place = transfer.destination {
+            task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
+        }
         task.facts.withLock { ($0.error, $0.remoteURL) = (error, transfer.receipt.flatMap { URL(string: $0.url) }) }
         if transfer.hasAnswer { task.progress.totalUnitCount = max(transfer.bytesDone, 0) }
         task.progress.completedUnitCount = transfer.bytesDone
@@ -151,11 +231,11 @@ extension BackgroundSession {
             finished(task, transfer.id)
             return completion(TransferEnd(file: file, response: transfer.response, error: error))
         }
-        let delegate = delegate(of: task)
+        let delegate = task.hearer(or: self.delegate)
         if let file, transfer.kind == .upload || transfer.taskKind == "data" {
-            hand(file, of: transfer, task, to: delegate, session)
+            hand(file, of: transfer, task, session)
         } else if let file, let download = task as? URLSessionDownloadTask {
-            (delegate as? any URLSessionDownloadDelegate)?
+            task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)?
                 .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
         }
         finished(task, transfer.id)
@@ -174,14 +254,9 @@ extension BackgroundSession {
             if let completion = task.facts.withLock({ $0.completion }) {
                 completion(TransferEnd(file: file, response: transfer.response, error: error))
             } else {
-                delegate(of: task)?.urlSession(session, task: task, didCompleteWithError: error)
+                task.hearer(or: delegate)?.urlSession(session, task: task, didCompleteWithError: error)
             }
         }
-    }
-
-    /// The task's own delegate, else the session's.
-    private func delegate(of task: URLSessionTask) -> (any URLSessionTaskDelegate)? {
-        task.facts.withLock { $0.delegate } ?? state.withLock { $0.delegate } as? any URLSessionTaskDelegate
     }
 
     private func finished(_ task: URLSessionTask, _ row: Int64?) {
@@ -194,11 +269,10 @@ extension BackgroundSession {
 
     /// An answer as data: its head, then all of it.
     private func hand(
-        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, to delegate: (any URLSessionTaskDelegate)?,
-        _ session: URLSession
+        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession
     ) {
-        guard let delegate = delegate as? any URLSessionDataDelegate, let task = task as? URLSessionDataTask,
-            let response = transfer.response
+        guard let delegate = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
+            let task = task as? URLSessionDataTask, let response = transfer.response
         else { return }
         delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
             guard disposition != .cancel, let data = try? Data(contentsOf: file, options: .mappedIfSafe), !data.isEmpty else {
@@ -230,7 +304,7 @@ extension BackgroundSession {
         guard isFirst else { return }
         state.withLock { $0.tasks[task.taskIdentifier] = nil }
         let completion = task.facts.withLock { $0.completion }
-        let delegate = delegate(of: task)
+        let delegate = task.hearer(or: delegate)
         task.session.delegateQueue.addOperation {
             if let completion { return completion(TransferEnd(error: error)) }
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
@@ -254,7 +328,7 @@ extension BackgroundSession {
         let total = transfer.bytesTotal ?? -1
         task.progress.totalUnitCount = total
         task.progress.completedUnitCount = transfer.bytesDone
-        guard let delegate = delegate(of: task) else { return }
+        guard let delegate = task.hearer(or: self.delegate) else { return }
         if now.isWaiting, !before.isWaiting { delegate.urlSession(session, taskIsWaitingForConnectivity: task) }
         if transfer.kind == .upload {
             guard now.bytes > before.bytes else { return }
@@ -262,9 +336,9 @@ extension BackgroundSession {
                 session, task: task, didSendBodyData: now.bytes - before.bytes, totalBytesSent: now.bytes,
                 totalBytesExpectedToSend: total)
         }
-        guard let delegate = delegate as? any URLSessionDownloadDelegate, let task = task as? URLSessionDownloadTask else {
-            return
-        }
+        guard let task = task as? URLSessionDownloadTask,
+            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+        else { return }
         if let offset = now.resumedAt, offset != before.resumedAt {
             delegate.urlSession(session, downloadTask: task, didResumeAtOffset: offset, expectedTotalBytes: total)
         }

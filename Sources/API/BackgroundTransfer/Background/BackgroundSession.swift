@@ -21,7 +21,7 @@ final class BackgroundSession: SessionEngine {
         var watch: LedgerWatch.Token?
         var look = Look.idle
         var lastLook: ContinuousClock.Instant?
-        var hasSaidFinished = false
+        var telling = Telling()
         /// The ledger knows that this process has a delegate.
         var isAttached = false
         var life = Life.open
@@ -37,43 +37,6 @@ final class BackgroundSession: SessionEngine {
         /// No more tasks; invalid when the last one ended, and what waited for the delegate has been looked for.
         case ending(hasLooked: Bool)
         case invalid
-    }
-
-    /// Looking for what the delegate has to hear.
-    enum Look {
-        case idle
-        case planned
-        /// The delegate is being told: the session does not end under it.
-        case telling(thenAgain: Bool)
-
-        var isTelling: Bool { if case .telling = self { true } else { false } }
-
-        /// `false`: one is planned already, or follows.
-        mutating func plan() -> Bool {
-            switch self {
-            case .idle:
-                self = .planned
-                return true
-            case .planned: return false
-            case .telling:
-                self = .telling(thenAgain: true)
-                return false
-            }
-        }
-
-        /// Whether another one has to be planned.
-        mutating func end() -> Bool {
-            defer { self = .idle }
-            if case .telling(let thenAgain) = self { return thenAgain }
-            return false
-        }
-    }
-
-    /// What the delegate heard of a transfer that runs.
-    struct Reported {
-        var bytes: Int64 = 0
-        var resumedAt: Int64?
-        var isWaiting = false
     }
 
     let identifier: String
@@ -105,11 +68,14 @@ final class BackgroundSession: SessionEngine {
 
     /// Its process ended on a test host: nobody is told any more.
     func abandon() {
-        state.withLock { state in
+        let waiting = state.withLock { state in
             state.life = .invalid
             state.watch?.cancel()
             (state.watch, state.session, state.delegate, state.tasks) = (nil, nil, nil, [:])
+            defer { state.telling = Telling() }
+            return state.telling.waiting
         }
+        for waiting in waiting { waiting.resume() }
     }
 
     var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }

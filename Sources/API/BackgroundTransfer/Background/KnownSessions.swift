@@ -21,6 +21,8 @@ final class KnownSessions: ProcessBound {
 
     private let state = Mutex(State())
 
+    init() { _ = SessionLaunches.shared }
+
     func session(_ identifier: String, _ launch: Int64?, make: () -> BackgroundSession) -> BackgroundSession {
         state.withLock { state in
             let name = Name(identifier: identifier, launch: launch)
@@ -49,6 +51,12 @@ final class KnownSessions: ProcessBound {
             state.kept[name]?.removeAll { $0 === session }
             if state.kept[name]?.isEmpty == true { state.kept[name] = nil }
         }
+    }
+
+    /// The one of this name that has a delegate, and does not end.
+    func listening(_ identifier: String, _ launch: Int64?) -> BackgroundSession? {
+        let kept = state.withLock { $0.kept[Name(identifier: identifier, launch: launch), default: []] }
+        return kept.first { $0.state.withLock { $0.life == .open && $0.delegate != nil } }
     }
 
     /// The session that was made under its name after it.

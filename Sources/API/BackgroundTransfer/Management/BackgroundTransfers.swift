@@ -57,6 +57,22 @@ public enum BackgroundTransfers {
         public init(header: (name: String, value: String)? = nil, s3: S3Access? = nil) { (self.header, self.s3) = (header, s3) }
     }
 
+    // MARK: Launches
+
+    /// Names who makes the session when this process is launched for the events of one: what `UIApplicationDelegate` calls
+    /// `application(_:handleEventsForBackgroundURLSession:completionHandler:)`. Call it before the launch begins, that is before
+    /// `BGTaskScheduler.run()`, or in the `init` of the app.
+    ///
+    /// An app does not need it whose session, with its delegate, is made before that anyway, nor one whose scene has
+    /// `.backgroundTask(.urlSession(…))`.
+    ///
+    /// - Parameter handler: called with the session's identifier. It makes the session with its delegate, and sees to it that the
+    ///   completion handler is called after `urlSessionDidFinishEvents`: the launch ends with it. One at a time: the last one counts.
+    public static func handleEventsForBackgroundURLSession(
+        _ handler:
+            @escaping @MainActor @Sendable (_ identifier: String, _ completionHandler: @escaping @Sendable () -> Void) -> Void
+    ) { SessionLaunches.shared.set(handler) }
+
     // MARK: Looking
 
     /// Every transfer that is not forgotten, oldest first. Ended ones are kept for 30 days, 2,000 of them for longer.
