@@ -102,6 +102,13 @@ import Testing
         #expect(try adoptable(at: now, session: "other") == nil)
     }
 
+    /// A noon check does not wait for what the one of yesterday still waits for.
+    @Test func whatHasUsedHalfOfItsPatienceIsNotJoined() throws {
+        let id = try insert { $0.patience = 7_200 }
+        #expect(try adoptable(at: now + 3_599) == id)
+        #expect(try adoptable(at: now + 3_601) == nil)
+    }
+
     @Test func anAnswerThatIsThereIsJoinedWithinTheGrace() throws {
         let id = try insert {
             $0.state = .completed

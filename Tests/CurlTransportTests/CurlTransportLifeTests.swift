@@ -166,4 +166,17 @@ import TransferMachines
         let end = await Bench().run(WireRequest(method: "GET", url: server.url, idleTimeout: 0.2, rateLimit: 20_000))
         #expect(end.failure == nil && end.bytesReceived == 30_000)
     }
+
+    /// One byte after the other is silence where a least rate is asked for, and an answer where none is.
+    @Test(arguments: [Int64(0), 30]) func aTrickleIsSilence(_ leastRate: Int64) async {
+        let server = ScriptedServer { client in
+            _ = client.readHead()
+            client.send("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")
+            for _ in 0..<12 where !client.isGone(within: 0.1) { client.send("x") }
+        }
+        var request = WireRequest(method: "GET", url: server.url, idleTimeout: 0.5)
+        request.leastRate = leastRate
+        let end = await Bench().run(request)
+        #expect(end.failure == (leastRate == 0 ? nil : .stalled), "\(end)")
+    }
 }

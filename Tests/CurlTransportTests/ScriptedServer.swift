@@ -89,6 +89,12 @@ final class Connection {
 
     func waitUntilGone() { while fill() { pending.removeAll() } }
 
+    /// Waits for so long for the client to go.
+    func isGone(within seconds: Double) -> Bool {
+        var wanted = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, Int32(seconds * 1_000)) > 0 && !fill()
+    }
+
     private func fill() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &buffer, buffer.count, 0)

@@ -19,7 +19,8 @@ import Testing
 
     static func begun(adopted: Bool = true) -> TransferLife {
         TransferLife(
-            phase: .running, wish: adopted ? .adopted : .awaited, kept: .nothing, isProven: false, reason: nil, idleSince: start)
+            phase: .running, wish: adopted ? .adopted : .awaited, kept: .nothing, isProven: false, reason: nil, idleSince: start,
+            triedSince: start)
     }
 
     private func after(_ events: TransferLife.Event..., facts: TransferLife.Facts = facts()) -> (

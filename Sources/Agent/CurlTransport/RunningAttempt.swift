@@ -38,6 +38,8 @@ final class RunningAttempt {
     private(set) var received: Int64 = 0
     /// `nil` while a connection is made: that time is libcurl's to measure.
     private var lastActivity: Double?
+    /// Bytes of the answer since then, where they were too few to count.
+    private var trickle: Int64 = 0
     private var lastCounts: (Int64, Int64) = (0, 0)
     private var lastReport = (time: 0.0, sent: Int64(0), received: Int64(0))
 
@@ -114,13 +116,21 @@ final class RunningAttempt {
     }
 
     func take(body: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = monotonicSeconds()
+        noteArrival(Int64(body.count))
         if let limit = request.maximumBodyBytes, received + Int64(body.count) > limit {
             return stopped(.bodyTooLarge)
         }
         guard sink.write(body) else { return stopped(.stoppedByOwner) }
         received += Int64(body.count)
         return true
+    }
+
+    /// Too little for the time it took is as good as silence.
+    private func noteArrival(_ count: Int64) {
+        let now = monotonicSeconds()
+        trickle += count
+        if let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
+        (lastActivity, trickle) = (now, 0)
     }
 
     /// Bytes filled in; `nil` aborts.
@@ -150,8 +160,9 @@ final class RunningAttempt {
     func counted(received downloaded: Int64, sent uploaded: Int64) {
         let now = monotonicSeconds()
         if (downloaded, uploaded) != lastCounts {
+            let counts = uploaded != lastCounts.1 || request.leastRate == 0
             lastCounts = (downloaded, uploaded)
-            if lastActivity != nil { lastActivity = now }
+            if lastActivity != nil, counts { (lastActivity, trickle) = (now, 0) }
         }
         sent = min(uploaded, source?.byteCount ?? 0)
         guard (sent, received) != (lastReport.sent, lastReport.received), now - lastReport.time >= Self.progressInterval

@@ -13,6 +13,8 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var expectedSHA256: String?
     /// Only a file will do: an answer that says why there is none is a failure, not a result.
     package var wantsOnlyFile: Bool
+    /// Bytes per second without which an attempt counts as stalled.
+    package var leastRate: Int64 = 0
 
     package init(
         method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,

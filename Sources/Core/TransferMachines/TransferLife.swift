@@ -22,11 +22,13 @@ package struct TransferLife: Equatable, Sendable {
     package private(set) var reason: Reason?
     /// Since when nothing new of it came. It is given up when that is too long ago.
     package private(set) var idleSince: Date
+    /// Since when it is tried. It is given up when that is too long ago, whatever came meanwhile: one byte a second is no end.
+    package private(set) var triedSince: Date
 
     /// A life as it was written down.
-    package init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date) {
+    package init(phase: Phase, wish: Wish, kept: Kept, isProven: Bool, reason: Reason?, idleSince: Date, triedSince: Date) {
         (self.phase, self.wish, self.kept, self.isProven) = (phase, wish, kept, isProven)
-        (self.reason, self.idleSince) = (reason, idleSince)
+        (self.reason, self.idleSince, self.triedSince) = (reason, idleSince, triedSince)
     }
 
     /// It ended, well or not. Only a failed one can come back, by `retried`.
@@ -80,7 +82,7 @@ package struct TransferLife: Equatable, Sendable {
         case .released(let begin, let now):
             guard case .held(by: let holders, next: _) = phase, holders.contains(.app) else { return [] }
             release(.app)
-            idleSince = max(now, begin ?? now)
+            waitBegins(max(now, begin ?? now))
             return []
         case .paused:
             // What must not be done twice is let finish.
@@ -181,9 +183,12 @@ extension TransferLife {
 
     /// Its time without progress begins, and what was kept of it is its own again.
     private mutating func beginAnew(_ now: Date) {
-        idleSince = now
+        waitBegins(now)
         kept = .nothing
     }
+
+    /// All patience with it counts from here.
+    private mutating func waitBegins(_ date: Date) { (idleSince, triedSince) = (date, date) }
 
     private mutating func retry(_ now: Date, _ facts: Facts) -> [Command] {
         switch phase {
@@ -217,7 +222,7 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
-            return idleSince = date
+            return waitBegins(date)
         }
         // A pause after trouble is not the app's to end.
         guard reason?.code == nil else { return }

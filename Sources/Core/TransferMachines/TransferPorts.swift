@@ -48,6 +48,8 @@ package struct WireRequest: Sendable, Equatable {
     package var headers: [HeaderField]
     /// Seconds without a single byte in either direction after which the attempt fails with `.stalled`.
     package var idleTimeout: Double
+    /// Bytes of the answer per second below which it counts as silence.
+    package var leastRate: Int64 = 0
     /// Seconds to establish a connection.
     package var connectTimeout: Double
     /// Redirects followed, at most. 0: a redirect is an answer like any other.

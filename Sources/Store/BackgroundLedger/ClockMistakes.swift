@@ -20,7 +20,8 @@ extension LedgerTransaction {
     package func creditTimeAway(_ seconds: Double, now: Date) throws {
         try database.run(
             sql: """
-                UPDATE transfer SET lastProgressAt = max(lastProgressAt, min(lastProgressAt + :away, :now))
+                UPDATE transfer SET lastProgressAt = max(lastProgressAt, min(lastProgressAt + :away, :now)),
+                    triedSince = max(triedSince, min(triedSince + :away, :now))
                 WHERE state IN ('queued', 'running', 'waiting', 'paused')
                 """, arguments: ["away": seconds, "now": now.timeIntervalSince1970])
         try database.run(
@@ -43,6 +44,7 @@ extension LedgerTransaction {
         "UPDATE request SET lastFailureAt = :now WHERE lastFailureAt > :limit",
         """
         UPDATE transfer SET createdAt = :now, lastProgressAt = lastProgressAt - (createdAt - :now),
+            triedSince = triedSince - (createdAt - :now),
             nextAttemptAt = nextAttemptAt - (createdAt - :now), earliestBegin = earliestBegin - (createdAt - :now),
             adoptableUntil = adoptableUntil - (createdAt - :now), keptUntil = keptUntil - (createdAt - :now)
         WHERE createdAt > :limit
@@ -51,6 +53,10 @@ extension LedgerTransaction {
         """
         UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
         WHERE state IN ('queued', 'running', 'waiting', 'paused') AND lastProgressAt > max(:limit, coalesce(earliestBegin, 0))
+        """,
+        """
+        UPDATE transfer SET triedSince = max(:now, coalesce(earliestBegin, 0))
+        WHERE state IN ('queued', 'running', 'waiting', 'paused') AND triedSince > max(:limit, coalesce(earliestBegin, 0))
         """,
         "UPDATE transfer SET finishedAt = :now WHERE finishedAt > :limit",
         "UPDATE transfer SET adoptableUntil = :now + 60 WHERE isAdopted = 0 AND adoptableUntil > :limit + 86400",

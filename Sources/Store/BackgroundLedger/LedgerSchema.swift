@@ -23,6 +23,9 @@ enum LedgerSchema {
                 for text in ["receipt", "originalSHA256"] { table.add(column: text, .text) }
             }
         }
+        migrator.registerMigration("5: patience from the start, destinations that are not replaced") { database in
+            try addPatience(database)
+        }
         return migrator
     }
 
@@ -110,6 +113,20 @@ enum LedgerSchema {
                 CREATE INDEX transferToken ON transfer (resumeToken) WHERE resumeToken IS NOT NULL;
                 CREATE INDEX transferFinished ON transfer (finishedAt) WHERE finishedAt IS NOT NULL;
                 CREATE INDEX transferSession ON transfer (session, state);
+                """)
+    }
+
+    /// When a transfer is given up whatever comes of it, and what happens to a file at its destination.
+    private static func addPatience(_ database: Database) throws {
+        try database.alter(table: "transfer") { table in
+            for number in ["triedSince", "patience"] { table.add(column: number, .double) }
+            table.add(column: "mayReplace", .boolean).notNull().defaults(to: false)
+            table.add(column: "lateAt", .double).generatedAs(sql: "triedSince + patience", .virtual)
+        }
+        try database.execute(
+            sql: """
+                CREATE INDEX transferLate ON transfer (lateAt)
+                    WHERE lateAt IS NOT NULL AND state IN ('queued', 'running', 'waiting') AND isSuspended = 0
                 """)
     }
 

@@ -145,19 +145,24 @@ extension LedgerTransaction {
         return next.map { Date(timeIntervalSince1970: $0) }
     }
 
-    /// Transfers without progress for too long, and when the next one's time is up. What is whole and proven only waits for its name.
+    /// Transfers with which patience has ended, because nothing new of them comes or because they take too long, and when the next
+    /// one's time is up. What is whole and proven only waits for its name.
     package func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
-        let waiting = """
-            transfer INDEXED BY transferGiveUp WHERE state IN ('queued', 'running', 'waiting') AND isSuspended = 0 AND isFinishing = 0
-            """
-        let due = try TransferRecord.fetchRare(
-            database.cachedStatement(
-                sql: "SELECT * FROM \(waiting) AND giveUpAt <= ? ORDER BY giveUpAt LIMIT ?"),
-            arguments: [now.timeIntervalSince1970, limit])
-        let next = try Double.fetchOne(
-            database.cachedStatement(
-                sql: "SELECT giveUpAt FROM \(waiting) AND giveUpAt > ? ORDER BY giveUpAt LIMIT 1"),
-            arguments: [now.timeIntervalSince1970])
+        let unfinished = "state IN ('queued', 'running', 'waiting') AND isSuspended = 0 AND isFinishing = 0"
+        var (due, next): ([TransferRecord], Double?) = ([], nil)
+        for (column, index) in [("giveUpAt", "transferGiveUp"), ("lateAt", "transferLate")] {
+            let waiting = "transfer INDEXED BY \(index) WHERE \(column) IS NOT NULL AND \(unfinished)"
+            let found = try TransferRecord.fetchRare(
+                database.cachedStatement(
+                    sql: "SELECT * FROM \(waiting) AND \(column) <= ? ORDER BY \(column) LIMIT ?"),
+                arguments: [now.timeIntervalSince1970, limit])
+            due += found.filter { new in !due.contains { $0.id == new.id } }
+            let later = try Double.fetchOne(
+                database.cachedStatement(
+                    sql: "SELECT \(column) FROM \(waiting) AND \(column) > ? ORDER BY \(column) LIMIT 1"),
+                arguments: [now.timeIntervalSince1970])
+            next = [next, later].compactMap { $0 }.min()
+        }
         return (due, next.map { Date(timeIntervalSince1970: $0) })
     }
 

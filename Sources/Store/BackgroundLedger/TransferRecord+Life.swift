@@ -9,7 +9,7 @@ extension TransferRecord {
         TransferLife(
             phase: phase, wish: wish, kept: kept, isProven: isFinishing,
             reason: errorCode == nil && errorMessage == nil ? nil : .init(code: errorCode, message: errorMessage),
-            idleSince: lastProgressAt)
+            idleSince: lastProgressAt, triedSince: triedSince ?? createdAt)
     }
 
     private var phase: TransferLife.Phase {
@@ -82,6 +82,7 @@ extension TransferRecord {
         isFinishing = life.isProven
         (errorCode, errorMessage) = (life.reason?.code, life.reason?.message)
         lastProgressAt = life.idleSince
+        if triedSince != nil { triedSince = life.triedSince }
     }
 
     private var facts: TransferLife.Facts {

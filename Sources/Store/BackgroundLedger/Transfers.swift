@@ -133,6 +133,12 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var idleTimeout: Double
     /// Seconds without a new byte after which it is given up.
     package var resourceTimeout: Double
+    /// Since when it is tried; `nil`: queued by a version that did not count that.
+    package internal(set) var triedSince: Date?
+    /// Seconds since then after which it is given up, whatever came meanwhile; `nil`: never.
+    package var patience: Double?
+    /// What stands at its destination in the end is replaced, whoever put it there. Otherwise it gets a numbered name.
+    package var mayReplace: Bool
     /// Whom the connections of this transfer count against: scheme, host and port.
     package var host: String
     /// Attempts at once that this transfer allows its host.
@@ -189,7 +195,9 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         createdAt = now
         lastProgressAt = now
         idleTimeout = 60
-        resourceTimeout = 7 * 86_400
+        resourceTimeout = Self.longestIdle
+        triedSince = now
+        mayReplace = false
         host = Self.host(of: url)
         hostLimit = 6
         priority = 0.5
@@ -199,6 +207,9 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         isFinishing = false
         furthest = 0
     }
+
+    /// Seconds without a new byte after which any transfer is given up.
+    package static let longestIdle: Double = 7 * 86_400
 
     /// Scheme, host and port, in lower case; without names and passwords.
     static func host(of url: String) -> String {
@@ -333,13 +344,17 @@ extension LedgerTransaction {
     }
 
     /// The transfer that an await of a request with this key joins: unfinished, or ended and still wanted by somebody.
+    ///
+    /// One that has used half of its patience is not joined: whoever asks now would wait for what is as good as given up, or be
+    /// answered with what is old by then.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM transfer WHERE session = ? AND key = ?
-                    AND (state IN ('queued', 'running', 'waiting', 'paused')
-                         OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?))
+                    SELECT * FROM transfer WHERE session = ?1 AND key = ?2
+                    AND ((state IN ('queued', 'running', 'waiting', 'paused')
+                          AND (lateAt IS NULL OR lateAt - ?3 > patience / 2))
+                         OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?3))
                     ORDER BY id DESC LIMIT 1
                     """), arguments: [session, key, now.timeIntervalSince1970])
     }

@@ -21,6 +21,9 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
     /// Counts what moved: a timer of an earlier moment means nothing.
     private var moment = 0
     private var isOver = false
+    /// When enough of the answer had come last, and the bytes since.
+    private var lastActivity: Double?
+    private var trickle = 0
 
     init(
         _ id: AttemptID, _ request: WireRequest, _ source: (any BodySource)?, _ sink: any BodySink, _ network: VirtualNetwork,
@@ -113,7 +116,7 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
             switch exchange.next() {
             case .needsRequest: return
             case .wait(let seconds):
-                guard seconds < request.idleTimeout else { return stall() }
+                guard seconds < request.idleTimeout, !isTrickling(seconds) else { return stall() }
                 return later(seconds) { $0.pull() }
             case .hold(let gate):
                 stall()
@@ -126,8 +129,10 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
                 if status == 104 { tell(.resumption(id, made(status, headers))) }
             case .head(let status, let headers):
                 guard take(made(status, headers)) else { return }
+                (lastActivity, trickle) = (network.clock.awake, 0)
             case .body(let data):
                 received += Int64(data.count)
+                noteArrival(data.count)
                 if let limit = request.maximumBodyBytes, received > limit { return fail(.bodyTooLarge) }
                 guard data.withUnsafeBytes({ sink.write($0) }) else { return fail(.stoppedByOwner) }
                 network.touchDisk()
@@ -140,6 +145,19 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
             case .garbage: return fail(.badAnswer("not HTTP"))
             }
         }
+    }
+
+    /// As the transport has it: too little for the time it took is as good as silence.
+    private func isTrickling(_ seconds: Double) -> Bool {
+        guard let lastActivity else { return false }
+        return request.leastRate > 0 && network.clock.awake + seconds - lastActivity >= request.idleTimeout
+    }
+
+    private func noteArrival(_ count: Int) {
+        let now = network.clock.awake
+        trickle += count
+        if let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
+        (lastActivity, trickle) = (now, 0)
     }
 
     private func stall() { later(request.idleTimeout) { $0.fail(.stalled) } }

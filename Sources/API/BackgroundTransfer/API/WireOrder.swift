@@ -53,7 +53,8 @@ struct WireOrder: Sendable {
         var record = TransferRecord(
             session: session, key: key, kind: kind, method: method, url: url, headers: headers, now: now)
         record.idleTimeout = idleTimeout
-        record.resourceTimeout = configuration.timeoutIntervalForResource
+        record.resourceTimeout = min(configuration.timeoutIntervalForResource, TransferRecord.longestIdle)
+        record.patience = configuration.timeoutIntervalForResource
         record.maximumBodyBytes = configuration.maximumBodyBytes
         record.rateLimit = configuration.maximumBytesPerSecond
         record.hostLimit = max(1, configuration.httpMaximumConnectionsPerHost)
