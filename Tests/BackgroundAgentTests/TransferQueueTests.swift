@@ -192,7 +192,10 @@ import TransferMachines
     }
 
     @Test func itGrowsUnderAHiddenNameBesideItsPlace() throws {
-        let id = try bench.download { $0.destination = place().path }
+        let id = try bench.download {
+            $0.destination = place().path
+            $0.mayReplace = true
+        }
         try Data("earlier".utf8).write(to: place())
         try bench.turn()
         try receive(id, "sun", of: 5)
@@ -273,7 +276,10 @@ import TransferMachines
 
     /// A whole file that cannot get its name is kept; another try needs no byte.
     @Test func aNameThatIsTakenByAFolder() throws {
-        let id = try bench.download { $0.destination = place().path }
+        let id = try bench.download {
+            $0.destination = place().path
+            $0.mayReplace = true
+        }
         try bench.turn()
         try FileManager.default.createDirectory(at: place(), withIntermediateDirectories: false)
         try finish(id)
@@ -286,8 +292,41 @@ import TransferMachines
         #expect(try String(contentsOf: place(), encoding: .utf8) == "sunny")
     }
 
-    @Test func whatItReplacesWasForNobodyElsesEyes() throws {
+    /// Made after it was asked for: it is nobody's to replace. The download has a numbered name, and says so; a crash before that is
+    /// known, or after, changes nothing.
+    @Test(arguments: [false, true]) func whatAppearedMeanwhileStays(_ dies: Bool) throws {
         let id = try bench.download { $0.destination = place().path }
+        try bench.turn()
+        try Data("my notes".utf8).write(to: place())
+        try Data("mine, too".utf8).write(to: place("file (1).bin"))
+        if dies {
+            try receive(id, "sunny", of: 5)
+            let part = try #require(try bench.transfer(id).partFile(in: bench.ledger.directories.spool))
+            try bench.change(id) {
+                $0.isFinishing = true
+                $0.bytesTotal = 5
+                $0.sha256 = FileDigest.sha256(of: Data("sunny".utf8))
+                $0.destination = place("file (1).bin").path
+            }
+            #expect(FileManager.default.fileExists(atPath: part.path))
+            try bench.startAgent()
+        } else {
+            try finish(id)
+        }
+        #expect(try bench.transfer(id).state == .completed)
+        #expect(try String(contentsOf: place(), encoding: .utf8) == "my notes")
+        #expect(try String(contentsOf: place("file (1).bin"), encoding: .utf8) == "mine, too")
+        let name = dies ? "file (1) (1).bin" : "file (2).bin"
+        #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
+        #expect(try bench.transfer(id).destination == place(name).path)
+        #expect(try bench.transfer(id).note?.contains("saved as \(name)") == true)
+    }
+
+    @Test func whatItReplacesWasForNobodyElsesEyes() throws {
+        let id = try bench.download {
+            $0.destination = place().path
+            $0.mayReplace = true
+        }
         try Data("secret".utf8).write(to: place())
         chmod(place().path, 0o600)
         try bench.turn()
@@ -369,6 +408,29 @@ import TransferMachines
         }
         #expect(bench.now.timeIntervalSince(began) < 5_000, "given up in time")
         #expect(attempts < 120, "\(attempts) attempts in an hour")
+    }
+
+    /// One byte and another, for ever: patience counts from the start, too.
+    @Test func oneByteASecondIsNoEnd() throws {
+        let id = try bench.download { $0.patience = 7_200 }
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(status: 200, headers: [HeaderField("ETag", "\"v\"")], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        let began = bench.now
+        while try bench.transfer(id).state == .running, bench.now.timeIntervalSince(began) < 100_000 {
+            #expect([UInt8](repeating: 1, count: 60).withUnsafeBytes { attempt.sink.write($0) })
+            try bench.hear(.transport(.progress(attempt.id, sent: 0, received: 60)))
+            try bench.pass(60)
+        }
+        #expect(bench.now.timeIntervalSince(began) == 7_200)
+        let ended = try bench.transfer(id)
+        #expect(ended.state == .failed && ended.errorCode == URLError.Code.timedOut.rawValue)
+        #expect(ended.errorMessage?.hasPrefix("Not done within 7200 s") == true, "\(ended.errorMessage ?? "")")
+        // A person who tries it again has all the patience once more.
+        try bench.change(id) { _ = $0.handle(.retried(now: bench.now)) }
+        try bench.turn()
+        #expect(try bench.transfer(id).state == .running)
     }
 
     @Test func aPostIsNotSentTwice() throws {

@@ -24,7 +24,9 @@ extension EndToEnd {
 
         /// In the folder.
         @discardableResult
-        private func download(_ arguments: String...) throws -> Child.Result {
+        private func download(_ arguments: String...) throws -> Child.Result { try download(arguments) }
+
+        private func download(_ arguments: [String]) throws -> Child.Result {
             let words = ([Home.product("stormy"), "download"] + arguments).map { "'\($0)'" }.joined(separator: " ")
             return try Child.run("/bin/sh", ["-c", "cd '\(folder.path)' && \(words)"], environment: home.environment)
         }
@@ -44,6 +46,29 @@ extension EndToEnd {
             // Without -o nothing is replaced.
             #expect(try download(server.url + "/disk.img").status == 73)
             #expect(try download(server.url + "/disk.img", "-o", "disk.img", "--wait").status == 0)
+        }
+
+        /// What a person makes while it downloads is theirs, also where the name was free when they asked; --force says otherwise.
+        @Test(arguments: [false, true]) func whatAppearsMeanwhileIsNotReplaced(_ force: Bool) throws {
+            server.route(
+                "GET", "/late",
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(Self.file.count)", "ETag": "\"v1\""]),
+                    .body(Self.file.slice(0..<100_000)), .hold(until: "/late"), .body(Self.file.slice(100_000..<Self.file.count)),
+                ]))
+            #expect(try download([server.url + "/late", "-o", "late.img"] + (force ? ["--force"] : [])).status == 0)
+            try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
+            let mine = folder.appendingPathComponent("late.img")
+            try Data("mine".utf8).write(to: mine)
+            server.openGate("/late")
+            try home.waitForEnded("urlSession")
+            #expect(try names(folder) == (force ? ["late.img"] : ["late (1).img", "late.img"]))
+            #expect(try Data(contentsOf: mine) == (force ? Self.file.data : Data("mine".utf8)))
+            if !force {
+                #expect(try Data(contentsOf: folder.appendingPathComponent("late (1).img")) == Self.file.data)
+                let listed = try home.stormy("transfers").output
+                #expect(listed.contains("late (1).img"), "\(listed)")
+            }
         }
 
         /// Without a schedule: what is unfinished comes back at the next login all the same.

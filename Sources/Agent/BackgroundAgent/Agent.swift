@@ -199,19 +199,21 @@ package final class Agent {
     }
 
     private func placeFile(_ id: Int64, _ part: URL, _ whole: URL) {
+        let mayReplace: Bool
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
             // Cancelled meanwhile: it shall not appear.
-            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
+            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, .given)) }
+            mayReplace = transfer.destination == nil || transfer.mayReplace
         } catch {
-            return hear(.filePlaced(id, FileTrouble(why: "\(error)", isPassing: true)))
+            return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }
         KillPoint.reach(.transferPlacing, id)
-        var trouble = FileName.give(part, whole)
-        if trouble == nil, let why = FileName.sync(folder: whole.deletingLastPathComponent().path) {
-            trouble = .init(why: why, isPassing: false)
+        var giving = FileName.give(part, whole, replacing: mayReplace)
+        if giving == .given, let why = FileName.sync(folder: whole.deletingLastPathComponent().path) {
+            giving = .failed(.init(why: why, isPassing: false))
         }
         KillPoint.reach(.transferPlaced, id)
-        hear(.filePlaced(id, trouble))
+        hear(.filePlaced(id, giving))
     }
 }

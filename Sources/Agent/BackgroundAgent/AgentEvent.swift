@@ -33,7 +33,7 @@ package enum AgentEvent: Sendable {
     /// What became of a file that an earlier agent had proven.
     case proofChecked(Int64, FileProof.Finding)
     /// A whole file has its name, or cannot have it.
-    case filePlaced(Int64, FileTrouble?)
+    case filePlaced(Int64, FileName.Giving)
     /// SIGTERM or SIGINT.
     case stopRequested
 

@@ -7,17 +7,25 @@ package enum Downloads {
     package static let sessionIdentifier = "StormyDownloads"
 
     package static func configuration() -> URLSessionConfiguration {
-        .background(withIdentifier: sessionIdentifier)
+        let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
+        // A large file over a slow line takes its time; a week without a byte is the end all the same.
+        configuration.timeoutIntervalForResource = 90 * 86_400
+        return configuration
     }
 
     /// A task for a file, not yet resumed.
     ///
-    /// - Parameter sha256: 64 hex digits that its digest must be.
-    package static func task(from url: URL, to file: URL, sha256: String?, in session: URLSession) -> URLSessionDownloadTask {
+    /// - Parameters:
+    ///   - sha256: 64 hex digits that its digest must be.
+    ///   - replacing: whatever stands at `file` in the end.
+    package static func task(
+        from url: URL, to file: URL, replacing: Bool, sha256: String?, in session: URLSession
+    ) -> URLSessionDownloadTask {
         var request = URLRequest(url: url)
         request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
         let task = session.downloadTask(with: request)
         task.destination = file
+        task.replacesDestination = replacing
         task.expectedSHA256 = sha256
         return task
     }
@@ -39,6 +47,7 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
         content.body = error.map { "\(name): \($0.localizedDescription)" } ?? name
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil))
+            UNNotificationRequest(
+                identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil, alertsOncePerContent: true))
     }
 }

@@ -34,6 +34,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var expectsToReceive: Int64?
         var startsSuspended = false
         var destination: URL?
+        var replacesDestination = false
         var expectedSHA256: String?
         var delegate: (any URLSessionTaskDelegate)?
         /// Number in the ledger, once resumed in a background session.
@@ -104,7 +105,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.expectsToReceive, newValue) }
     }
 
-    /// Hears of this task in place of the session's delegate.
+    /// Hears of this task in place of the session's delegate; what it leaves out the session's delegate hears.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate } }
         set { facts.withLock { $0.delegate = newValue } }
@@ -176,11 +177,19 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
     }
 
     /// Where the whole file goes. Until it is whole and proven it grows beside it under a hidden name; then it takes its place
-    /// in one step, and what stood there is replaced. An answer that is no file (404, say) is then an error. Set before
-    /// `resume()`; an absolute file URL. Background sessions only; beyond Apple. `nil`: the delegate gets a temporary file.
+    /// in one step. What stood there when it was resumed is replaced; what appeared since is not, unless
+    /// ``replacesDestination`` says so: the download then gets a numbered name beside it, which stands here when it has ended. An
+    /// answer that is no file (404, say) is then an error. Set before `resume()`; an absolute file URL. Background sessions only;
+    /// beyond Apple. `nil`: the delegate gets a temporary file.
     public var destination: URL? {
         get { facts.withLock { $0.destination } }
         set { facts.withLock { $0.destination = newValue } }
+    }
+
+    /// Whatever stands at ``destination`` in the end is replaced. Set before `resume()`. Background sessions only; beyond Apple.
+    public var replacesDestination: Bool {
+        get { facts.withLock { $0.replacesDestination } }
+        set { facts.withLock { $0.replacesDestination = newValue } }
     }
 
     /// 64 hex digits: a file with another SHA-256 is a failure. Set before `resume()`. Background sessions only; beyond Apple.

@@ -63,6 +63,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let nextAttemptAt: Date?
     /// Why it waits or failed. Its code is `URLError`'s; -1: no code fits.
     public let trouble: Trouble?
+    /// Absolute path that a download gets, or has got, when it is whole; `nil`: its delegate takes it from the spool.
+    public let destination: String?
     /// The name a person knows the file by: the original of an upload, the place of a download.
     public let file: String?
     /// SHA-256 in hex of what was received, or of what was sent.
@@ -121,6 +123,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
         attempts = transfer.attempts
         nextAttemptAt = transfer.nextAttemptAt
         trouble = transfer.errorMessage.map { Trouble(code: transfer.errorCode ?? -1, message: $0) }
+        destination = transfer.destination
         file = transfer.sourceName ?? transfer.destination ?? transfer.file
         sha256 = transfer.sha256
         sourceSHA256 = transfer.originalSHA256 ?? transfer.sourceSHA256

@@ -16,7 +16,7 @@ package struct FileTrouble: Sendable, Equatable {
 }
 
 /// Files by their names: whether a part is there, and how a whole file gets its own.
-enum FileName {
+package enum FileName {
     /// Bytes of an open file; -1: it is something else.
     static func size(of descriptor: Int32) -> Int64 {
         var information = stat()
@@ -32,14 +32,72 @@ enum FileName {
         return size(of: descriptor) >= byteCount
     }
 
-    /// Gives a whole, synced file its name; durable once its folder is synced. Otherwise: why not.
-    static func give(_ part: URL, _ whole: URL) -> FileTrouble? {
+    /// What became of a file that was to get its name.
+    package enum Giving: Sendable, Equatable {
+        /// It has it; durable once its folder is synced.
+        case given
+        /// Something else has that name, and is not replaced; this one is free.
+        case taken(free: URL)
+        case failed(FileTrouble)
+    }
+
+    /// Gives a whole, synced file its name.
+    ///
+    /// - Parameter replacing: what has that name by now goes.
+    static func give(_ part: URL, _ whole: URL, replacing: Bool) -> Giving {
+        guard !replacing else { return replace(part, whole) }
+        if clinux_rename_new(part.path, whole.path) == 0 { return .given }
+        switch errno {
+        case EEXIST: return nextFree(part, whole)
+        // A file system that cannot promise it: a second name can never replace one.
+        case EINVAL, ENOSYS: break
+        default: return .failed(FileTrouble(with: whole.path))
+        }
+        if link(part.path, whole.path) == 0 || errno == EEXIST && areSame(part, whole) {
+            unlink(part.path)
+            return .given
+        }
+        switch errno {
+        case EEXIST: return nextFree(part, whole)
+        case EPERM, EOPNOTSUPP, EMLINK, ENOSYS: break
+        default: return .failed(FileTrouble(with: whole.path))
+        }
+        // Nor second names: looked at just before is the best there is.
+        return isTaken(whole) ? nextFree(part, whole) : replace(part, whole)
+    }
+
+    private static func replace(_ part: URL, _ whole: URL) -> Giving {
         // What it replaces may be for nobody else's eyes.
         var replaced = stat()
         if lstat(whole.path, &replaced) == 0, replaced.st_mode & S_IFMT == S_IFREG {
             chmod(part.path, replaced.st_mode & 0o777)
         }
-        return rename(part.path, whole.path) == 0 ? nil : FileTrouble(with: whole.path)
+        return rename(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(with: whole.path))
+    }
+
+    /// The name with the first number that is free: "notes (1).txt".
+    private static func nextFree(_ part: URL, _ whole: URL) -> Giving {
+        let (folder, full) = (whole.deletingLastPathComponent(), whole.lastPathComponent)
+        let ending = whole.pathExtension.isEmpty ? "" : ".\(whole.pathExtension)"
+        var base = full.dropLast(ending.count)
+        for number in 1...9_999 {
+            let mark = " (\(number))"
+            while base.utf8.count + mark.utf8.count + ending.utf8.count > 255, !base.isEmpty { base = base.dropLast() }
+            let name = folder.appendingPathComponent("\(base)\(mark)\(ending)", isDirectory: false)
+            if !isTaken(name) { return .taken(free: name) }
+        }
+        return .failed(FileTrouble(EEXIST, with: whole.path))
+    }
+
+    private static func isTaken(_ url: URL) -> Bool {
+        var information = stat()
+        return lstat(url.path, &information) == 0 || errno != ENOENT
+    }
+
+    private static func areSame(_ first: URL, _ second: URL) -> Bool {
+        var (one, other) = (stat(), stat())
+        return lstat(first.path, &one) == 0 && lstat(second.path, &other) == 0 && one.st_ino == other.st_ino
+            && one.st_dev == other.st_dev
     }
 
     /// A second name in the same folder. `false`: this file system has none, or something is in the way.

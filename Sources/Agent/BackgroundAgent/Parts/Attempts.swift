@@ -238,14 +238,22 @@ struct Attempts {
         }
     }
 
-    mutating func notePlaced(_ id: Int64, _ trouble: FileTrouble?, _ pass: inout Pass) throws {
-        if var entry = entries[id], case .finishing = entry.phase {
-            entry.phase = .idle
-            set(id, entry)
-        }
+    mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving, _ pass: inout Pass) throws {
+        var entry = entries[id] ?? Entry()
+        if case .finishing = entry.phase { entry.phase = .idle }
+        defer { set(id, entry) }
         guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
-        if let trouble { return try pass.failLocally(&transfer, trouble) }
-        try AttemptEnding.endWhole(&transfer, &pass)
+        switch giving {
+        case .given: try AttemptEnding.endWhole(&transfer, &pass)
+        case .failed(let trouble): try pass.failLocally(&transfer, trouble)
+        case .taken(let free):
+            // Known before it is done: after a crash in between nobody takes what stands at the first name for the download.
+            let taken = transfer.destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
+            transfer.destination = free.path
+            transfer.note = "\(transfer.note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), as \(taken) was there"
+            try pass.transaction.record(transfer)
+            place(transfer, &entry, &pass)
+        }
     }
 
     /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
@@ -288,14 +296,20 @@ struct Attempts {
         }
     }
 
-    /// Given up for lack of progress, never for a number of attempts.
+    /// Given up for lack of progress, or because it takes too long in all; never for a number of attempts.
     private func giveUp(_ pass: inout Pass) throws {
         let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
         for var transfer in due {
             guard let id = transfer.id, entries[id]?.running?.isSettling != true else { continue }
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
-            try pass.fail(&transfer, .timedOut, "No progress for \(Int(transfer.resourceTimeout)) s.\(why)")
+            let isIdle = RetryPolicy.shouldGiveUp(
+                lastProgressAt: transfer.lastProgressAt, now: pass.now, resourceTimeout: transfer.resourceTimeout)
+            let what =
+                isIdle
+                ? "No progress for \(Int(transfer.resourceTimeout)) s."
+                : "Not done within \(Int(transfer.patience ?? 0)) s: \(transfer.bytesDone) bytes came."
+            try pass.fail(&transfer, .timedOut, what + why)
         }
         pass.wake(at: next)
     }

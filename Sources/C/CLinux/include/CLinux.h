@@ -36,6 +36,11 @@ static inline int clinux_pidfd_send_signal(int pidfd, int signal) {
 static inline int clinux_clone_file(int destination, int source) {
     return ioctl(destination, FICLONE, source);
 }
+// A new name, or EEXIST: never in place of what is there.
+static inline int clinux_rename_new(const char *_Nonnull from, const char *_Nonnull to) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */);
+}
+
 static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }

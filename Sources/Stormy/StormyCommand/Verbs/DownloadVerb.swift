@@ -12,6 +12,9 @@ struct DownloadVerb: AsyncParsableCommand {
             The file grows under a hidden name beside its place and gets its name when it is whole and verified. It survives
             the terminal, the network, the server and the agent; "stormy transfers" shows how it gets on.
 
+            What stands there already is replaced only if -o names it, or with --force. A file that appears there meanwhile stays: the
+            download then gets a numbered name beside it.
+
             Example:
               stormy download https://example.org/disk.img -o disk.img --wait
             """)
@@ -19,6 +22,7 @@ struct DownloadVerb: AsyncParsableCommand {
     @Argument(help: "An http or https address.") var url: String
     @Option(name: [.customShort("o"), .long], help: "The file, replaced if it exists. Default: the name in the address.")
     var output: String?
+    @Flag(help: "Replace whatever stands there in the end.") var force = false
     @Flag(help: "Follow it to the end, with a progress bar.") var wait = false
     @Option(help: "The file's SHA-256, 64 hex digits: any other file is a failure.") var sha256: String?
     @Option(help: "Bytes per second at most; k and m count thousands and millions.") var limitRate: String?
@@ -58,7 +62,7 @@ struct DownloadVerb: AsyncParsableCommand {
         let configuration = Downloads.configuration()
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let session = URLSession(configuration: configuration, delegate: wait ? follower : nil)
-        let task = Downloads.task(from: address, to: file, sha256: sha256, in: session)
+        let task = Downloads.task(from: address, to: file, replacing: force, sha256: sha256, in: session)
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
@@ -95,7 +99,9 @@ struct DownloadVerb: AsyncParsableCommand {
             }
             if found.st_mode & S_IFMT == S_IFDIR { throw CommandFailure(.cannotCreate, "\(file.path): is a folder") }
             guard found.st_mode & S_IFMT == S_IFREG else { throw CommandFailure(.cannotCreate, "\(file.path): is not a file") }
-            if output == nil { throw CommandFailure(.cannotCreate, "\(file.path): exists; -o replaces it, or names another") }
+            if output == nil, !force {
+                throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
+            }
         }
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
@@ -127,7 +133,9 @@ struct DownloadVerb: AsyncParsableCommand {
         switch ended.state {
         case .completed:
             guard !json else { return }
-            Output.line("\(file.path): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
+            let place = ended.destination ?? file.path
+            if place != file.path { Output.note("\(file.path) appeared meanwhile, and stays as it is.") }
+            Output.line("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
