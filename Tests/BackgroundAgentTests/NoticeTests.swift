@@ -13,13 +13,15 @@ import Testing
     init() throws { bench = try Bench() }
 
     private func add(
-        _ title: String = "Storm", id: String = "n", after seconds: Double? = nil, level: Int = 1, category: String = ""
+        _ title: String = "Storm", id: String = "n", after seconds: Double? = nil, level: Int = 1, category: String = "",
+        once: Bool = false
     ) throws {
         let content = NotificationContent(
             title: title, subtitle: "sub", body: "body", categoryIdentifier: category, threadIdentifier: "", userInfo: "{}",
             sound: nil, interruptionLevel: level, badge: nil)
         try bench.ledger.write {
-            try $0.addNotification(id, content, dueAt: seconds.map { bench.now + $0 }, now: bench.now)
+            try $0.addNotification(
+                id, content, dueAt: seconds.map { bench.now + $0 }, oncePerContent: once, now: bench.now)
         }
         try bench.turn()
     }
@@ -46,8 +48,10 @@ import Testing
         try presented()
         #expect(try record().state == .delivered)
         #expect(try record().serverID == 7)
-        try add(category: "storm")
+        try add(category: "storm", once: true)
         #expect(bench.presenter.shown.count == 1, "equal content is told already")
+        try add(category: "storm")
+        #expect(bench.presenter.shown.count == 2, "added again, it alerts again")
     }
 
     @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, false)])

@@ -21,9 +21,12 @@ import Testing
     }
 
     @discardableResult
-    private func add(_ title: String, due: Date? = nil, at date: Date? = nil) throws -> NotificationRecord {
+    private func add(
+        _ title: String, due: Date? = nil, at date: Date? = nil, oncePerContent: Bool = false
+    ) throws -> NotificationRecord {
         try ledger.write { transaction in
-            try transaction.addNotification("n", content(title), dueAt: due, now: date ?? now)
+            try transaction.addNotification(
+                "n", content(title), dueAt: due, oncePerContent: oncePerContent, now: date ?? now)
             return try #require(try transaction.notification("n"))
         }
     }
@@ -46,17 +49,38 @@ import Testing
     @Test(arguments: [
         NotificationRecord.State.pending, .presenting, .delivered, .closed,
     ])
-    func equalContentChangesNothing(_ state: NotificationRecord.State) throws {
+    func equalContentIsToldOnceWhereThatIsWished(_ state: NotificationRecord.State) throws {
+        try add("a")
+        try change {
+            $0.state = state
+            $0.serverID = 7
+        }
+        let again = try add("a", at: now + 60, oncePerContent: true)
+        #expect(again.state == state)
+        #expect(again.revision == 1)
+        #expect(again.serverID == 7)
+        #expect(again.createdAt == now)
+    }
+
+    /// As on iOS: an app that adds "tide" every day alerts every day.
+    @Test(arguments: [NotificationRecord.State.delivered, .closed])
+    func addingItAgainAlertsAgain(_ state: NotificationRecord.State) throws {
         try add("a")
         try change {
             $0.state = state
             $0.serverID = 7
         }
         let again = try add("a", at: now + 60)
-        #expect(again.state == state)
-        #expect(again.revision == 1)
-        #expect(again.serverID == 7)
-        #expect(again.createdAt == now)
+        #expect(again.state == .pending)
+        #expect(again.revision == 2)
+        #expect(again.serverID == (state == .delivered ? 7 : nil), "what is on the screen is replaced")
+    }
+
+    @Test(arguments: [NotificationRecord.State.pending, .presenting])
+    func whatWasNotShownYetIsShownOnce(_ state: NotificationRecord.State) throws {
+        try add("a")
+        try change { $0.state = state }
+        #expect(try add("a", at: now + 60).revision == 1)
     }
 
     @Test func otherContentReplacesItOnTheScreen() throws {

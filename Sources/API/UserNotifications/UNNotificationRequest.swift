@@ -35,21 +35,32 @@ public final class UNTimeIntervalNotificationTrigger: UNNotificationTrigger, @un
 
 /// A notification to be shown, under an identifier of the app's choice.
 public final class UNNotificationRequest: Sendable {
-    /// The app's name for it: the same one again replaces it.
+    /// The app's name for it: the same one again replaces it, and alerts again.
     public let identifier: String
     /// What is shown.
     public let content: UNNotificationContent
     /// When it is shown; `nil`: at once.
     public let trigger: UNNotificationTrigger?
+    /// Adding it again with the content that was told already changes nothing, also after the person closed it. Beyond Apple: an app
+    /// that may be killed between adding a notification and writing down that it did can add it again, and nobody is told twice.
+    public let alertsOncePerContent: Bool
 
     /// - Parameters:
-    ///   - identifier: the app's name for it: the same one again replaces it.
+    ///   - identifier: the app's name for it: the same one again replaces it, and alerts again.
     ///   - content: what is shown; copied.
     ///   - trigger: when; `nil`: at once.
-    public init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
+    public convenience init(identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?) {
+        self.init(identifier: identifier, content: content, trigger: trigger, alertsOncePerContent: false)
+    }
+
+    /// The same, with ``alertsOncePerContent``. Beyond Apple.
+    public init(
+        identifier: String, content: UNNotificationContent, trigger: UNNotificationTrigger?, alertsOncePerContent: Bool
+    ) {
         self.identifier = identifier
         self.content = content
         self.trigger = trigger
+        self.alertsOncePerContent = alertsOncePerContent
     }
 }
 

@@ -95,8 +95,8 @@ public final class UNUserNotificationCenter: Sendable {
 
     /// Makes a notification durable; the agent shows it when its time has come and a server is there.
     ///
-    /// The same identifier with equal content changes nothing, also after the person closed it; with other content
-    /// it replaces the earlier one, on the screen too.
+    /// The same identifier again replaces the earlier one, on the screen too, and alerts again, unless it is a request that
+    /// ``UNNotificationRequest/alertsOncePerContent``. One that was not shown yet is shown once.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws { try addNow(request) }
 
@@ -119,7 +119,9 @@ public final class UNUserNotificationCenter: Sendable {
         let now = AppRuntime.shared.now
         do {
             try AppRuntime.shared.commit {
-                try $0.addNotification(request.identifier, content, dueAt: request.trigger?.dueDate(now: now), now: now)
+                try $0.addNotification(
+                    request.identifier, content, dueAt: request.trigger?.dueDate(now: now),
+                    oncePerContent: request.alertsOncePerContent, now: now)
             }
         } catch {
             throw UNError(.notificationsNotAllowed, "\(error)")

@@ -105,9 +105,13 @@ extension LedgerTransaction {
         try notification.save(database)
     }
 
-    /// Adds a notification. The same identifier with equal content is already told: nothing changes, also after
-    /// the person has closed it. Other content replaces it, on the screen too.
-    package func addNotification(_ identifier: String, _ content: NotificationContent, dueAt: Date?, now: Date) throws {
+    /// Adds a notification. It replaces one of the same identifier, on the screen too, and alerts again; one that waits already waits
+    /// on.
+    ///
+    /// - Parameter oncePerContent: equal content is told already: nothing changes, also after the person has closed it.
+    package func addNotification(
+        _ identifier: String, _ content: NotificationContent, dueAt: Date?, oncePerContent: Bool = false, now: Date
+    ) throws {
         var record =
             try notification(identifier)
             ?? NotificationRecord(
@@ -115,7 +119,9 @@ extension LedgerTransaction {
                 endedAt: nil, serverID: nil, trouble: nil, revision: 0)
         let isNew = record.revision == 0
         let wasTakenBack = record.state == .withdrawing || record.state == .withdrawn
-        guard isNew || wasTakenBack || record.content != content || record.dueAt != dueAt else { return }
+        let isTold = record.state == .delivered || record.state == .closed
+        let isChanged = record.content != content || record.dueAt != dueAt
+        guard isNew || wasTakenBack || isChanged || isTold && !oncePerContent else { return }
         if record.state == .closed || wasTakenBack { record.serverID = nil }
         record.content = content
         record.state = .pending

@@ -186,7 +186,12 @@ package struct PhotoUploads: Sendable {
         return .success(.queued(photo: photo.id!, transfer: number, removed: removed, note: note))
     }
 
-    static func configuration() -> URLSessionConfiguration { .background(withIdentifier: sessionIdentifier) }
+    static func configuration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
+        // A photo is wanted for as long as it takes; a week without a byte is told, and can be tried again.
+        configuration.timeoutIntervalForResource = 365 * 86_400
+        return configuration
+    }
 
     private func session(for destination: PhotoDestination) -> URLSession {
         sessions.made.withLock { made in
@@ -283,6 +288,7 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock g
         (content.title, content.body) = (words.title, words.body)
         content.interruptionLevel = .passive
         await show(
-            UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil))
+            UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil, alertsOncePerContent: true)
+        )
     }
 }

@@ -50,7 +50,8 @@ package struct StormTeller: Sendable {
         content.interruptionLevel = .timeSensitive
         content.sound = .default
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name]
-        let request = UNNotificationRequest(identifier: "storm-\(storm.id ?? 0)", content: content, trigger: nil)
+        let request = UNNotificationRequest(
+            identifier: "storm-\(storm.id ?? 0)", content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()
         UNUserNotificationCenter.current().add(request) { failure.set($0) }
         if let error = failure.error { throw error }

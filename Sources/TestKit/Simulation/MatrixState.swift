@@ -110,7 +110,7 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
             title: "Storm", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "", sound: nil,
             interruptionLevel: 1, badge: nil)
         let now = machine.clock.date
-        write { try $0.addNotification("storm", content, dueAt: dueAt, now: now) }
+        write { try $0.addNotification("storm", content, dueAt: dueAt, oncePerContent: true, now: now) }
     }
 
     private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {

@@ -123,7 +123,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         let content = NotificationContent(
             title: "Storm", subtitle: "", body: identifier, categoryIdentifier: "", threadIdentifier: "", userInfo: "",
             sound: nil, interruptionLevel: 1, badge: nil)
-        write { try $0.addNotification(identifier, content, dueAt: nil, now: now) }
+        write { try $0.addNotification(identifier, content, dueAt: nil, oncePerContent: true, now: now) }
     }
 
     private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
