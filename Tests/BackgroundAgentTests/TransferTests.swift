@@ -307,6 +307,60 @@ import TransferMachines
         return (id, body)
     }
 
+    // MARK: Something in the server's place
+
+    /// The end of the attempt that runs now.
+    private func end(_ id: Int64, _ failure: WireFailure?, status: Int = 200, _ headers: [HeaderField] = []) throws {
+        let attempt = try bench.attempt(id)
+        let head = failure == nil ? ResponseHead(status: status, headers: headers, url: attempt.request.url) : nil
+        try bench.hear(
+            .transport(.ended(attempt.id, WireEnd(head: head, failure: failure, bytesSent: 0, bytesReceived: 0))))
+    }
+
+    private func agentsNotices() throws -> [String] {
+        try bench.ledger.read { try $0.notifications() }.filter { $0.identifier.hasPrefix("background.") }.map(\.content.title)
+    }
+
+    /// A certificate that is not trusted here and now, and a page to log in, are waited out: on the right network, or with the right
+    /// clock, it is tried at once. The person is told once.
+    @Test(arguments: ["portal", "certificate", "clock"])
+    func whatStandsInTheServersPlaceIsWaitedOut(_ what: String) throws {
+        let (id, _) = try upload(.webdav)
+        try bench.turn()
+        for _ in 0..<3 {
+            switch what {
+            case "portal": try end(id, nil, status: 307, [HeaderField("Location", "http://login.hotel.example/")])
+            case "certificate": try end(id, .tlsUntrusted("self-signed certificate"))
+            default: try end(id, .tlsUntrusted("certificate is not yet valid"))
+            }
+            let transfer = try bench.transfer(id)
+            #expect(transfer.state == .waiting)
+            #expect(try #require(transfer.nextAttemptAt) >= bench.now + 900)
+            switch what {
+            case "clock": try bench.step(3_600)
+            default:
+                try bench.hear(
+                    .conditions(
+                        DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)))
+            }
+            #expect(try bench.transfer(id).state == .running, "tried at once")
+        }
+        let titles = [
+            "portal": "This network wants you to log in", "certificate": "127.0.0.1 cannot be trusted here",
+            "clock": "Is the clock of this computer right?",
+        ]
+        #expect(try agentsNotices() == [titles[what]])
+    }
+
+    /// Who waits for the answer is told at once.
+    @Test func whoAwaitsIsToldOfABadCertificate() throws {
+        let id = try bench.download(awaitedBy: Bench.waiter)
+        try bench.turn()
+        try end(id, .tlsUntrusted("self-signed certificate"))
+        #expect(try bench.transfer(id).state == .failed)
+        #expect(try agentsNotices() == [])
+    }
+
     @Test func aPlainUploadSendsItsSnapshot() throws {
         let (id, body) = try upload(.plain, "PUT")
         try bench.turn()

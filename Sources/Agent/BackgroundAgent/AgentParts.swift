@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
+import TransferMachines
 
 /// What an agent holds in memory, each fact in one part, and the order in which they note and plan.
 struct AgentParts {
@@ -92,7 +93,7 @@ struct AgentParts {
         case .attemptWithoutSource(let attempt): try attempts.noteMissingSource(of: attempt, &pass)
         case .proofChecked(let id, let finding):
             try attempts.noteProof(of: id, finding, mayBegin: lifetime.beginsWork, &pass)
-        case .filePlaced(let id, let trouble): try attempts.notePlaced(id, trouble, &pass)
+        case .filePlaced(let id, let giving): try attempts.notePlaced(id, giving, &pass)
         case .presenter(let event):
             if event == .busLost { neighbours.noteLostBus() }
             try screen.note(event, &pass, &launches)
@@ -113,7 +114,11 @@ struct AgentParts {
 
     private mutating func lookAtClocks(_ pass: inout Pass) throws {
         let change = try time.look(&pass)
-        if change.shift != 0 { launches.shift(by: change.shift) }
+        if change.shift != 0 {
+            launches.shift(by: change.shift)
+            // What a certificate said was true of another time.
+            try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
+        }
         if change.hasSlept { try noteWake(&pass) }
     }
 

@@ -16,6 +16,7 @@ struct Pauses {
     /// After an attempt without an answer.
     func after(_ failure: WireFailure) -> UploadOutcome {
         let trouble = TransferTrouble(failure)
+        if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }
         guard failure.isWorthRetrying else { return .fail(trouble) }
         let after =
             trouble.isWaitingForNetwork
@@ -43,7 +44,24 @@ struct CommonAnswer {
         switch head.status {
         case 300..<400 where head.status != 304:
             let place = head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
+            mayHaveActed = false
+            if head.mayLeadToAPortal {
+                var trouble = TransferTrouble(
+                    head: head, now: pauses.now, policy: pauses.policy,
+                    message:
+                        "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
+                (trouble.code, trouble.suspicion) = (-1010, .portal)
+                if let pause = pauses.policy.suspicionPause(trouble, jitter: pauses.jitter) {
+                    outcome = .retry(after: pause, trouble)
+                    return
+                }
+            }
             outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
+        case 511:
+            var trouble = TransferTrouble(
+                head: head, now: pauses.now, policy: pauses.policy, message: "This network wants somebody to log in first.")
+            (trouble.code, trouble.suspicion) = (-1010, .portal)
+            outcome = .retry(after: pauses.policy.suspicionPause(trouble, jitter: pauses.jitter) ?? pauses.policy.cap, trouble)
             mayHaveActed = false
         case 401, 407:
             outcome = .fail(head, -1013, "Not permitted: the server wants other credentials.")
@@ -70,6 +88,15 @@ struct CommonAnswer {
 }
 
 extension ResponseHead {
+    /// It says to go on at a host that is not the one which was asked, and anybody on the way could have said so: only https proves who
+    /// answers.
+    var mayLeadToAPortal: Bool {
+        guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
+            let target = URL(string: place, relativeTo: base)?.host
+        else { return false }
+        return target.lowercased() != base.host?.lowercased()
+    }
+
     /// A web page, though a file of another kind was asked about. Networks with a log-in page say yes to every name; a thousand
     /// would be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {

@@ -50,6 +50,7 @@ package struct DownloadMachine: Equatable, Sendable {
         var wire = WireRequest(
             method: request.method, url: request.url, headers: request.headers, idleTimeout: request.idleTimeout,
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
+        wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
             // A coded body has another length and another validator than the file, and nobody here decodes it.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
@@ -266,6 +267,7 @@ extension DownloadMachine {
         _ failure: WireFailure, bytesLost: Bool, _ attempts: Int, _ jitter: Double
     ) -> DownloadCommand {
         let trouble = TransferTrouble(failure)
+        if let pause = policy.suspicionPause(trouble, jitter: jitter) { return .retry(after: pause, trouble) }
         guard failure.isWorthRetrying, request.isIdempotent || !failure.mayHaveActed else { return .fail(trouble) }
         let after =
             trouble.isWaitingForNetwork

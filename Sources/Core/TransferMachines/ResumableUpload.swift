@@ -138,6 +138,7 @@ struct ResumableUpload: UploadProtocol {
     /// Both keep the method; 301 and 302 are not promised to. What opens the first server's door stays with it
     /// (``UploadPlan/request(_:_:_:)``), and nothing goes from an encrypted server to a plain one.
     private mutating func goElsewhere(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        if head.mayLeadToAPortal { return pauses.afterOther(head) }
         switch state {
         case .creating:
             guard let target = UploadPlace.address(of: head["Location"], madeAt: creationURL) else {

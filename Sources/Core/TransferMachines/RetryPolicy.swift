@@ -12,6 +12,9 @@ package struct RetryPolicy: Sendable, Equatable {
     package var networkDelay: Double
     /// The pause while the server has no room left (507).
     package var fullDelay: Double
+    /// The pause while something else may stand in the server's place; `nil`: that is a failure at once. The owner also tries when the
+    /// network or the clock changes.
+    package var suspicionDelay: Double?
 
     package init(
         base: Double = 1, cap: Double = 900, maximumRetryAfter: Double = 21_600, networkDelay: Double = 10,
@@ -45,6 +48,11 @@ package struct RetryPolicy: Sendable, Equatable {
     /// on counted attempts, which do not grow while a machine is offline.
     package func networkPause(attemptsWithoutProgress: Int, jitter: Double) -> Double {
         max(networkDelay * (1 + jitter), backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
+    }
+
+    /// `nil`: it is not waited for.
+    package func suspicionPause(_ trouble: TransferTrouble, jitter: Double) -> Double? {
+        trouble.suspicion == nil ? nil : suspicionDelay.map { $0 * (1 + jitter) }
     }
 
     /// Giving up is a matter of time without progress, never of a number of attempts: a laptop that sleeps on a

@@ -17,8 +17,25 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     /// connectivity.
     package static func isUnreachable(recordedCode code: Int) -> Bool { [-1003, -1004, -1009].contains(code) }
 
-    /// Remembered troubles that a change of the network may end: those, connections that broke, and connections that stood still.
-    package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009]
+    /// Remembered troubles that a change of the network may end: those, connections that broke, connections that stood still, and what
+    /// may be something else in the server's place.
+    package static let recordedNetworkCodes = [-1001, -1003, -1004, -1005, -1009] + recordedClockCodes + [-1010]
+
+    /// Remembered troubles that a change of the clock may end.
+    package static let recordedClockCodes = [-1202]
+
+    /// What may be wrong between here and the server. Nobody can tell from one answer: it is waited for, and said.
+    package enum Suspicion: String, Codable, Sendable {
+        /// Somebody answers in the server's place, and leads to a page of their own.
+        case portal
+        /// The server's certificate is not valid at this time of this computer.
+        case clock
+        /// The certificate is not the server's, or nobody vouches for it.
+        case certificate
+    }
+
+    /// `nil`: what happened is no sign of that.
+    package var suspicion: Suspicion?
 
     /// The HTTP status that was the trouble.
     package var status: Int?
@@ -50,6 +67,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
             self.init(code: -1005, message: "The connection broke before the whole answer had arrived.")
         case .tlsUntrusted(let why):
             self.init(code: -1202, message: "The server's certificate is not trusted: \(why)")
+            suspicion = ["not yet valid", "expired"].contains { why.contains($0) } ? .clock : .certificate
         case .tooManyRedirects:
             self.init(code: -1007, message: "The server redirected too often.")
         case .redirectToOtherScheme:
@@ -86,6 +104,7 @@ extension WireFailure {
         switch self {
         case .couldNotResolveHost, .couldNotConnect, .timedOutConnecting, .stalled, .connectionLost, .badAnswer, .other:
             true
+        // Another network, or another time: only for those that may wait for it.
         case .tlsUntrusted, .tooManyRedirects, .redirectToOtherScheme, .bodyTooLarge, .unsupportedURL,
             .stoppedByOwner, .cancelled:
             false

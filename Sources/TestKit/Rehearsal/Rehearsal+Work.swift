@@ -74,6 +74,25 @@ extension Rehearsal {
     /// Why a server was not trusted.
     func seenOfDistrust() throws -> String {
         seenOfError("certificate", of: try ledger { try $0.transfers().first { $0.kind == .download } })
+            + "; \(try seenOfSuspicion())"
+    }
+
+    /// Something may stand in the server's place: the transfer waits for that to change.
+    func waitForSuspicion() throws {
+        _ = try wait("what is suspected") { try $0.unfinishedTransfers().contains(where: Self.isSuspicious) ? true : nil }
+    }
+
+    /// Another network.
+    func comeToTheRightNetwork() throws {
+        try control.set { $0.conditions.isNetworkAvailable = false }
+        try sync()
+        try control.set { $0.conditions.isNetworkAvailable = true }
+    }
+
+    /// What the person was told of it.
+    func seenOfSuspicion() throws -> String {
+        let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background.") }.count }
+        return told == 0 ? "NOT told" : told == 1 ? "told once" : "told \(told) TIMES"
     }
 
     /// Whether a transfer's error says what it is about.

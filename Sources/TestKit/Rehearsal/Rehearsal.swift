@@ -244,8 +244,13 @@ final class Rehearsal: Sendable {
             let isQuiet =
                 try transaction.liveLaunches().isEmpty && transaction.undeliveredEvents().isEmpty
                 && !transaction.requests().contains { $0.failures > 0 }
-                && transaction.unfinishedTransfers().allSatisfy { $0.state == .paused }
+                && transaction.unfinishedTransfers().allSatisfy { $0.state == .paused || Self.isSuspicious($0) }
             return isQuiet ? true : nil
         }
+    }
+
+    /// It waits for another network or another time.
+    static func isSuspicious(_ transfer: TransferRecord) -> Bool {
+        transfer.state == .waiting && [-1202, -1010].contains(transfer.errorCode)
     }
 }

@@ -71,8 +71,8 @@ extension Scenario {
         ) { $0.go() },
         Scenario(
             .download, "a certificate that nobody vouches for",
-            promise: "The server is asked nothing; it fails with the reason, and nothing gets the name.",
-            expects: "failed; no file; never asked; names the certificate",
+            promise: "The server is asked nothing, and nothing gets the name; it waits for another network, and says so once.",
+            expects: "waiting; no file; never asked; names the certificate; told once",
             begin: { try $0.beginDownload(showing: .anotherAuthority) }, also: { try $0.seenOfDistrust() }
         ) { _ in },
         Scenario(
@@ -130,6 +130,16 @@ extension Scenario {
                 try $0.beginUpload(stalls: false)
             }, also: { $0.seenOfNaming() }
         ) { _ in },
+        Scenario(
+            .upload, "a log-in page answers",
+            promise: "It waits, and says so once; on the right network it is sent, and is there once.",
+            expects: "completed; storm.bmp whole; sent once; told once",
+            begin: {
+                $0.photos.refuse(status: 307, next: 1, headers: ["Location": "http://log-in.example/"])
+                try $0.beginUpload(stalls: false)
+                try $0.waitForSuspicion()
+            }, also: { try $0.seenOfSuspicion() }
+        ) { try $0.comeToTheRightNetwork() },
         Scenario(
             .upload, "the name is taken", promise: "Nobody's file is replaced: the photo gets a number.",
             expects: "completed; storm-1.bmp whole, storm.bmp another's; sent once",

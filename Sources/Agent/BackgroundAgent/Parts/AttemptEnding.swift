@@ -181,6 +181,11 @@ struct AttemptEnding {
         _ transfer: inout TransferRecord, _ after: Double, _ trouble: TransferTrouble, _ entry: inout Attempts.Entry,
         _ pass: inout Pass
     ) throws {
+        if let suspicion = trouble.suspicion {
+            // Who awaits the answer is told at once, and can say what to do.
+            guard transfer.isAdopted else { return try pass.fail(&transfer, trouble) }
+            try pass.tell(AgentNotice(suspicion, host: transfer.host, message: trouble.message, now: pass.now))
+        }
         guard trouble.isWaitingForNetwork else {
             entry.unreached = 0
             return try pass.wait(&transfer, for: after, trouble)

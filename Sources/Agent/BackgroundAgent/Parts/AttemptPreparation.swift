@@ -46,15 +46,20 @@ enum AttemptPreparation {
                 return .ended
             }
         }
+        var request = TransferRequest(
+            method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
+            maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
+            expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil)
+        request.leastRate = leastRate
         let machine = DownloadMachine(
-            request: TransferRequest(
-                method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
-                maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
-                expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil),
+            request: request,
             partial: transfer.partial, policy: .ofAgent)
         transfer.attempts += 1
         return .attempt(PreparedAttempt(transfer, id, .download(machine, place, body: body)))
     }
+
+    /// Bytes per second below which a server might as well be silent: of the oldest modems a thousandth.
+    private static let leastRate: Int64 = 30
 
     private static func prepareUpload(
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
@@ -115,10 +120,14 @@ extension RetryPolicy {
     static let ofAgent: RetryPolicy = {
         #if DEBUG
             if let base = ProcessInfo.processInfo.environment["BACKGROUND_RETRY_BASE"].flatMap(Double.init) {
-                return RetryPolicy(base: base, networkDelay: base * 10)
+                var quick = RetryPolicy(base: base, networkDelay: base * 10)
+                quick.suspicionDelay = base * 100
+                return quick
             }
         #endif
-        return .standard
+        var policy = RetryPolicy.standard
+        policy.suspicionDelay = 900
+        return policy
     }()
 }
 

@@ -49,6 +49,8 @@ struct Screen {
         case .presented(let identifier, let serverID): try notePresented(identifier, serverID, &pass)
         case .failed(let identifier, let failure): try noteFailure(identifier, failure, &pass)
         case .activated(let identifier, _, let action, _):
+            // What the agent itself said is no app's.
+            guard !identifier.hasPrefix(AgentNotice.prefix) else { return }
             guard let record = try pass.transaction.notification(identifier) else { return }
             let name = action == "default" ? Self.defaultAction : action
             try pass.transaction.addResponse(name, to: record, now: pass.now)

@@ -1,0 +1,49 @@
+import BackgroundLedger
+import Foundation
+import TransferMachines
+
+/// What the agent itself has to say to the person, as no app runs that could: told once for each cause.
+struct AgentNotice: Equatable {
+    /// Names the cause: the same one is told once.
+    let cause: String
+    let title: String
+    let body: String
+
+    /// Of the identifiers of its notifications; nobody is launched when one is pressed.
+    static let prefix = "background."
+
+    var identifier: String { Self.prefix + cause }
+
+    var content: NotificationContent {
+        NotificationContent(
+            title: title, subtitle: "", body: body, categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+    }
+}
+
+extension AgentNotice {
+    /// Something between this computer and a server is not what it should be, and transfers wait for that to change.
+    init(_ suspicion: TransferTrouble.Suspicion, host: String, message: String, now: Date) {
+        let name = host.split(separator: "/").last.map(String.init) ?? host
+        cause = "\(suspicion.rawValue).\(name)"
+        switch suspicion {
+        case .portal:
+            title = "This network wants you to log in"
+            body = "What goes to \(name) waits. \(message) It is tried again when the network changes."
+        case .clock:
+            title = "Is the clock of this computer right?"
+            body =
+                "It says \(now.formatted(.iso8601.year().month().day())), and the certificate of \(name) is not valid then. "
+                + "What goes there waits until the clock or the network changes."
+        case .certificate:
+            title = "\(name) cannot be trusted here"
+            body = "\(message) A network with a log-in page can be the cause. What goes there waits until the network changes."
+        }
+    }
+}
+
+extension Pass {
+    mutating func tell(_ notice: AgentNotice) throws {
+        try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, oncePerContent: true, now: now)
+    }
+}
