@@ -177,5 +177,33 @@ extension EndToEnd {
             #expect(result.output.contains(FileDigest.sha256(of: Self.file.data)), "\(result)")
             #expect(result.output.contains("resumed at"), "\(result)")
         }
+
+        /// A server that sends without end gets half of what was free, and nothing of it is left; and with a disk that somebody else
+        /// fills to the last byte a person still sees what there is, cancels and ends it all.
+        @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
+        func anEndlessBodyLeavesRoom() throws {
+            server.route(
+                "GET", "/endless", ResponseScript([.status(200), .headers([:]), .chunked(Payload.pattern(100_000_000))]))
+            server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
+            let (tool, state) = (Home.product("stormy"), home.directories.state.path)
+            let script = """
+                mkdir -p '\(state)' && mount -t tmpfs -o size=96m,mode=700 none '\(state)' || exit 9
+                '\(tool)' download '\(server.url)/endless' -o '\(state)/endless' --wait || echo "endless ended with $?"
+                ls -A '\(state)' | grep -c endless
+                '\(tool)' download '\(server.url)/stuck' -o '\(folder.path)/stuck'
+                for i in $(seq 100); do ls '\(state)' | grep -q reserve && break; sleep 0.1; done
+                dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
+                df --output=avail '\(state)' | tail -1
+                for verb in status transfers history why; do '\(tool)' $verb > /dev/null || echo "$verb ended with $?"; done
+                '\(tool)' transfers cancel 2 || echo "cancel ended with $?"
+                '\(tool)' quit || echo "quit ended with $?"
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            #expect(result.errors.contains("has no announced length"), "\(result)")
+            let lines = result.output.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+            #expect(lines.first == "endless ended with 74", "\(result)")
+            #expect(lines.contains("0"), "no part of it is left, and no room: \(result)")
+            #expect(!lines.dropFirst().contains { $0.contains("ended with") }, "\(result)")
+        }
     }
 }

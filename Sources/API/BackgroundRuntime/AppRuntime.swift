@@ -131,7 +131,12 @@ package final class AppRuntime: Sendable {
             if let opened { return .success(opened) }
             do throws(StoreError) {
                 let ledger = try Ledger(directories)
-                try introduce(to: ledger)
+                do throws(StoreError) {
+                    try introduce(to: ledger)
+                } catch  where error.isPassing {
+                    // Who only reads needs no room on the disk; who writes hears of it then.
+                    return .success(ledger)
+                }
                 opened = ledger
                 return .success(ledger)
             } catch {

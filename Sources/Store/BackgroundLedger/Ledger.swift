@@ -18,6 +18,7 @@ package final class Ledger: Sendable {
     private let inode: UInt64
     /// What the views of a ledger in memory share; `nil`: it lies on disk.
     let memory: LedgerMemory?
+    private let role: Role
     let view = LedgerMemory.View()
 
     /// Who opens it: whose commits copy the write-ahead log into the file, which costs three syncs.
@@ -45,8 +46,15 @@ package final class Ledger: Sendable {
         // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
         let lock = directories.state.appendingPathComponent("open.lock")
         let path = directories.ledger.path
+        self.role = role
         do {
-            (queue, look) = try FileLock.whileHolding(lock) { () throws(StoreError) in try Self.open(path, as: role) }
+            (queue, look) = try FileLock.whileHolding(lock) { () throws(StoreError) in
+                do throws(StoreError) {
+                    return try Self.open(path, as: role)
+                } catch  where error.maySayFull && DiskReserve.giveUp(directories) {
+                    return try Self.open(path, as: role)
+                }
+            }
         } catch .readOnly {
             throw .readOnly(path: path)
         }
@@ -59,6 +67,7 @@ package final class Ledger: Sendable {
     init(_ directories: AppDirectories, _ memory: LedgerMemory) {
         self.directories = directories
         self.memory = memory
+        role = .app
         (queue, look, inode) = (memory.queue, nil, 0)
     }
 
@@ -134,8 +143,19 @@ package final class Ledger: Sendable {
     package func waitForWrites() { queue.inDatabase { _ in } }
 
     /// Runs `body` in one `BEGIN IMMEDIATE` transaction: what it reads is current and stays so until it commits.
+    ///
+    /// On a full disk the reserve is given up. An app's `body` then runs a second time; the agent tries again by itself.
     @discardableResult
     package func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try writeOnce(body)
+        } catch  where memory == nil && error.maySayFull && DiskReserve.giveUp(directories) {
+            if role == .agent { throw error }
+            return try writeOnce(body)
+        }
+    }
+
+    private func writeOnce<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
         do {
             var result: Value?
             try queue.inDatabase { database in

@@ -30,6 +30,14 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// There may be no room left: SQLite does not tell a quota that is used up from a broken disk.
+    package var maySayFull: Bool {
+        switch self {
+        case .diskFull, .troubled: true
+        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .cannotCreate(let path, let reason):

@@ -14,7 +14,7 @@ final class DownloadFile: BodySink, DiskWork {
     /// Held only for a moment: the agent's loop reads it in its transaction, where nobody waits for a disk.
     private let state: Mutex<DownloadFileState>
     /// Held while the file is opened, cut and written to; taken before the other one.
-    private let file = Mutex<Void>(())
+    private let file = Mutex(DiskRoom())
     private let attempt: AttemptID
     private let permissions: mode_t
     private let post: @Sendable (AgentEvent) -> Void
@@ -50,7 +50,7 @@ final class DownloadFile: BodySink, DiskWork {
 
     func receive(head: ResponseHead) -> Bool {
         KillPoint.reach(.transferHead, attempt.transfer)
-        return file.withLock { _ in
+        return file.withLock { room in
             let offset = state.withLock { state -> Int64? in
                 let disposition = state.machine.received(head, now: startedAt)
                 state.intake = state.isStopped ? .stopped(wasWriting: false) : .discarding
@@ -67,13 +67,13 @@ final class DownloadFile: BodySink, DiskWork {
                 }
             }
             guard let offset else { return true }
-            let isTaken = prepare(head, offset: offset)
+            let isTaken = prepare(head, offset: offset, &room)
             if case .rest = state.withLock({ $0.answer }), isTaken { post(.attemptMoved(attempt)) }
             return isTaken
         }
     }
 
-    private func prepare(_ head: ResponseHead, offset: Int64) -> Bool {
+    private func prepare(_ head: ResponseHead, offset: Int64, _ room: inout DiskRoom) -> Bool {
         KillPoint.reach(.transferPrepared, attempt.transfer)
         let (path, isStopped) = state.withLock { ($0.place.url.path, $0.isStopped) }
         guard !isStopped else { return false }
@@ -82,6 +82,7 @@ final class DownloadFile: BodySink, DiskWork {
             path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (offset == 0 ? O_CREAT : 0), permissions)
         guard descriptor >= 0 else { return fail() }
         let isLongEnough = FileName.size(of: descriptor) >= offset
+        room = DiskRoom(from: offset, hasEnd: state.withLock { $0.machine.partial?.totalBytes } != nil, on: descriptor)
         let trouble = isLongEnough && ftruncate(descriptor, off_t(offset)) != 0 ? FileTrouble(with: path) : nil
         return state.withLock { state in
             if state.descriptor >= 0 { close(state.descriptor) }
@@ -100,19 +101,25 @@ final class DownloadFile: BodySink, DiskWork {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isTaken, need) = file.withLock { _ in append(bytes) }
+        let (isTaken, need) = file.withLock { append(bytes, &$0) }
         // Never waited for: how far the worker is behind costs no memory, and other transfers use this thread too.
         disk.take(self, need)
         return isTaken
     }
 
-    private func append(_ bytes: UnsafeRawBufferPointer) -> (isTaken: Bool, need: DiskWorker.Rest) {
+    private func append(
+        _ bytes: UnsafeRawBufferPointer, _ room: inout DiskRoom
+    ) -> (isTaken: Bool, need: DiskWorker.Rest) {
         let start = state.withLock { $0.isStopped || $0.trouble != nil ? nil : ($0.intake, $0.descriptor, $0.bytes.written) }
         guard let (intake, descriptor, from) = start else { return (false, .nothing) }
         guard case .writing = intake else { return (true, .nothing) }
         if disk.isFull {
             errno = ENOSPC
             return (fail(), .nothing)
+        }
+        if let trouble = room.trouble(writing: Int64(bytes.count), at: from, descriptor) {
+            state.withLock { $0.note(trouble) }
+            return (false, .nothing)
         }
         var (rest, written) = (bytes, from)
         while !rest.isEmpty {

@@ -6,8 +6,12 @@ package struct FileTrouble: Sendable, Equatable {
     var why: String
     /// Waiting may help.
     var isPassing: Bool
+    /// What is here of it is worth nothing.
+    var isOfNoUse = false
 
-    init(why: String, isPassing: Bool) { (self.why, self.isPassing) = (why, isPassing) }
+    init(why: String, isPassing: Bool, isOfNoUse: Bool = false) {
+        (self.why, self.isPassing, self.isOfNoUse) = (why, isPassing, isOfNoUse)
+    }
 
     /// What `errno` says, or said, of a file.
     init(_ number: Int32 = errno, with path: String) {

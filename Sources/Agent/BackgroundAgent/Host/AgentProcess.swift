@@ -176,6 +176,7 @@ package final class AgentProcess {
                 guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
                 try host.turn()
                 endSetback()
+                DiskReserve.take(ledger.directories)
                 // The timer knows the real clock alone.
                 let ahead = host.now().timeIntervalSinceNow
                 loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
@@ -196,8 +197,27 @@ package final class AgentProcess {
 
     private func noteSetback(_ error: StoreError) {
         if setback.count == 0 { log.write("\(error); tried again until it works") }
+        if error.maySayFull, setback.count >= 2 { makeRoom() }
         lock.tell(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
+    }
+
+    /// The reserve was not enough: what can be fetched again gives way to what cannot, the largest part first. One that bytes are
+    /// arriving for is not touched.
+    private func makeRoom() {
+        let spool = ledger.directories.spool
+        let waiting = (try? ledger.read { try $0.unfinishedTransfers() }) ?? []
+        let parts = waiting.filter { $0.kind == .download && $0.state != .running && !$0.isFinishing }
+            .compactMap { $0.partFile(in: spool) }
+        var information = stat()
+        let largest = parts.max { Self.size($0) < Self.size($1) }
+        guard let largest, stat(largest.path, &information) == 0, unlink(largest.path) == 0 else { return }
+        log.write("\(largest.lastPathComponent) gave way: \(information.st_size) bytes will be fetched again")
+    }
+
+    private static func size(_ url: URL) -> Int64 {
+        var information = stat()
+        return stat(url.path, &information) == 0 ? Int64(information.st_size) : -1
     }
 
     private func endSetback() {

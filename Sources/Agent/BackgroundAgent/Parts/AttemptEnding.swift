@@ -40,6 +40,7 @@ struct AttemptEnding {
         transfer.bytesDone = partial?.durableBytes ?? outcome.progress.written
         record(progress: transfer.noteFurthest(partial), &transfer, &entry, pass)
         if let trouble = outcome.trouble {
+            if trouble.isOfNoUse { transfer.partial = nil }
             try pass.failLocally(&transfer, trouble)
             return .nothing
         }

@@ -1,0 +1,30 @@
+import CLinux
+import Foundation
+
+/// Room on the disk of a file.
+package enum DiskSpace {
+    /// Bytes of a disk that what arrives from a network leaves free: a fiftieth of it, 64 MiB at most. The person and the ledger need
+    /// them.
+    static func floor(ofTotal bytes: Int64) -> Int64 { min(bytes / 50, 64 << 20) }
+
+    /// Bytes that may still be written to the disk of an open file before its floor; `nil`: nobody can say.
+    package static func left(on descriptor: Int32) -> Int64? {
+        var disk = statvfs()
+        guard fstatvfs(descriptor, &disk) == 0, disk.f_blocks > 0 else { return nil }
+        return left(disk)
+    }
+
+    /// The same of the disk of a folder or file.
+    package static func left(at path: String) -> Int64? {
+        var disk = statvfs()
+        guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }
+        return left(disk)
+    }
+
+    private static func left(_ disk: statvfs) -> Int64 {
+        let unit = Int64(clamping: disk.f_frsize)
+        let (free, _) = Int64(clamping: disk.f_bavail).multipliedReportingOverflow(by: unit)
+        let (total, overflow) = Int64(clamping: disk.f_blocks).multipliedReportingOverflow(by: unit)
+        return max(0, free - floor(ofTotal: overflow ? .max : total))
+    }
+}
