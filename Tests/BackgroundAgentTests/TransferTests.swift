@@ -201,6 +201,25 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
+    /// What it needs was not there for longer than its patience: when it is, it is tried before anybody gives it up.
+    @Test func theFirstAttemptComesBeforeTheEnd() throws {
+        bench.conditions.set { $0.isNetworkMetered = true }
+        let id = try bench.download {
+            $0.needs = .unmetered
+            $0.resourceTimeout = 3_600
+            $0.patience = 7_200
+        }
+        try bench.turn()
+        try bench.pass(8 * 3_600)
+        #expect(bench.transport.started.isEmpty)
+        #expect(try bench.transfer(id).state == .queued)
+        bench.conditions.set { $0.isNetworkMetered = false }
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(try bench.transfer(id).state == .running)
+        try bench.answer(id)
+        #expect(try bench.transfer(id).state == .completed)
+    }
+
     /// What was tried before counts, what was tried in vain since does, too.
     @Test func afterAWeekAwayPatienceGoesOn() throws {
         let id = try bench.download { $0.resourceTimeout = 7_200 }

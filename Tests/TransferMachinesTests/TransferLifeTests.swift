@@ -97,9 +97,11 @@ import Testing
     @Test func anInterruptedUploadIsKeptForAnotherTry() {
         let upload = Self.facts(isUpload: true, mayBeRepeated: false, hasBody: true)
         let (life, commands) = after(.agentDied(now: now), facts: upload)
-        #expect(life.kept == .body(until: now + 30 * 86_400))
+        #expect(life.kept == .body(until: .distantFuture), "the original may be gone")
         #expect(!commands.contains(.removeBody))
         #expect(after(.agentDied(now: now), .retried(now: now), facts: upload).0.phase == .queued)
+        let (cancelled, told) = after(.agentDied(now: now), .cancelled(message: nil, now: now), facts: upload)
+        #expect(cancelled.phase == .ended(.cancelled, at: now) && cancelled.kept == .nothing && told.isEmpty)
     }
 
     /// A person's pause does not cut it, nor does a person's word that it shall go on; what was proven and is gone is not asked again.
@@ -194,6 +196,8 @@ import Testing
             #expect(isRetried, "\(place): it came back")
         }
         if before.hasEnded, life.hasEnded, case .ended = event {
+        } else if case .cancelled = event, case .ended(.failed, _) = before.phase, case .body = before.kept {
+            #expect(life.kept == .nothing && commands.isEmpty, "\(place): what was kept for another try is not wanted")
         } else if before.hasEnded, life.hasEnded {
             #expect(before.phase == life.phase, "\(place): it ended twice")
         }

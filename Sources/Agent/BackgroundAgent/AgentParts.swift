@@ -124,6 +124,7 @@ struct AgentParts {
 
     private mutating func noteWake(_ pass: inout Pass) throws {
         time.noteJump(pass)
+        attempts.noteWake()
         try conditions.noteWake(&pass)
     }
 

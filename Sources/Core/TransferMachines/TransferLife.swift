@@ -47,8 +47,8 @@ package struct TransferLife: Equatable, Sendable {
 
     /// Seconds that the part of a download which ended is kept for its resume data, or for another try.
     static let partRetention: Double = 7 * 86_400
-    /// Seconds that the copy of a failed upload is kept for another try.
-    static let bodyRetention: Double = 30 * 86_400
+    /// The copy of a failed upload is kept until it is retried or cancelled: the original may be gone.
+    static let bodyEnd = Date.distantFuture
 
     /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
     ///
@@ -245,6 +245,11 @@ extension TransferLife {
     private static let cancelledCode = -999
 
     private mutating func cancel(_ message: String?, _ now: Date) -> [Command] {
+        if case .ended(.failed, _) = phase, case .body = kept {
+            // Told already; what was kept of it for another try is not wanted any more.
+            (phase, kept) = (.ended(.cancelled, at: now), .nothing)
+            return []
+        }
         guard !hasEnded else { return [] }
         phase = .ended(.cancelled, at: now)
         reason = Reason(code: Self.cancelledCode, message: message)
@@ -339,7 +344,7 @@ extension TransferLife {
     private func keptOfFailed(_ now: Date, _ facts: Facts) -> Kept {
         let partUntil = now.addingTimeInterval(Self.partRetention)
         if facts.isUpload {
-            if wish == .adopted { return .body(until: now.addingTimeInterval(Self.bodyRetention)) }
+            if wish == .adopted { return .body(until: Self.bodyEnd) }
             return isProven ? .body(until: partUntil) : .nothing
         }
         // A whole file that could not get its name, for another try; what resume data can speak of, for whoever has some.

@@ -60,7 +60,7 @@ extension LedgerTransaction {
         """,
         "UPDATE transfer SET finishedAt = :now WHERE finishedAt > :limit",
         "UPDATE transfer SET adoptableUntil = :now + 60 WHERE isAdopted = 0 AND adoptableUntil > :limit + 86400",
-        "UPDATE transfer SET keptUntil = :now + 2592000 WHERE keptUntil > :limit + 2592000",
+        "UPDATE transfer SET keptUntil = :now + 2592000 WHERE keptUntil > :limit + 2592000 AND bodyFile IS NULL",
         "UPDATE sessionEvent SET createdAt = :now WHERE deliveredAt IS NULL AND createdAt > :limit",
         """
         UPDATE notification SET dueAt = dueAt - (createdAt - :now), createdAt = :now

@@ -82,7 +82,7 @@ extension LedgerTransaction {
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE id IN (\(oldest) ?1)
-                    AND (finishedAt <= ?2 AND (bodyFile IS NULL OR keptUntil IS NULL OR keptUntil <= ?3) OR id IN (\(oldest) ?4))
+                    AND (finishedAt <= ?2 OR id IN (\(oldest) ?4)) AND (bodyFile IS NULL OR keptUntil IS NULL OR keptUntil <= ?3)
                     AND NOT EXISTS (SELECT 1 FROM sessionEvent WHERE sessionEvent.transfer = transfer.id AND deliveredAt IS NULL)
                     AND id NOT IN (SELECT transfer FROM waiter)
                     LIMIT 1000

@@ -44,6 +44,11 @@ struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host that was served last.
     private var lastHost = ""
+    /// Unfinished transfers that were tried since this agent began, or the host woke.
+    private var tried: Set<Int64> = []
+
+    /// The host was away: what happened before says nothing of now.
+    mutating func noteWake() { tried = Set(entries.filter { $0.value.occupied != nil }.keys) }
 
     /// Nothing is under way.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
@@ -297,10 +302,20 @@ struct Attempts {
     }
 
     /// Given up for lack of progress, or because it takes too long in all; never for a number of attempts.
-    private func giveUp(_ pass: inout Pass) throws {
+    ///
+    /// Nor before it was tried: after a week away, or behind a need that was never met, the first attempt comes first.
+    private mutating func giveUp(_ pass: inout Pass) throws {
         let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
         for var transfer in due {
             guard let id = transfer.id, entries[id]?.running?.isSettling != true else { continue }
+            guard tried.contains(id) else {
+                if transfer.state == .waiting, let due = transfer.nextAttemptAt, due > pass.now {
+                    try pass.transaction.handle(
+                        .waits(until: pass.now, transfer.life.reason ?? .init(code: nil, message: nil)), &transfer, now: pass.now)
+                }
+                continue
+            }
+            tried.remove(id)
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
             let isIdle = RetryPolicy.shouldGiveUp(
@@ -332,6 +347,7 @@ struct Attempts {
                 hasBegun = true
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
+                tried.insert(candidate.id)
                 try prepare(&transfer, &entry, &pass)
                 if entry.occupied != nil {
                     room.take(transfer.host)
