@@ -73,6 +73,104 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        /// The ledger's files, as a person moves them away or puts a backup back.
+        private static func ledgerFiles(_ home: Home) -> [URL] {
+            ["", "-wal", "-shm"].map { home.directories.state.appendingPathComponent("agent.sqlite" + $0) }
+                .filter { FileManager.default.fileExists(atPath: $0.path) }
+        }
+
+        /// What the ledger no longer knows is queued again: from the copy in the spool, or from the file. What is gone is said.
+        @Test(arguments: [false, true]) func aLedgerThatIsGoneLosesNoPhoto(_ isFromBackup: Bool) throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Hobart", "-42.9,147.3", "--no-sync")
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(3, in: source)
+            let files = wanted.keys.sorted().map { source.appendingPathComponent($0) }
+            let first = isFromBackup ? 1 : 3
+            #expect(try home.stormy(["upload"] + files.prefix(first).map(\.path)).status == 0)
+            #expect(try home.stormy("schedule").status == 0)
+            let backup = home.folder.appendingPathComponent("backup")
+            if isFromBackup {
+                try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: false)
+                for file in Self.ledgerFiles(home) {
+                    try FileManager.default.copyItem(at: file, to: backup.appendingPathComponent(file.lastPathComponent))
+                }
+                #expect(try home.stormy(["upload"] + files.dropFirst().map(\.path)).status == 0)
+            }
+            for file in Self.ledgerFiles(home) { try FileManager.default.removeItem(at: file) }
+            if isFromBackup {
+                for name in try FileManager.default.contentsOfDirectory(atPath: backup.path) {
+                    try FileManager.default.copyItem(
+                        at: backup.appendingPathComponent(name), to: home.directories.state.appendingPathComponent(name))
+                }
+            }
+            // One has its copy alone, one its file alone, and one neither.
+            let copies = try Self.digests(in: home.directories.spool)
+            try FileManager.default.removeItem(at: files[2])
+            for (name, digest) in copies where digest == wanted[files[1].lastPathComponent] {
+                try FileManager.default.removeItem(at: home.directories.spool.appendingPathComponent(name))
+            }
+            home.environment["STORMY_NO_AGENT"] = nil
+            let said = try home.stormy("transfers")
+            #expect(said.status == 0, "\(said)")
+            #expect(said.errors.contains("\(isFromBackup ? 2 : 3) photos queued again"), "\(said)")
+            if !isFromBackup { #expect(said.errors.contains("the daily check is planned again"), "\(said)") }
+            try home.waitForQuiet(seconds: 60)
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            // Once is enough.
+            #expect(try home.stormy("transfers").errors == "")
+            #expect(BackgroundLeft.names(home) == [])
+            #expect(try home.stormy("upload", files[0].path).errors.contains("is there already"))
+        }
+
+        private enum BackgroundLeft {
+            static func names(_ home: Home) -> [String] {
+                (try? FileManager.default.contentsOfDirectory(atPath: home.directories.leftCopies.path)) ?? []
+            }
+        }
+
+        /// Of one neither the copy nor the file is left: that is said, and the others go.
+        @Test func whatIsLostIsSaid() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(1, in: source)
+            let file = source.appendingPathComponent(wanted.keys.first!)
+            #expect(try home.stormy("upload", file.path).status == 0)
+            for file in Self.ledgerFiles(home) { try FileManager.default.removeItem(at: file) }
+            try FileManager.default.removeItem(at: home.directories.spool)
+            try FileManager.default.removeItem(at: file)
+            let said = try home.stormy("transfers")
+            #expect(said.errors.contains("neither the file nor its queued copy is here any more"), "\(said)")
+            #expect(try Ledger(home.directories).read { try $0.notifications() }.map(\.content.title) == ["A photo is lost"])
+            #expect(try home.stormy("transfers").errors == "", "said once")
+        }
+
+        /// Stormy's own store is gone: what is on its way is known again, and is not sent twice.
+        @Test func aStoreThatIsGoneFindsItsPhotos() throws {
+            let nginx = try Nginx()
+            let home = try Home(extra: Self.destination(nginx.url + "photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(2, in: source)
+            let files = wanted.keys.sorted().map { source.appendingPathComponent($0).path }
+            #expect(try home.stormy(["upload"] + files).status == 0)
+            for name in try FileManager.default.contentsOfDirectory(atPath: home.directories.data.path)
+            where name.hasPrefix("stormy.sqlite") {
+                try FileManager.default.removeItem(at: home.directories.data.appendingPathComponent(name))
+            }
+            #expect(try home.stormy("transfers").errors.contains("2 photos found again"))
+            #expect(try home.stormy("upload", files[0]).errors.contains("is on its way already"))
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            #expect(try home.stormy("upload", files[1]).errors.contains("is there already"))
+        }
+
         @Test func whatIsSentIsWhatWasQueued() throws {
             let nginx = try Nginx()
             let home = try Home(extra: Self.destination(nginx.url + "photos/"))

@@ -54,16 +54,25 @@ extension AppDirectories {
     /// Removes files in the spool that no row knows, left by a process that died between file and row, or between row and file. Nobody
     /// living is between those while the lock is ours alone.
     ///
+    /// A copy of a file to upload is not removed but put aside for a month: the ledger may have been moved away, or come from a backup,
+    /// and the original be gone.
+    ///
     /// - Returns: `false`: somebody was in the way.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
-        guard let lock = try? FileLock.acquire(spoolLock) else { return false }
-        defer { extendLifetime(lock) }
-        guard let known = try? ledger.read({ try $0.spoolFiles() }),
-            let names = try? FileManager.default.contentsOfDirectory(atPath: spool.path)
-        else { return false }
-        for name in names where !known.contains(name) && TransferRecord.isPlainName(name) {
-            unlink(spool.appendingPathComponent(name).path)
+        withUnknownFiles(of: ledger) { names in
+            for name in names where !name.hasPrefix(Self.copyPrefix) || !putAside(name) { remove(name) }
+            removeOldCopies()
         }
-        return true
     }
+
+    private func removeOldCopies() {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: leftCopies.path)) ?? [] {
+            let path = leftCopies.appendingPathComponent(name).path
+            var information = stat()
+            guard lstat(path, &information) == 0 else { continue }
+            if Double(time(nil) - information.st_mtim.tv_sec) > Self.leftCopyRetention { unlink(path) }
+        }
+    }
+
+    private func remove(_ name: String) { unlink(spool.appendingPathComponent(name).path) }
 }

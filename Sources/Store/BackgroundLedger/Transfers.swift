@@ -343,6 +343,15 @@ extension LedgerTransaction {
                     """), arguments: [session])
     }
 
+    package func newestUnfinishedTransfer(session: String) throws -> TransferRecord? {
+        try TransferRecord.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE state IN ('queued', 'running', 'waiting', 'paused') AND session = ?
+                    ORDER BY id DESC LIMIT 1
+                    """), arguments: [session])
+    }
+
     /// The transfer that an await of a request with this key joins: unfinished, or ended and still wanted by somebody.
     ///
     /// One that has used half of its patience is not joined: whoever asks now would wait for what is as good as given up, or be

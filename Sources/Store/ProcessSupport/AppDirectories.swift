@@ -45,6 +45,12 @@ package struct AppDirectories: Sendable, Equatable {
     package var agentLog: URL { state.appendingPathComponent("agent.log") }
     package var launches: URL { state.appendingPathComponent("launches") }
     package var spool: URL { state.appendingPathComponent("spool") }
+    /// Copies of files to upload that no row of the ledger knows.
+    package var leftCopies: URL { state.appendingPathComponent("spool-left") }
+    /// How the name of a copy of a file to upload begins.
+    package static let copyPrefix = "upload-"
+    /// Seconds that a copy which no row knows is kept for whoever finds it again.
+    package static let leftCopyRetention: Double = 30 * 86_400
     /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.
     package var spoolLock: URL { state.appendingPathComponent("spool.lock") }
 

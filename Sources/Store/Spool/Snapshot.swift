@@ -125,7 +125,7 @@ package struct Snapshot: Sendable {
     private static func make(
         in directories: AppDirectories, _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
     ) throws(Failure) -> Snapshot {
-        let name = "upload-" + UUID().uuidString.lowercased()
+        let name = AppDirectories.copyPrefix + UUID().uuidString.lowercased()
         let copy: SpoolCopy
         do { copy = try SpoolCopy(name, in: directories) } catch {
             throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")

@@ -74,6 +74,15 @@ package struct NoonSchedule: Sendable {
         if try isEnabled { try submitNext() }
     }
 
+    /// Plans the check again where it is on and the ledger does not know of it: that was moved away, or comes from a backup.
+    ///
+    /// - Returns: whether it had to.
+    package func restoreIfLost() throws -> Bool {
+        guard try isEnabled, try pending == nil else { return false }
+        try submitNext()
+        return true
+    }
+
     /// Asks for the next one: strictly after now and after the one being served.
     func submitNext() throws { try submit(time, spread: isExact ? 0 : offset) }
 
@@ -103,6 +112,9 @@ struct NoonCheck {
         } catch {
             // The rule in the request brings tomorrow's check all the same.
             logError("tomorrow's check could not be scheduled: \(error.localizedDescription)")
+        }
+        if let outcome = logged("the photos", { try PhotoReconciliation(store: store, settings: settings).run() }) {
+            for sentence in outcome.sentences { logError(sentence) }
         }
         let question = StormQuestion(store: store, settings: settings)
         let places: [Place]

@@ -99,6 +99,16 @@ package struct PhotoUploads: Sendable {
         return Prepared(path: file.standardizedFileURL.path, task: task, digest: snapshot.sha256, privacy: privacy)
     }
 
+    /// A copy that was made and cleaned before, of a file that may be gone.
+    func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
+        let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
+        let original = URL(fileURLWithPath: path)
+        task.delivery = UploadDelivery(
+            order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))
+        let snapshot = try task.takeSnapshot()
+        return Prepared(path: path, task: task, digest: snapshot.sha256, privacy: .send(removed: [], note: nil))
+    }
+
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
     ///
     /// - Returns: each, or why it cannot be queued, in their order.

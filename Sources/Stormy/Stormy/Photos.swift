@@ -185,7 +185,8 @@ extension StormyStore {
     ) throws -> PhotoRecord? {
         try queue.write { database in
             // A transfer of another photo, from before this store was made anew.
-            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else {
+            let labelled = try PhotoRecord.fetchOne(database, key: id).flatMap { $0.transfer ?? transfer == transfer ? $0 : nil }
+            guard var photo = try labelled ?? PhotoRecord.filter(Column("transfer") == transfer).fetchOne(database) else {
                 return nil
             }
             photo.state = state
@@ -194,6 +195,36 @@ extension StormyStore {
             photo.remoteURL = remoteURL
             try photo.update(database)
             return photo
+        }
+    }
+
+    /// Photos that are said to be with the agent.
+    func queuedPhotos() throws -> [PhotoRecord] {
+        try queue.read {
+            try PhotoRecord.fetchAll($0, sql: "SELECT * FROM photo WHERE state = 'queued' AND transfer IS NOT NULL ORDER BY id")
+        }
+    }
+
+    /// The agent knows nothing of it: it may be given again, and this is what became of it if nobody does.
+    func photoIsUnknown(_ photo: PhotoRecord, message: String) throws {
+        try queue.write { database in
+            var photo = photo
+            (photo.state, photo.transfer, photo.message) = (.failed, nil, message)
+            try photo.update(database)
+        }
+    }
+
+    func removePhoto(_ id: Int64) throws { _ = try queue.write { try PhotoRecord.deleteOne($0, key: id) } }
+
+    /// The agent has a photo that this store knows nothing of: it was made anew, or comes from a backup.
+    func adoptPhoto(path: String, digest: String?, destination: String?, transfer: Int64) throws {
+        try queue.write { database in
+            guard try PhotoRecord.filter(Column("transfer") == transfer).fetchCount(database) == 0 else { return }
+            let now = BGTaskScheduler.now
+            var photo = PhotoRecord(
+                id: nil, storm: nil, state: .queued, path: path, transfer: transfer, message: nil, digest: digest,
+                key: UUID().uuidString, createdAt: now, changedAt: now, destination: destination, remoteURL: nil)
+            try photo.insert(database)
         }
     }
 

@@ -18,6 +18,8 @@ package struct StormySettings: Sendable, Equatable {
     package var keepsLocation: Bool
     /// Where photos go; `nil`: not configured.
     package var destination: PhotoDestination?
+    /// All that are configured.
+    package var destinations: [PhotoDestination] = []
 
     package init(dataFolder: URL) {
         self.dataFolder = dataFolder

@@ -67,7 +67,9 @@ package enum StormyTool {
         settings.skipsMissedChecks = configuration.schedule.missed == .skip
         settings.keepsLocation = configuration.upload.keepLocation
         // A missing password file concerns whoever uploads, not whoever asks for the weather.
-        settings.destination = try? Destinations(configuration).named(nil)
+        let destinations = Destinations(configuration)
+        settings.destination = try? destinations.named(nil)
+        settings.destinations = configuration.upload.destinations.keys.sorted().compactMap { try? destinations.named($0) }
         return settings
     }
 

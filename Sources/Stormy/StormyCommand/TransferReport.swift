@@ -87,8 +87,17 @@ struct TransferReport: Encodable {
         receipt = OrNull(nil)
     }
 
-    /// A process died between a photo's record and its transfer: they find each other again.
-    static func recoverPhotos(_ store: StormyStore) throws {
+    /// The store and the ledger find each other again: a process died between a photo's record and its transfer, or one of the two
+    /// files was moved away, or comes from a backup.
+    static func reconcile(_ store: StormyStore) throws {
+        try recoverPhotos(store)
+        for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
+        if try NoonSchedule(store: store).restoreIfLost() {
+            Output.note("stormy: the daily check is planned again: the agent did not know of it any more")
+        }
+    }
+
+    private static func recoverPhotos(_ store: StormyStore) throws {
         let now = BGTaskScheduler.now
         guard try store.hasLostPhotos(now: now) else { return }
         let labelled = try BackgroundTransfers.all().compactMap { transfer in
@@ -99,7 +108,7 @@ struct TransferReport: Encodable {
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
-        try recoverPhotos(store)
+        try reconcile(store)
         let transfers = try BackgroundTransfers.all()
         let photos = try store.photos().filter {
             $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)

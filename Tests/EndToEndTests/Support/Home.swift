@@ -56,6 +56,9 @@ final class Home {
     @discardableResult
     func stormy(_ arguments: String...) throws -> Child.Result { try run("stormy", arguments) }
 
+    @discardableResult
+    func stormy(_ arguments: [String]) throws -> Child.Result { try run("stormy", arguments) }
+
     /// A storm is told of, and a person presses the button of its notification.
     func pressAddPhoto(on desktop: Desktop) throws {
         try stormy("place", "add", "Here", "1,1", "--no-sync")

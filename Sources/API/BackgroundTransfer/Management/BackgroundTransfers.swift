@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
+import Spool
 import Synchronization
 import TransferMachines
 
@@ -82,12 +83,55 @@ public enum BackgroundTransfers {
         try AppRuntime.shared.ledger().read { try $0.transfers() }.map(BackgroundTransferStatus.init)
     }
 
+    /// Those of a session that have not ended, oldest first.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    public static func unfinished(session identifier: String) throws -> [BackgroundTransferStatus] {
+        try AppRuntime.shared.ledger().read { try $0.unfinishedTransfers(session: identifier) }.map(BackgroundTransferStatus.init)
+    }
+
+    /// The newest of a session that has not ended; `nil`: all have.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    public static func newestUnfinished(session identifier: String) throws -> BackgroundTransferStatus? {
+        try AppRuntime.shared.ledger().read { try $0.newestUnfinishedTransfer(session: identifier) }
+            .map(BackgroundTransferStatus.init)
+    }
+
     /// Those with these numbers, in this order; numbers that no transfer has are left out.
     ///
     /// - Throws: when the ledger cannot be read.
     public static func statuses(of ids: [Int64]) throws -> [BackgroundTransferStatus] {
         try AppRuntime.shared.ledger().read { transaction in try ids.compactMap { try transaction.transfer($0) } }
             .map(BackgroundTransferStatus.init)
+    }
+
+    /// Copies of files that were queued for upload, and that no transfer knows any more: the ledger was moved away, or came from a
+    /// backup. An app that still wants them gives them to a new task. The agent removes them after a month.
+    ///
+    /// Cost: a look at two folders and at what the ledger knows.
+    /// - Throws: when the ledger cannot be read; `URLError.Code.cannotOpenFile` while another process is queuing files.
+    public static func leftCopies() throws -> [LeftCopy] {
+        let folder = AppRuntime.shared.directories.leftCopies
+        guard try AppRuntime.shared.directories.putAsideUnknownCopies(of: AppRuntime.shared.ledger()) else {
+            throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "another process is queuing files"])
+        }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.sorted().map { LeftCopy(file: folder.appendingPathComponent($0)) }
+    }
+
+    /// A file of ``leftCopies()``.
+    public struct LeftCopy: Sendable, Equatable {
+        /// Hex, of what was queued. Reads all of it.
+        ///
+        /// - Throws: when it cannot be read.
+        public func sha256() throws -> String { try FileDigest.sha256(of: file).digest }
+
+        /// It is not wanted any more.
+        public func remove() { unlink(file.path) }
+
+        /// Where it is.
+        public let file: URL
     }
 
     /// The unfinished download that will stand at this path; `nil`: none.

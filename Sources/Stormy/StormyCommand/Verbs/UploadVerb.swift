@@ -52,7 +52,7 @@ struct UploadVerb: AsyncParsableCommand {
                 tells: !wait && Self.hasDesktop,
                 isHeld: when == .charging))
         for failure in finder.failures { batch.note(failure) }
-        try TransferReport.recoverPhotos(try StormyStore.open())
+        try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
         try await batch.add(found)

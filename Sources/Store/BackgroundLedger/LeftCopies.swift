@@ -1,0 +1,35 @@
+import CLinux
+import Foundation
+import ProcessSupport
+
+// Copies of files to upload that no row of the ledger knows: it was moved away, or comes from a backup.
+extension AppDirectories {
+    /// Puts them aside, for whoever finds them again.
+    ///
+    /// - Returns: `false`: somebody was in the way.
+    package func putAsideUnknownCopies(of ledger: Ledger) -> Bool {
+        withUnknownFiles(of: ledger) { names in for name in names where name.hasPrefix(Self.copyPrefix) { _ = putAside(name) } }
+    }
+
+    /// Names in the spool that no row knows. Nobody living is between a file and its row while the lock is ours alone.
+    ///
+    /// - Returns: `false`: somebody was in the way, and `body` was not called.
+    package func withUnknownFiles(of ledger: Ledger, _ body: ([String]) -> Void) -> Bool {
+        guard let lock = try? FileLock.acquire(spoolLock) else { return false }
+        defer { extendLifetime(lock) }
+        guard let known = try? ledger.read({ try $0.spoolFiles() }),
+            let names = try? FileManager.default.contentsOfDirectory(atPath: spool.path)
+        else { return false }
+        body(names.filter { !known.contains($0) && TransferRecord.isPlainName($0) })
+        return true
+    }
+
+    /// - Returns: `false`: it could not be.
+    package func putAside(_ name: String) -> Bool {
+        let path = spool.appendingPathComponent(name).path
+        mkdir(leftCopies.path, 0o700)
+        // Its month begins now.
+        utimensat(AT_FDCWD, path, nil, AT_SYMLINK_NOFOLLOW)
+        return rename(path, leftCopies.appendingPathComponent(name).path) == 0
+    }
+}

@@ -1,0 +1,148 @@
+import BackgroundTransfer
+import Foundation
+import UserNotifications
+
+/// Photos and their transfers find each other again, whatever became of the ledger or of this store in between: moved away, lost, or
+/// come back from a backup.
+package struct PhotoReconciliation {
+    let store: StormyStore
+    let settings: StormySettings
+
+    package init(store: StormyStore, settings: StormySettings = .current) { (self.store, self.settings) = (store, settings) }
+
+    /// What was done about it.
+    package struct Outcome: Equatable, Sendable {
+        /// Queued again: the agent did not know them any more.
+        package var queuedAgain = 0
+        /// Whose upload goes on, and which this store did not know.
+        package var adopted = 0
+        /// Paths of those of which nothing is left to send.
+        package var lost: [String] = []
+        package var isNothing: Bool { self == Outcome() }
+
+        package init() {}
+
+        /// For the person.
+        package var sentences: [String] {
+            var sentences: [String] = []
+            if queuedAgain > 0 {
+                sentences.append("\(count(queuedAgain)) queued again: the agent did not know of \(them(queuedAgain)) any more")
+            }
+            if adopted > 0 { sentences.append("\(count(adopted)) found again, on the way to the server") }
+            for path in lost {
+                sentences.append("\(path): not sent, and neither the file nor its queued copy is here any more")
+            }
+            return sentences
+        }
+
+        private func count(_ number: Int) -> String { "\(number) photo\(number == 1 ? "" : "s")" }
+        private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
+    }
+
+    /// Cost, where nothing is wrong: two rows of the ledger.
+    @discardableResult
+    package func run() throws -> Outcome {
+        var outcome = Outcome()
+        let queued = try store.queuedPhotos()
+        // Newest first: a ledger from a backup knows the oldest.
+        let looksRight = try [queued.last, queued.first].compactMap { $0 }.allSatisfy(isKnown)
+        if !looksRight { try queueAgain(queued, &outcome) }
+        try adoptUnknown(&outcome)
+        if !outcome.lost.isEmpty { tell(outcome) }
+        return outcome
+    }
+
+    private func isKnown(_ photo: PhotoRecord) throws -> Bool {
+        guard let number = photo.transfer else { return false }
+        return try BackgroundTransfers.statuses(of: [number]).contains { isOf(photo, $0) }
+    }
+
+    /// Numbers begin again in a new ledger: what is carried counts, too.
+    private func isOf(_ photo: PhotoRecord, _ transfer: BackgroundTransferStatus) -> Bool {
+        guard transfer.session == PhotoUploads.sessionIdentifier else { return false }
+        // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
+        return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
+            || photo.digest != nil && photo.digest == transfer.sourceSHA256
+    }
+
+    // MARK: What the ledger does not know
+
+    private func queueAgain(_ queued: [PhotoRecord], _ outcome: inout Outcome) throws {
+        let unknown = try queued.filter { try !isKnown($0) }
+        var copies: [String: BackgroundTransfers.LeftCopy] = [:]
+        // Somebody is queuing photos just now: looked at again next time, as nothing may be called lost before.
+        guard let left = try? BackgroundTransfers.leftCopies() else { return }
+        for copy in left { if let digest = try? copy.sha256() { copies[digest] = copy } }
+        for photo in unknown {
+            switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
+            case .queued: outcome.queuedAgain += 1
+            case .lost: outcome.lost.append(photo.path ?? "a photo")
+            case .waits: break
+            }
+        }
+    }
+
+    private enum End {
+        case queued
+        /// For its destination to be configured again, say.
+        case waits
+        case lost
+    }
+
+    private func queueAgain(_ photo: PhotoRecord, _ copy: BackgroundTransfers.LeftCopy?) throws -> End {
+        guard let id = photo.id, let path = photo.path else { return .waits }
+        let hasOriginal = FileManager.default.isReadableFile(atPath: path)
+        guard copy != nil || hasOriginal else {
+            try store.photoIsUnknown(photo, message: "its queued copy is gone, and so is the file")
+            return .lost
+        }
+        guard let destination = settings.destinations.first(where: { $0.identity == photo.destination }) ?? settings.destination
+        else { return .waits }
+        var order = PhotoUploads.BatchOptions(
+            to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells)
+        if copy != nil { order.keepsLocation = true }
+        let uploads = PhotoUploads(store: store)
+        let made = logged("\(path)") {
+            try copy.map { try uploads.prepare(copy: $0, of: path, order) } ?? uploads.prepare(URL(fileURLWithPath: path), order)
+        }
+        guard let prepared = made else { return .waits }
+        // Not this record any more: the new one takes its place.
+        try store.photoIsUnknown(photo, message: "the agent did not know of it any more")
+        guard case .success(let result)? = try uploads.queue([prepared], order).first else { return .waits }
+        try store.removePhoto(id)
+        copy?.remove()
+        if case .held = result { return .waits }
+        return .queued
+    }
+
+    // MARK: What this store does not know
+
+    private func adoptUnknown(_ outcome: inout Outcome) throws {
+        guard let newest = try BackgroundTransfers.newestUnfinished(session: PhotoUploads.sessionIdentifier),
+            try isUnknown(newest, by: store.photos())
+        else { return }
+        let photos = try store.photos()
+        for transfer in try BackgroundTransfers.unfinished(session: PhotoUploads.sessionIdentifier)
+        where isUnknown(transfer, by: photos) {
+            let destination = settings.destinations.first { $0.url.absoluteString == transfer.url }
+            try store.adoptPhoto(
+                path: transfer.file ?? "photo", digest: transfer.sourceSHA256, destination: destination?.identity,
+                transfer: transfer.id)
+            outcome.adopted += 1
+        }
+    }
+
+    private func isUnknown(_ transfer: BackgroundTransferStatus, by photos: [PhotoRecord]) -> Bool {
+        guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { return false }
+        // Without a number yet: its process may be at it still.
+        return !photos.contains { $0.transfer == transfer.id || $0.id == label.photo && $0.transfer == nil }
+    }
+
+    private func tell(_ outcome: Outcome) {
+        let content = UNMutableNotificationContent()
+        content.title = outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost"
+        content.body = outcome.lost.prefix(3).joined(separator: "\n") + "\nNeither the file nor its queued copy is here any more."
+        UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: "photos-lost", content: content, trigger: nil, alertsOncePerContent: true))
+    }
+}
