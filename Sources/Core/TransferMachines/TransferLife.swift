@@ -110,6 +110,9 @@ package struct TransferLife: Equatable, Sendable {
             if case .queued = phase { phase = isProven ? .finishing : .running }
             return []
         case .stopped: return stop(facts)
+        case .countedAnew(let now):
+            waitBegins(now)
+            return []
         case .progressed(let now):
             idleSince = now
             return []

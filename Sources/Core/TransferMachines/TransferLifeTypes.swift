@@ -114,6 +114,8 @@ extension TransferLife {
         case began
         /// Its attempt was stopped, and its part is durable.
         case stopped
+        /// Nobody could try it before: all patience with it counts from now.
+        case countedAnew(now: Date)
         /// More of it is here than ever was.
         case progressed(now: Date)
         case waits(until: Date, Reason)

@@ -102,6 +102,18 @@ extension TransferRecord {
     /// Stopping it half-way does no harm: it may be repeated, and its server can be asked what it has. A form's cannot.
     package var mayBeInterrupted: Bool { mayBeRepeated && (upload?.method.mayBeCut ?? true) }
 
+    /// Nothing new of it came for as long as anybody waits for that.
+    package func isIdleForTooLong(at now: Date) -> Bool {
+        RetryPolicy.shouldGiveUp(lastProgressAt: lastProgressAt, now: now, resourceTimeout: resourceTimeout)
+    }
+
+    /// That, or it takes too long in all.
+    package func isPatienceOver(at now: Date) -> Bool {
+        if isIdleForTooLong(at: now) { return true }
+        guard let triedSince, let patience else { return false }
+        return now.timeIntervalSince(triedSince) >= patience
+    }
+
     /// Something happened to it.
     ///
     /// - Returns: what else has to be done. Of its own row that is done already.

@@ -117,7 +117,7 @@ public enum BackgroundTransfers {
             throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "another process is queuing files"])
         }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        return names.sorted().map { LeftCopy(file: folder.appendingPathComponent($0)) }
+        return names.sorted().map { LeftCopy(folder.appendingPathComponent($0)) }
     }
 
     /// A file of ``leftCopies()``.
@@ -131,7 +131,10 @@ public enum BackgroundTransfers {
         public func remove() { unlink(file.path) }
 
         /// Where it is.
-        public let file: URL
+        public var file: URL { place }
+        private let place: URL
+
+        fileprivate init(_ place: URL) { self.place = place }
     }
 
     /// The unfinished download that will stand at this path; `nil`: none.

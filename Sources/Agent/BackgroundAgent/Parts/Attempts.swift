@@ -318,10 +318,8 @@ struct Attempts {
             tried.remove(id)
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
-            let isIdle = RetryPolicy.shouldGiveUp(
-                lastProgressAt: transfer.lastProgressAt, now: pass.now, resourceTimeout: transfer.resourceTimeout)
             let what =
-                isIdle
+                transfer.isIdleForTooLong(at: pass.now)
                 ? "No progress for \(Int(transfer.resourceTimeout)) s."
                 : "Not done within \(Int(transfer.patience ?? 0)) s: \(transfer.bytesDone) bytes came."
             try pass.fail(&transfer, .timedOut, what + why)
@@ -347,7 +345,10 @@ struct Attempts {
                 hasBegun = true
                 _ = transfer.handle(.began)
                 transfer.attemptNumber += 1
-                tried.insert(candidate.id)
+                // Nobody could try it before: the time until now was none of its patience.
+                if tried.insert(candidate.id).inserted, transfer.isPatienceOver(at: pass.now) {
+                    _ = transfer.handle(.countedAnew(now: pass.now))
+                }
                 try prepare(&transfer, &entry, &pass)
                 if entry.occupied != nil {
                     room.take(transfer.host)
