@@ -380,6 +380,30 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
     }
 
+    /// A thousand for a server that is off: one asks for all, ever more rarely; when it answers, or somebody says so, all go.
+    @Test func oneProbesForAHostThatIsOff() throws {
+        for number in 0..<100 { try bench.download("\(number)") }
+        try bench.turn()
+        let atOnce = bench.transport.started.count
+        #expect((1...16).contains(atOnce))
+        for attempt in bench.transport.started { try bench.fail(attempt.id.transfer, .couldNotConnect) }
+        #expect(bench.transport.started.count == atOnce, "nobody else goes for now")
+        var failed = atOnce
+        for _ in 0..<720 {
+            try bench.pass(5)
+            for attempt in bench.transport.started.dropFirst(failed) { try bench.fail(attempt.id.transfer, .couldNotConnect) }
+            failed = bench.transport.started.count
+        }
+        #expect((5...40).contains(failed - atOnce), "\(failed - atOnce) probes in an hour")
+        // Somebody presses retry.
+        try bench.ledger.write { try $0.setFact(.retriedAt, bench.now) }
+        try bench.turn()
+        #expect(bench.transport.started.count > failed)
+        let probe = try #require(bench.transport.started.last?.id.transfer)
+        try bench.answer(probe)
+        #expect(bench.transport.started.count > failed + 3, "it answered: all go")
+    }
+
     /// The same bytes again and again are no progress, whatever validators come with them.
     @Test func bytesThatAreFetchedAgainAreNoProgress() throws {
         let id = try bench.download { $0.resourceTimeout = 3_600 }

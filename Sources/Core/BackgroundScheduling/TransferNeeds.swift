@@ -46,6 +46,8 @@ package struct TransferRoom: Sendable, Equatable {
     package static let limit = 16
 
     private var hosts: [String: Int] = [:]
+    /// Attempts at once at hosts that could not be reached.
+    private var restricted: [String: Int] = [:]
     private var count = 0
 
     /// - Parameter running: the host of each attempt that runs.
@@ -56,7 +58,12 @@ package struct TransferRoom: Sendable, Equatable {
     /// Attempts that may still begin.
     package var left: Int { max(0, Self.limit - count) }
 
-    package func has(_ host: String, limit: Int) -> Bool { left > 0 && hosts[host, default: 0] < max(1, limit) }
+    package func has(_ host: String, limit: Int) -> Bool {
+        left > 0 && hosts[host, default: 0] < min(max(1, limit), restricted[host, default: .max])
+    }
+
+    /// At most so many at this host, whatever transfers allow; none: 0.
+    package mutating func restrict(_ host: String, to limit: Int) { restricted[host] = limit }
 
     package mutating func take(_ host: String) {
         hosts[host, default: 0] += 1

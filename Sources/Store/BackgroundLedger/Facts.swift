@@ -146,6 +146,8 @@ extension FactName where Value == Int {
     package static var installationSeed: Self { Self("installationSeed") }
 }
 extension FactName where Value == Date {
+    /// When somebody last wanted a transfer tried at once.
+    package static var retriedAt: Self { Self("retriedAt") }
     /// About when an agent last looked at this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }

@@ -165,6 +165,8 @@ public enum BackgroundTransfers {
         return try AppRuntime.shared.commit { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
+            // Also for those that only wait for their host to be there again.
+            if action == .retry || action == .resume { try transaction.setFact(.retriedAt, now) }
             for var transfer in try transaction.transfers() {
                 guard let id = transfer.id, selection.contains(id) else { continue }
                 changes.unknown.remove(id)

@@ -44,6 +44,7 @@ struct Attempts {
     private var entries: [Int64: Entry] = [:]
     /// The host that was served last.
     private var lastHost = ""
+    private var pauses = HostPauses()
     /// Unfinished transfers that were tried since this agent began, or the host woke.
     private var tried: Set<Int64> = []
 
@@ -174,6 +175,7 @@ struct Attempts {
         KillPoint.reach(.transferEnded, id)
         transfer.bytesOnWire = ended.wireBase + end.bytesSent + end.bytesReceived
         let next = try AttemptEnding(end: end, attempt: ended).judge(&transfer, &entry, &pass)
+        pauses.note(end, of: transfer, pass.moment)
         switch next {
         case .nothing: break
         case .place: place(transfer, &entry, &pass)
@@ -263,6 +265,7 @@ struct Attempts {
 
     /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
     mutating func retryUnreached(_ pass: inout Pass) throws {
+        pauses.clear()
         for id in entries.keys { entries[id]?.unreached = 0 }
         entries = entries.filter { !$0.value.isForgettable }
         try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedNetworkCodes, now: pass.now)
@@ -329,6 +332,7 @@ struct Attempts {
 
     private mutating func begin(met: TransferNeeds, _ pass: inout Pass) throws {
         var room = TransferRoom(running: entries.values.compactMap { $0.occupied?.host })
+        try pauses.restrict(&room, &pass)
         // One transfer may end in being prepared and make room for another.
         while room.left > 0 {
             pass.wake(at: try pass.transaction.queueDueTransfers(now: pass.now, limit: TransferRoom.limit))
