@@ -5,8 +5,8 @@ import TransferMachines
 struct HeadCollector {
     enum Step: Equatable {
         case more
-        /// A block ended that is not the answer: 1xx, or a redirect that libcurl follows.
-        case passing(isRedirect: Bool)
+        /// A block ended that is not the answer: 1xx, or a redirect that libcurl follows, and where to.
+        case passing(redirect: String?)
         /// A 104: an upload can be resumed.
         case resumption(headers: [HeaderField])
         case final(status: Int, headers: [HeaderField])
@@ -63,16 +63,15 @@ struct HeadCollector {
     private mutating func endOfBlock() -> Step {
         guard let status else { return .more }
         // libcurl's own rule: any 3xx with a place to go, 304 included.
-        let isRedirect =
-            followsRedirects && (300..<400).contains(status)
-            && fields.contains { $0.name.lowercased() == "location" && !$0.value.isEmpty }
+        let place = fields.first { $0.name.lowercased() == "location" && !$0.value.isEmpty }?.value
+        let redirect = followsRedirects && (300..<400).contains(status) ? place : nil
         let isAnswered = answersChallenge && status == 401
         if isAnswered { answersChallenge = false }
-        if status < 200 && status != 101 || isRedirect || isAnswered {
+        if status < 200 && status != 101 || redirect != nil || isAnswered {
             self.status = nil
             defer { fields.removeAll(keepingCapacity: true) }
             if status == 104 { return .resumption(headers: fields) }
-            return .passing(isRedirect: isRedirect)
+            return .passing(redirect: redirect)
         }
         isDone = true
         return .final(status: status, headers: fields)

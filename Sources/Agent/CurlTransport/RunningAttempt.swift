@@ -1,5 +1,5 @@
 import CLibcurl
-import Glibc
+import Foundation
 import TransferMachines
 
 /// Seconds of the clock that nobody sets.
@@ -28,6 +28,10 @@ final class RunningAttempt {
     private var collector: HeadCollector
     private var sourceOffset: Int64 = 0
 
+    /// Of the request's headers those that went on to another server; `nil`: none was asked.
+    private var harmlessHeaders: UnsafeMutablePointer<curl_slist>?
+    /// Who is asked now.
+    private lazy var address = request.url
     private(set) var head: ResponseHead?
     private(set) var hasSeenRedirect = false
     /// Set where only TLS can tell the end of what is fetched from a cut.
@@ -60,6 +64,7 @@ final class RunningAttempt {
 
     deinit {
         curl_slist_free_all(headerList)
+        curl_slist_free_all(harmlessHeaders)
         errorText.deallocate()
     }
 
@@ -89,9 +94,12 @@ final class RunningAttempt {
         switch collector.take(line) {
         case .more:
             return true
-        case .passing(let isRedirect):
+        case .passing(let redirect):
             // The clock goes on over a redirect: its body may stall as well as the connection after it.
-            if isRedirect { hasSeenRedirect = true }
+            if let redirect {
+                hasSeenRedirect = true
+                leave(for: redirect)
+            }
             return true
         case .resumption(let headers):
             handler(.resumption(id, ResponseHead(status: 104, headers: headers, url: request.url)))
@@ -123,6 +131,25 @@ final class RunningAttempt {
         guard sink.write(body) else { return stopped(.stoppedByOwner) }
         received += Int64(body.count)
         return true
+    }
+
+    /// libcurl leaves out what it knows to be secret when a redirect leads to another server. It cannot know the app's own headers.
+    private func leave(for place: String) {
+        guard let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL else { return }
+        address = target.absoluteString
+        guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target), harmlessHeaders == nil else { return }
+        var line = headerList
+        while let current = line {
+            // "Name: value", or "Name;" for one without a value.
+            let text = String(cString: current.pointee.data)
+            let name = text.prefix { $0 != ":" && $0 != ";" }
+            // What libcurl is told to leave out, or to send without a value, is no header of the app's.
+            if RedirectRule.isHarmless(String(name)) {
+                harmlessHeaders = curl_slist_append(harmlessHeaders, text) ?? harmlessHeaders
+            }
+            line = current.pointee.next
+        }
+        _ = clibcurl_set_list(easy, CURLOPT_HTTPHEADER, harmlessHeaders)
     }
 
     /// Too little for the time it took is as good as silence.

@@ -13,7 +13,7 @@ package enum RedirectRule {
     }
 
     /// The next request; `nil`: the answer is no redirect, or says nowhere to go.
-    /// - Parameter headers: of the request that was redirected. Secrets do not go on to another host, port or scheme.
+    /// - Parameter headers: of the request that was redirected. Only what is harmless goes on to another host, port or scheme.
     package static func next(
         method: String, url: String, headers: [HeaderField], head: ResponseHead
     ) throws(Refusal) -> (method: String, url: String, headers: [HeaderField])? {
@@ -27,7 +27,7 @@ package enum RedirectRule {
         // 303 asks for the answer elsewhere; 301 and 302 after a POST do so by custom.
         let becomesGet = head.status == 303 ? method != "HEAD" : [301, 302].contains(head.status) && method == "POST"
         var kept = headers
-        if origin(of: base) != origin(of: target) { kept.removeAll { secrets.contains($0.name.lowercased()) } }
+        if origin(of: base) != origin(of: target) { kept.removeAll { !isHarmless($0.name) } }
         if becomesGet {
             kept.removeAll { ["content-type", "content-length", "content-encoding"].contains($0.name.lowercased()) }
         }
@@ -35,8 +35,16 @@ package enum RedirectRule {
         return (becomesGet ? "GET" : method, target.absoluteString, kept)
     }
 
-    /// Headers that are meant for one server alone, in lower case.
-    package static let secrets: Set<String> = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
+    /// Headers that say what is asked for, and open no door. Of any other one nobody can tell: it is meant for one server alone.
+    private static let harmless: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "content-encoding", "content-language",
+        "content-length", "content-type", "date", "digest", "dnt", "expect", "if-match", "if-modified-since", "if-none-match",
+        "if-range", "if-unmodified-since", "pragma", "prefer", "range", "te", "upgrade-insecure-requests", "user-agent",
+        "want-content-digest", "want-digest", "want-repr-digest",
+    ]
+
+    /// Whether a header may be sent to another server than the one it was meant for.
+    package static func isHarmless(_ name: String) -> Bool { harmless.contains(name.lowercased()) }
 
     /// Scheme, host and port (RFC 6454): what a secret is meant for.
     package static func origin(of url: URL) -> String {

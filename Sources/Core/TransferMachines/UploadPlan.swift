@@ -91,7 +91,7 @@ package struct UploadPlan: Codable, Equatable, Sendable {
         let own = headers.filter { field in
             let name = field.name.lowercased()
             return !Self.reserved.contains(name) && (method == "PUT" || !name.hasPrefix("content-"))
-                && (isAtHome || !RedirectRule.secrets.contains(name))
+                && (isAtHome || RedirectRule.isHarmless(name))
         }
         // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
         return WireRequest(

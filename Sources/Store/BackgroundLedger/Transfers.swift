@@ -223,7 +223,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package mutating func forgetSecrets() {
         guard upload != nil else { return }
         upload?.s3?.forgetKeys()
-        headers.removeAll { RedirectRule.secrets.contains($0.name.lowercased()) }
+        headers.removeAll { !RedirectRule.isHarmless($0.name) }
     }
 
     /// Where an upload stands. What cannot be read is as if nothing were known.
