@@ -145,6 +145,10 @@ private func message(_ text: String) -> String? {
             "[storm]\nhorizon_hours = 24.5",
             #"config.toml:2:1: "storm.horizon_hours" must be a whole number, not a number with a fraction"#
         ),
+        (
+            "[upload.destinations.home]\nkind='put'\nurl='http://a'\nlimit_kbps = 9223372036854775807",
+            #"config.toml:4:1: "upload.destinations.home.limit_kbps" cannot be 9223372036854775807; write a whole number from 1 to 100000000"#
+        ),
         ("[storm]\nthunderstorm = 1", #"config.toml:2:1: "storm.thunderstorm" must be true or false, not a whole number"#),
         ("weather = 3", #"config.toml:1:1: "weather" must be a table ([weather]), not a whole number"#),
         ("[weather]\ncontact = ['a']", #"config.toml:2:1: "weather.contact" must be a text in quotes, not a list"#),

@@ -105,7 +105,13 @@ struct Destinations {
             throw CommandFailure(
                 .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
         }
-        return text.trimmingCharacters(in: .newlines)
+        let secret = text.trimmingCharacters(in: .newlines)
+        // In a header it would be another header; what is sent without it is refused by the server, and nobody knows why.
+        guard !secret.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
+            throw CommandFailure(
+                .badConfiguration, "upload.destinations.\(name): \(path) holds more than one line, or a control character")
+        }
+        return secret
     }
 }
 

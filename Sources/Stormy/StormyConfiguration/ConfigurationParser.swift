@@ -146,7 +146,7 @@ struct ConfigurationParser {
         destination.region = try table.string("region")
         destination.bucket = try table.string("bucket")
         destination.field = try table.string("field")
-        destination.limitKbps = try table.integer("limit_kbps", in: 1...(.max))
+        destination.limitKbps = try table.integer("limit_kbps", in: 1...100_000_000)
         return destination
     }
 
