@@ -145,8 +145,11 @@ package struct AutostartEntry: Sendable {
 
     private func write(_ text: String, to url: URL) throws {
         do {
-            try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+            // Nobody else may write there, whatever the umask of this process allows.
+            try FileManager.default.createDirectory(
+                at: url.deletingLastPathComponent(), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
             try Data(text.utf8).write(to: url, options: .atomic)
+            chmod(url.path, 0o644)
         } catch {
             throw StoreError.cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
         }

@@ -24,6 +24,8 @@ package enum BackgroundAgentTool {
     /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockStopSignals()
+        // Nobody else may write to what it makes, a person's downloads among it.
+        umask(umask(0o022) | 0o022)
         switch arguments {
         case ["--help"], ["-h"]:
             print(usage, terminator: "")
@@ -61,7 +63,7 @@ package enum BackgroundAgentTool {
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             switch code {
-            case AgentProcess.tryAgain: startAfresh("/proc/self/exe", after: 5)
+            case AgentProcess.tryAgain: startAfresh(ThisProcess.executablePath, after: 5)
             // What lies there now is the newer version, or this one again, which then says that it is too old.
             case AgentProcess.superseded: startAfresh(ThisProcess.executablePath, after: 0)
             default: break
@@ -112,7 +114,8 @@ package enum BackgroundAgentTool {
         poll(nil, 0, seconds * 1_000)
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
         arguments.append(nil)
-        execv(path, &arguments)
+        // Nothing lies there any more: what runs now. Its name, for whoever looks at processes, would always be "exe".
+        if execv(path, &arguments) != 0 { execv("/proc/self/exe", &arguments) }
     }
 
     private static func logError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }
