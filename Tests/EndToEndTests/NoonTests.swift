@@ -45,6 +45,42 @@ extension EndToEnd {
             #expect(try home.rows("why").first?["identifier"] as? String == "StormyNoon")
         }
 
+        /// A person mistypes the configuration before noon: they are told, the check is not over, and runs when the file is right again.
+        @Test func aMistakeInTheConfigurationIsToldAndTheCheckWaits() throws {
+            let home = try Home(server: server, desktop: desktop)
+            let file = home.directories.configuration.appendingPathComponent("config.toml")
+            let right = try Data(contentsOf: file)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
+            try Self.missDays(1, home)
+            try home.wait("two tries", seconds: 60) {
+                try $0.history(limit: 9).filter { $0.outcome == .crashed }.count >= 2 ? true : nil
+            }
+            let failed = try home.wait("the last of them") { try $0.history(limit: 9).last }
+            #expect(failed.detail?.contains("config.toml") == true || failed.outcome == nil, "\(failed)")
+            #expect(try home.wait("the request") { try $0.request("StormyNoon")?.failures } > 0)
+            try right.write(to: file)
+            try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
+        }
+
+        /// The data folder is gone: nothing was checked, and that is no calm.
+        @Test func aLostDataFolderIsSaid() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try FileManager.default.removeItem(at: home.directories.data)
+            try Self.missDays(1, home)
+            try home.waitForEnded("appRefresh")
+            try home.waitForQuiet()
+            let ended = try home.wait("its end") { try $0.history(limit: 9).last }
+            #expect(ended.outcome == .failed && ended.detail?.hasPrefix("no places") == true, "\(ended)")
+            #expect(try desktop.heardSoFar() == ["Stormy's places are gone"])
+            #expect(try home.wait("tomorrow's check") { try $0.request("StormyNoon") }.recurrence != nil)
+        }
+
         @Test func aMissedNoonRunsOnce() throws {
             let home = try Home(server: server, desktop: desktop)
             home.environment["STORMY_NO_AGENT"] = "1"

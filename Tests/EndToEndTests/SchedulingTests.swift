@@ -53,6 +53,36 @@ extension EndToEnd {
             #expect(launched == folder.appendingPathComponent("proving-ground").path)
         }
 
+        /// The app was deleted: the person is told once, nothing is dropped, and it goes on when the app is back.
+        @Test func anAppThatIsGoneIsSaid() throws {
+            let desktop = try Desktop()
+            let app = try ProvingHome(desktop: desktop)
+            let place = app.home.folder.appendingPathComponent("bin/proving-ground")
+            try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try FileManager.default.copyItem(atPath: Home.product("proving-ground"), toPath: place.path)
+            let manifest: [String: Any] = [
+                "CFBundleIdentifier": "proving-ground", "CFBundleDisplayName": "Proving ground",
+                "BGTaskSchedulerPermittedIdentifiers": ["refresh", "work.*", "cycle.*", "export.*"],
+            ]
+            try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
+                .write(to: URL(fileURLWithPath: place.path + "-Info.plist"))
+            app.home.environment["BACKGROUND_AGENT"] = Home.product("background-agent")
+            #expect(try Child.run(place.path, ["refresh", "1"], environment: app.home.environment).status == 0)
+            let aside = place.path + ".aside"
+            try FileManager.default.moveItem(atPath: place.path, toPath: aside)
+            try app.home.wait("two tries", seconds: 60) {
+                try $0.history(limit: 9).filter { $0.endedAt != nil }.count >= 2 ? true : nil
+            }
+            #expect(
+                try Ledger(app.home.directories).read { try $0.history(limit: 1) }.first?.detail?.contains(place.path) == true)
+            try FileManager.default.moveItem(atPath: aside, toPath: place.path)
+            try app.home.wait("the launch", seconds: 60) {
+                try $0.history(limit: 9).contains { $0.outcome == .completed } ? true : nil
+            }
+            try app.home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Proving ground cannot be started"])
+        }
+
         /// What was accepted survives a reboot, also of an app that never heard of login entries.
         @Test func theAgentComesBackAtTheNextLogin() throws {
             let app = try ProvingHome()

@@ -201,6 +201,23 @@ package final class LaunchContext: Sendable {
         leaveWhenQuiet()
     }
 
+    /// It ends without a result, and is made up for. The first call counts, and none after a result.
+    package func abandon(_ reason: String) {
+        let isFirst = state.withLock { state -> Bool in
+            defer { state.isFinished = true }
+            return !state.isFinished
+        }
+        guard isFirst, !isDead else { return }
+        AppRuntime.shared.report("launch \(id) is abandoned: \(reason)")
+        do {
+            try AppRuntime.shared.ledger().write { try $0.setDetail(reason, ofLaunch: id) }
+        } catch {
+            // It is made up for all the same; the history then does not say why.
+            AppRuntime.shared.report("\(error)")
+        }
+        leave(78)
+    }
+
     // MARK: After the result
 
     /// Work that may go on when the launch has its result: this process lives until it is over, or the launch's time is.

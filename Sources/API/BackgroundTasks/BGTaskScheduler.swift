@@ -190,6 +190,10 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// why. Beyond Apple, whose SwiftUI actions have no success flag. No effect outside a launch.
     public func failCurrentLaunch(_ reason: String) { LaunchContext.current?.fail(reason) }
 
+    /// The launch this process runs cannot do its work now, for a reason that may pass: the process ends, and the launch is made up for
+    /// with growing pauses, as after a crash. The history says why. Beyond Apple. Outside a launch it does nothing.
+    public func abandonCurrentLaunch(_ reason: String) { LaunchContext.current?.abandon(reason) }
+
     /// The time by which requests of this process begin: in a rehearsal, or in a test that drives the app, that of its machine.
     package static var now: Date { AppRuntime.isOnTestHost ? AppRuntime.shared.now : ThisProcess.now }
 

@@ -16,6 +16,10 @@ public struct BackgroundSettings: Sendable, Equatable {
     /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
     public var quietHours: (from: Int, until: Int)?
 
+    /// Files that a launch may fail for, such as a configuration: when one of them changes, a launch that was abandoned
+    /// (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is tried again at once. Read when the agent starts. Default: none.
+    public var retriesWhenFilesChange: [URL] = []
+
     /// The defaults.
     public init() {
         let settings = AgentSettings()
@@ -29,6 +33,7 @@ public struct BackgroundSettings: Sendable, Equatable {
         var settings = AgentSettings()
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (refreshBudget, processingBudget, grace)
         settings.notificationsEnabled = notificationsEnabled
+        if !retriesWhenFilesChange.isEmpty { settings.watchedFiles = retriesWhenFilesChange.map(\.path) }
         if let quietHours {
             func text(_ minute: Int) -> String { String(format: "%02d:%02d", minute / 60, minute % 60) }
             settings.quietHours = "\(text(quietHours.from))-\(text(quietHours.until))"

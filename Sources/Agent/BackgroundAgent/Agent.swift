@@ -185,6 +185,7 @@ package final class Agent {
         do {
             hear(.launchStarted(id, pid: try launcher.start(id)))
         } catch {
+            if let missing = error as? AppIsMissing { hear(.appIsMissing(missing)) }
             hear(.launchFailed(id, reason: "\(error)"))
         }
     }

@@ -34,6 +34,10 @@ package enum AgentEvent: Sendable {
     case proofChecked(Int64, FileProof.Finding)
     /// A whole file has its name, or cannot have it.
     case filePlaced(Int64, FileName.Giving)
+    /// What the app is launched as is not there.
+    case appIsMissing(AppIsMissing)
+    /// Files that the app named have changed, or others in their folders.
+    case filesChanged
     /// SIGTERM or SIGINT.
     case stopRequested
 
@@ -42,7 +46,8 @@ package enum AgentEvent: Sendable {
         switch self {
         case .transport, .attemptSettled: true
         case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed, .launchEnded,
-            .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .stopRequested:
+            .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .filesChanged,
+            .appIsMissing, .stopRequested:
             false
         }
     }
@@ -51,7 +56,8 @@ package enum AgentEvent: Sendable {
         switch self {
         case .timeChanged, .zoneChanged, .resumed: true
         case .transport, .presenter, .conditions, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved,
-            .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .stopRequested:
+            .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing,
+            .stopRequested:
             false
         }
     }

@@ -42,6 +42,25 @@ extension AgentNotice {
     }
 }
 
+/// What an app is launched as is not there any more: deleted, moved away, or on a disk that is not mounted.
+package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
+    let path: String
+    /// What a person calls the app.
+    let name: String
+
+    package init(path: String, name: String) { (self.path, self.name) = (path, name) }
+
+    package var description: String { "\(path) is not there any more, or cannot be run" }
+}
+
+extension AgentNotice {
+    init(_ missing: AppIsMissing) {
+        cause = "missing.\(missing.path)"
+        title = "\(missing.name) cannot be started"
+        body = "\(missing). Its background work waits: put it back, or start it once from where it is now."
+    }
+}
+
 extension Pass {
     mutating func tell(_ notice: AgentNotice) throws {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, oncePerContent: true, now: now)

@@ -108,6 +108,8 @@ struct AgentParts {
         case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
         case .launchEnded(let id, let end): launches.note(ended: id, end)
         case .processEnded(let process): neighbours.note(ended: process)
+        case .appIsMissing(let missing): try pass.tell(AgentNotice(missing))
+        case .filesChanged: try pass.transaction.forgetBackoffs()
         case .stopRequested: try quit(forGood: false, &pass)
         }
     }

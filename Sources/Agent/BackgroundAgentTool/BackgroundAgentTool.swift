@@ -24,8 +24,7 @@ package enum BackgroundAgentTool {
     /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockStopSignals()
-        // Nobody else may write to what it makes, a person's downloads among it.
-        umask(umask(0o022) | 0o022)
+        umask(umask(0o022) | 0o022)  // Nobody else may write to what it makes.
         switch arguments {
         case ["--help"], ["-h"]:
             print(usage, terminator: "")
@@ -109,12 +108,11 @@ package enum BackgroundAgentTool {
         return code
     }
 
-    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child.
+    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child. Where
+    /// nothing lies at its path any more it is this program again, under the name "exe".
     private static func startAfresh(_ path: String, after seconds: Int32) {
         poll(nil, 0, seconds * 1_000)
-        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) }
-        arguments.append(nil)
-        // Nothing lies there any more: what runs now. Its name, for whoever looks at processes, would always be "exe".
+        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
         if execv(path, &arguments) != 0 { execv("/proc/self/exe", &arguments) }
     }
 

@@ -37,6 +37,8 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     /// Without progress a continued-processing task is ended after so long.
     package var progressPatience: Double = 60
     package var notificationsEnabled = true
+    /// Absolute paths: when one of them changes, what failed without a result is tried again at once.
+    package var watchedFiles: [String]?
     /// "22:00-07:00", or empty.
     package var quietHours = ""
 

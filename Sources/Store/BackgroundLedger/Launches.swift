@@ -185,6 +185,11 @@ extension LedgerTransaction {
             arguments: [result.rawValue, detail, id])
     }
 
+    /// Why it will have no result.
+    package func setDetail(_ detail: String, ofLaunch id: Int64) throws {
+        try database.run(sql: "UPDATE launch SET detail = ? WHERE id = ?", arguments: [detail, id])
+    }
+
     package func setPersonChoosing(_ isChoosing: Bool, launch id: Int64) throws {
         try database.run(sql: "UPDATE launch SET isPersonChoosing = ? WHERE id = ?", arguments: [isChoosing, id])
     }

@@ -189,6 +189,11 @@ extension LedgerTransaction {
         try Bool.fetchOne(database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request)")) ?? false
     }
 
+    /// What failed without a result is due at once; how often it failed stays known.
+    package func forgetBackoffs() throws {
+        try database.run(sql: "UPDATE request SET backoffUntil = NULL WHERE failures > 0 AND backoffUntil IS NOT NULL")
+    }
+
     /// Adds a request, replacing one of the same identifier.
     package func save(_ request: RequestRecord) throws {
         var request = request

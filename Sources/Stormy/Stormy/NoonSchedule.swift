@@ -105,6 +105,14 @@ struct NoonCheck {
     func run() async {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
+            // A check was planned, and this store has never heard of one: it was lost, or moved away.
+            guard try store.setting("enabled") != nil else {
+                StormyTrouble.tell(
+                    "store", "Stormy's places are gone",
+                    "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
+                )
+                return BGTaskScheduler.shared.failCurrentLaunch("no places: \(settings.dataFolder.path) was made anew")
+            }
             // Turned off while this launch was on its way.
             guard try schedule.isEnabled else { return try schedule.removeLeftover() }
             // The following day first: whatever happens below, tomorrow's check stands.

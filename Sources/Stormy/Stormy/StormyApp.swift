@@ -41,8 +41,8 @@ package struct StormyApp: App {
         do {
             await body(try StormyStore.open())
         } catch {
-            logError("\(error)")
-            BGTaskScheduler.shared.failCurrentLaunch("\(error)")
+            StormyTrouble.tell("store", "Stormy cannot work", "\(error)")
+            BGTaskScheduler.shared.abandonCurrentLaunch("\(error)")
         }
     }
 }

@@ -14,6 +14,8 @@ package enum StormyTool {
 
     @MainActor
     package static func main() -> Never {
+        // What others may do with new files is the person's choice, but for writing to them.
+        umask(umask(0o022) | 0o022)
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
         // The agent launches without arguments: a verb that inherits the number of a launch is none.
@@ -27,8 +29,10 @@ package enum StormyTool {
             do {
                 try configure()
             } catch {
-                // Said where a person looks for it: in the history.
-                launch.finish(success: false, detail: CommandFailure(ofStormy: error).message)
+                // Never "completed" without having checked: said once, and tried again, at once when the file changes.
+                let message = CommandFailure(ofStormy: error).message
+                StormyTrouble.tell("configuration", "Stormy cannot work", message)
+                launch.abandon(message)
             }
             StormyApp.main()
         }
@@ -80,6 +84,7 @@ package enum StormyTool {
         settings.grace = configuration.background.graceSeconds
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }
+        settings.retriesWhenFilesChange = [AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml")]
         return settings
     }
 }

@@ -13,6 +13,7 @@ package final class AgentProcess {
     private let lock: AgentLock
     private var setback = Setback()
     private var wasAskedToStop = false
+    private var files: FileWatch?
     private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
 
     /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
@@ -141,6 +142,7 @@ package final class AgentProcess {
                     }
                 }
                 endSetback()
+                watchFiles(agent)
                 try run(AgentHost(agent, now: host.now))
                 lock.release()
                 switch agent.lifetime {
@@ -200,6 +202,18 @@ package final class AgentProcess {
         if error.maySayFull, setback.count >= 2 { makeRoom() }
         lock.tell(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
+    }
+
+    /// Those that a launch may have failed for: a configuration with a mistake, say.
+    private func watchFiles(_ agent: Agent) {
+        guard files == nil else { return }
+        let paths = (try? ledger.read { try $0.fact(.settings)?.watchedFiles }) ?? nil
+        guard let watch = FileWatch(paths ?? []) else { return }
+        loop.watch(watch.descriptor) { [descriptor = watch.descriptor, unowned agent] in
+            Bell.drain(descriptor)
+            agent.hear(.filesChanged)
+        }
+        files = consume watch
     }
 
     /// The reserve was not enough: what can be fetched again gives way to what cannot, the largest part first. One that bytes are

@@ -44,6 +44,7 @@ final class ProcessLauncher: Launcher {
     func start(_ launch: Int64) throws -> Int32 {
         let (app, session) = try ledger.read { (try $0.fact(.app), try $0.fact(.sessionEnvironment)) }
         guard let app else { throw Failure.appUnknown }
+        guard access(app.executable, X_OK) == 0 else { throw AppIsMissing(path: app.executable, name: app.displayName) }
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
         var environment = ProcessInfo.processInfo.environment
         // What a verb told last is nearer to the person than what the agent was started with.

@@ -88,7 +88,7 @@ struct Attempts {
             case .attemptSettled(let id, let how): (attempt, end) = (id, how)
             case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed,
                 .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced,
-                .stopRequested:
+                .filesChanged, .appIsMissing, .stopRequested:
                 return event
             }
             if var running = running(attempt), case .download(let file) = running.work, !running.hasDestination,
