@@ -43,7 +43,15 @@ package final class LaunchContext: Sendable {
 
     package let id: Int64
     private let state = Mutex(State())
-    private let acknowledgements = Mutex<[@Sendable (LedgerTransaction) throws -> Void]>([])
+    /// What was delivered in this launch.
+    private enum Acknowledgements {
+        /// To be acknowledged with the result.
+        case open([@Sendable (LedgerTransaction) throws -> Void])
+        /// There is a result. What is delivered after it counts at once where it did, and not at all where work was cut short.
+        case closed(counting: Bool)
+    }
+
+    private let acknowledgements = Mutex(Acknowledgements.open([]))
 
     /// On a test host: what takes the place of the process.
     private struct Role: Sendable {
@@ -160,7 +168,15 @@ package final class LaunchContext: Sendable {
     /// Something that was delivered during this launch; acknowledged in the transaction that records its result,
     /// so that a launch which dies first is delivered the same again.
     package func acknowledgeAtEnd(_ acknowledgement: @escaping @Sendable (LedgerTransaction) throws -> Void) {
-        acknowledgements.withLock { $0.append(acknowledgement) }
+        let counts = acknowledgements.withLock { acknowledgements -> Bool in
+            switch acknowledgements {
+            case .open(let earlier):
+                acknowledgements = .open(earlier + [acknowledgement])
+                return false
+            case .closed(let counting): return counting
+            }
+        }
+        if counts { DurableWrites.shared.commit("what was delivered in launch \(id)", acknowledgement) }
     }
 
     /// While a person chooses a file the budget does not run out (ceiling 10 min).
@@ -183,7 +199,11 @@ package final class LaunchContext: Sendable {
         let failure = state.withLock { $0.failure }
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
         let detail = detail ?? failure
-        let acknowledgements = acknowledgements.withLock { $0 }
+        let acknowledgements = acknowledgements.withLock { acknowledgements in
+            defer { acknowledgements = .closed(counting: result == .completed) }
+            if case .open(let all) = acknowledgements { return all }
+            return []
+        }
         KillPoint.reach(.beforeResult)
         do {
             // What the handler asked for comes first: without it this launch has no result, and is made up for.
@@ -252,9 +272,11 @@ package final class LaunchContext: Sendable {
     /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task
     /// (the submit of the next one, say) runs in it. None on a test host, whose process does not end.
     package static func graceAfterResult() async {
+        let runtime = AppRuntime.shared
         for _ in 0..<50 {
-            guard !AppRuntime.shared.isHosted else {
+            guard !runtime.isHosted else {
                 await Task.yield()
+                runtime.noteActivity()
                 continue
             }
             await withCheckedContinuation { continuation in
