@@ -139,6 +139,7 @@ struct Attempts {
     /// These have ended, by whatever part of the agent.
     mutating func forget(_ ended: [Int64]) {
         for id in ended where entries[id]?.isIdle == true { entries[id] = nil }
+        tried.subtract(ended)
     }
 
     // MARK: What is heard
@@ -147,6 +148,7 @@ struct Attempts {
         switch event {
         case .progress(let attempt, let sent, let received):
             guard let running = running(attempt) else { return }
+            pauses.noteReached(running.traits.host)
             try running.noteProgress(sent: sent, received: received, &pass)
         case .resumption(let attempt, let head):
             guard var running = running(attempt) else { return }

@@ -41,6 +41,9 @@ struct HostPauses: Equatable {
         pauses = pauses.filter { moment.awake < $0.value.until + Self.memory }
     }
 
+    /// It answers: nobody waits for the end of what is a long answer, perhaps.
+    mutating func noteReached(_ host: String) { pauses[host] = nil }
+
     /// The network changed.
     mutating func clear() { pauses = [:] }
 
