@@ -14,6 +14,15 @@ extension EndToEnd {
             try home.stormy("schedule")
         }
 
+        /// A hundred at once, in a folder that is new to most of them: all wait their turn.
+        @Test func aHundredAtOnceAllGetTheirTurn() throws {
+            try FileManager.default.removeItem(at: url("data/stormy"))
+            let script = "seq 100 | xargs -P 100 -I{} '\(Home.product("stormy"))' place add 'Place {}' '1,{}' --no-sync"
+            let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+            #expect(try home.stormy("place", "list").output.split(separator: "\n").filter { $0.contains("Place ") }.count == 100)
+        }
+
         private static let files = ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"]
 
         private func url(_ file: String) -> URL { home.folder.appendingPathComponent(file) }

@@ -29,15 +29,18 @@ package struct FileLock: ~Copyable {
         return FileLock(descriptor: descriptor)
     }
 
-    /// Runs `body` while nobody else holds the lock; waits for it. For moments, not for work.
+    /// Runs `body` while nobody else holds the lock; waits for that, for two seconds at most: who holds it may have been stopped. For
+    /// moments, not for work, and for what only goes better alone.
     package static func whileHolding<Value>(
         _ url: URL, _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         let descriptor = try open(url)
         // Closing it lets go of the lock.
         defer { close(descriptor) }
-        while clinux_wait_for_lock(descriptor) != 0 {
-            guard errno == EINTR else { throw .failed(path: url.path, reason: String(cString: strerror(errno))) }
+        var milliseconds = 0
+        while clinux_lock_file(descriptor) != 0, milliseconds < 2_000 {
+            usleep(1_000)
+            milliseconds += 1
         }
         return try body()
     }

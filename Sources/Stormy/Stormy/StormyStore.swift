@@ -1,5 +1,7 @@
+import BackgroundRuntime
 import Foundation
 import GRDB
+import Glibc
 import StormyWeather
 
 /// What can be wrong with Stormy's own store.
@@ -29,17 +31,32 @@ package final class StormyStore: Sendable {
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {
         let path = folder.appendingPathComponent("stormy.sqlite").path
-        queue = try Self.open(path, in: folder, tries: 5)
-    }
-
-    /// Two first uses at once would both make the tables: the second then finds them made, at its next try.
-    private static func open(_ path: String, in folder: URL, tries: Int) throws -> DatabaseQueue {
         do {
-            return try open(path, in: folder)
-        } catch StormyStoreError.cannotOpen where tries > 1 {
-            return try open(path, in: folder, tries: tries - 1)
+            queue = try Self.open(path, in: folder)
+        } catch StormyStoreError.cannotOpen where AppRuntime.shared.giveUpReserve() {
+            // On a full disk a person still sees what there is, and ends it.
+            queue = try Self.open(path, in: folder)
         }
     }
+
+    /// One process at a time opens it: switching a file to write-ahead mode, looking at its version and making its tables do not wait
+    /// for each other.
+    ///
+    /// - Returns: to be closed afterwards; -1: without, as the folder cannot be written, or somebody who was stopped holds it.
+    private static func takeTurn(in folder: URL) -> Int32 {
+        let descriptor = Glibc.open(folder.path + "/stormy.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return -1 }
+        var round = 0
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, round < patience {
+            usleep(useconds_t(pause))
+            round += 1
+        }
+        return descriptor
+    }
+
+    /// While another process writes: asked again so often, a pause of so many microseconds in between. All get their turn: SQLite's own
+    /// waiter sleeps longer each time, and the unlucky ones of hundreds would give up.
+    private static let (patience, pause) = (15_000, 2_000)
 
     private static func open(_ path: String, in folder: URL) throws -> DatabaseQueue {
         do {
@@ -47,13 +64,18 @@ package final class StormyStore: Sendable {
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             // It may have been there before, wider. One that is not ours to narrow is refused by SQLite, in its own words.
             try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
+            let turn = takeTurn(in: folder)
+            defer { if turn >= 0 { close(turn) } }
             if !FileManager.default.fileExists(atPath: path) {
                 // Made narrow first: SQLite gives its side files the same mode.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
             }
             var configuration = Configuration()
             configuration.journalMode = .wal
-            configuration.busyMode = .timeout(5)
+            configuration.busyMode = .callback { round in
+                usleep(useconds_t(pause))
+                return round < patience
+            }
             try refuseNewer(path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }

@@ -55,10 +55,6 @@ static inline int clinux_lock_file(int descriptor) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLK, &lock);
 }
-static inline int clinux_wait_for_lock(int descriptor) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
-    return fcntl(descriptor, F_OFD_SETLKW, &lock);
-}
 static inline int clinux_wait_for_shared_lock(int descriptor) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLKW, &lock);

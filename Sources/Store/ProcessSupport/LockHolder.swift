@@ -1,0 +1,34 @@
+import Foundation
+
+/// Who holds a lock, for a message: a process that was stopped holds up everybody, and only a person can do something about it.
+enum LockHolder {
+    /// "process 123 (stormy), which is stopped"; `nil`: nobody is known to.
+    ///
+    /// - Parameter path: of a ledger. Its write lock lies in its side file.
+    static func describe(ledger path: String) -> String? {
+        let inodes = ["-shm", ""].compactMap { inode(path + $0) }
+        guard !inodes.isEmpty, let locks = try? String(contentsOfFile: "/proc/locks", encoding: .utf8) else { return nil }
+        // "3: POSIX  ADVISORY  WRITE 1234 fe:00:5678 120 120": a wait begins with "3: ->".
+        for line in locks.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            guard words.count >= 6, words[1] != "->", words[3] == "WRITE", let pid = Int32(words[4]), pid > 0, pid != getpid(),
+                let inode = words[5].split(separator: ":").last.flatMap({ UInt64($0) }), inodes.contains(inode)
+            else { continue }
+            return describe(pid)
+        }
+        return nil
+    }
+
+    private static func inode(_ path: String) -> UInt64? {
+        var information = stat()
+        return stat(path, &information) == 0 ? UInt64(information.st_ino) : nil
+    }
+
+    private static func describe(_ pid: Int32) -> String {
+        let name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? "?"
+        let status = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
+        // "pid (name) state …": the name may hold anything.
+        let state = status.lastIndex(of: ")").map { status[status.index(after: $0)...].drop { $0 == " " }.first } ?? nil
+        return "process \(pid) (\(name))" + (state == "T" || state == "t" ? ", which is stopped" : "")
+    }
+}
