@@ -337,7 +337,8 @@ import TransferMachines
     }
 
     private func agentsNotices() throws -> [String] {
-        try bench.ledger.read { try $0.notifications() }.filter { $0.identifier.hasPrefix("background.") }.map(\.content.title)
+        try bench.ledger.read { try $0.notifications() }.filter { $0.identifier.hasPrefix("background-agent.notice.") }.map(
+            \.content.title)
     }
 
     /// A certificate that is not trusted here and now, and a page to log in, are waited out: on the right network, or with the right

@@ -2,7 +2,7 @@ import BackgroundLedger
 import Foundation
 import TransferMachines
 
-/// What the agent itself has to say to the person, as no app runs that could: told once for each cause.
+/// What the agent itself has to say to the person, as no app runs that could: told once a day for each cause.
 struct AgentNotice: Equatable {
     /// Names the cause: the same one is told once.
     let cause: String
@@ -10,7 +10,9 @@ struct AgentNotice: Equatable {
     let body: String
 
     /// Of the identifiers of its notifications; nobody is launched when one is pressed.
-    static let prefix = "background."
+    static let prefix = "background-agent.notice."
+    /// Seconds after which a cause that lasts, or has come back, is told again.
+    static let silence: Double = 86_400
 
     var identifier: String { Self.prefix + cause }
 
@@ -63,6 +65,11 @@ extension AgentNotice {
 
 extension Pass {
     mutating func tell(_ notice: AgentNotice) throws {
-        try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, oncePerContent: true, now: now)
+        if let known = try transaction.notification(notice.identifier), known.state != .withdrawn,
+            abs(now.timeIntervalSince(known.deliveredAt ?? now)) < AgentNotice.silence
+        {
+            return
+        }
+        try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 }

@@ -111,7 +111,7 @@ struct NoonCheck {
                     "store", "Stormy's places are gone",
                     "\(settings.dataFolder.path) holds no places any more, so nothing was checked. Put the folder back, or: stormy place add"
                 )
-                return BGTaskScheduler.shared.failCurrentLaunch("no places: \(settings.dataFolder.path) was made anew")
+                return BGTaskScheduler.shared.abandonCurrentLaunch("no places: \(settings.dataFolder.path) was made anew")
             }
             // Turned off while this launch was on its way.
             guard try schedule.isEnabled else { return try schedule.removeLeftover() }

@@ -84,7 +84,8 @@ package enum StormyTool {
         settings.grace = configuration.background.graceSeconds
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }
-        settings.retriesWhenFilesChange = [AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml")]
+        let directories = AppRuntime.shared.directories
+        settings.retriesWhenFilesChange = [directories.configuration.appendingPathComponent("config.toml"), directories.data]
         return settings
     }
 }

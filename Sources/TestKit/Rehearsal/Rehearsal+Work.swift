@@ -91,7 +91,7 @@ extension Rehearsal {
 
     /// What the person was told of it.
     func seenOfSuspicion() throws -> String {
-        let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background.") }.count }
+        let told = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("background-agent.notice.") }.count }
         return told == 0 ? "NOT told" : told == 1 ? "told once" : "told \(told) TIMES"
     }
 

@@ -7,18 +7,25 @@ struct FileWatch: ~Copyable {
     /// Readable when something in one of the folders changed. Non-blocking, close-on-exec.
     let descriptor: Int32
 
-    /// `nil`: nothing is named, or none of the folders is there.
+    /// `nil`: nothing is named, or nothing can be watched.
     init?(_ paths: [String]) {
-        let folders = Set(paths.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path })
-        guard !folders.isEmpty else { return nil }
-        let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-        guard descriptor >= 0 else { return nil }
+        guard !paths.isEmpty else { return nil }
+        let made = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+        guard made >= 0 else { return nil }
+        descriptor = made
+        Self.arm(made, paths)
+    }
+
+    /// Call again after each ring: a folder that was not there may be there now. Watching one twice is watching it once.
+    static func arm(_ descriptor: Int32, _ paths: [String]) {
         let mask = UInt32(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE)
-        guard folders.filter({ inotify_add_watch(descriptor, $0, mask) >= 0 }).isEmpty == false else {
-            close(descriptor)
-            return nil
+        for path in paths {
+            var folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+            // The nearest one that is there hears of the next being made.
+            while inotify_add_watch(descriptor, folder.path, mask) < 0, folder.path != "/" {
+                folder = folder.deletingLastPathComponent()
+            }
         }
-        self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }
