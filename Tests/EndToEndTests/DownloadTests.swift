@@ -186,6 +186,8 @@ extension EndToEnd {
                 "GET", "/endless", ResponseScript([.status(200), .headers([:]), .chunked(Payload.pattern(100_000_000))]))
             server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             let (tool, state) = (Home.product("stormy"), home.directories.state.path)
+            // Stormy's own store lies on the same disk.
+            home.environment["XDG_DATA_HOME"] = state + "/data"
             let script = """
                 mkdir -p '\(state)' && mount -t tmpfs -o size=96m,mode=700 none '\(state)' || exit 9
                 '\(tool)' download '\(server.url)/endless' -o '\(state)/endless' --wait || echo "endless ended with $?"

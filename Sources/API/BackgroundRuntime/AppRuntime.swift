@@ -50,6 +50,9 @@ package final class AppRuntime: Sendable {
 
     package var isHosted: Bool { testHost != nil }
 
+    /// On a test host: something goes on, and is waited for.
+    package func noteActivity() { testHost?.waitsChanged() }
+
     /// Whether the work that asks is part of the test that plays on the test host. What is not may be a callback of it, on a queue, or
     /// another test of the same process.
     package static var isOnTestHost: Bool { LaunchContext.own != nil || isTestHosted }
@@ -92,6 +95,9 @@ package final class AppRuntime: Sendable {
     func report(_ line: String) {
         if testHost == nil { FileHandle.standardError.write(Data((line + "\n").utf8)) }
     }
+
+    /// Gives up what is reserved on the disk for ending things. `true`: there is more room now.
+    package func giveUpReserve() -> Bool { testHost == nil && DiskReserve.giveUp(directories) }
 
     // MARK: The agent
 
@@ -200,14 +206,16 @@ package final class AppRuntime: Sendable {
 
     /// One durable transaction; then an agent is started if none runs.
     ///
-    /// - Parameter beforeStart: called between the two.
+    /// - Parameters:
+    ///   - usesReserve: on a full disk the reserve is given up for it. Not for new work: it is for what ends some.
+    ///   - beforeStart: called between the two.
     @discardableResult
     package func commit<Value>(
-        beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
+        usesReserve: Bool = true, beforeStart: (Value) -> Void = { _ in }, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         // A cancel that still waits must not take away what is asked for after it.
         if let error = DurableWrites.shared.settle() { throw error }
-        let value = try ledger().write(body)
+        let value = try ledger().write(usesReserve: usesReserve, body)
         beforeStart(value)
         startAgent()
         return value

@@ -135,15 +135,17 @@ final class RunningAttempt {
 
     /// libcurl leaves out what it knows to be secret when a redirect leads to another server. It cannot know the app's own headers.
     private func leave(for place: String) {
-        guard let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL else { return }
-        address = target.absoluteString
-        guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target), harmlessHeaders == nil else { return }
+        guard harmlessHeaders == nil else { return }
+        // What cannot be read here is another server, to be safe.
+        if let base = URL(string: address), let target = URL(string: place, relativeTo: base)?.absoluteURL {
+            address = target.absoluteString
+            guard RedirectRule.origin(of: base) != RedirectRule.origin(of: target) else { return }
+        }
         var line = headerList
         while let current = line {
             // "Name: value", or "Name;" for one without a value.
             let text = String(cString: current.pointee.data)
             let name = text.prefix { $0 != ":" && $0 != ";" }
-            // What libcurl is told to leave out, or to send without a value, is no header of the app's.
             if RedirectRule.isHarmless(String(name)) {
                 harmlessHeaders = curl_slist_append(harmlessHeaders, text) ?? harmlessHeaders
             }
@@ -156,7 +158,8 @@ final class RunningAttempt {
     private func noteArrival(_ count: Int64) {
         let now = monotonicSeconds()
         trickle += count
-        if let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
+        // The first of it may have taken long to think of.
+        if received > 0, let lastActivity, Double(trickle) < (now - lastActivity) * Double(request.leastRate) { return }
         (lastActivity, trickle) = (now, 0)
     }
 

@@ -79,13 +79,14 @@ package final class Ledger: Sendable {
         configuration.busyMode = .callback(waitForWriter)
         configuration.label = "ledger"
         do {
-            let look = try refuseNewer(path)
+            let (look, isComplete) = try refuseNewer(path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
             try queue.inDatabase {
                 try $0.execute(sql: "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
             }
-            try LedgerSchema.migrator.migrate(queue)
+            // Where all tables are there nothing is written, and who holds the ledger is not waited for.
+            if !isComplete { try LedgerSchema.migrator.migrate(queue) }
             return (queue, look)
         } catch {
             throw translate(error, path: path)
@@ -125,18 +126,21 @@ package final class Ledger: Sendable {
     }
 
     /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
-    /// - Returns: the connection it looked through, closed.
-    private static func refuseNewer(_ path: String) throws -> DatabaseQueue? {
+    /// - Returns: the connection it looked through, closed, and whether all tables of this version are there.
+    private static func refuseNewer(_ path: String) throws -> (look: DatabaseQueue?, isComplete: Bool) {
         var information = stat()
-        guard stat(path, &information) == 0, information.st_size > 0 else { return nil }
+        guard stat(path, &information) == 0, information.st_size > 0 else { return (nil, false) }
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
         let look = try DatabaseQueue(path: path, configuration: configuration)
-        let isNewer = try look.read { database in try LedgerSchema.migrator.hasBeenSuperseded(database) }
+        let (isNewer, isComplete) = try look.read { database in
+            let migrator = LedgerSchema.migrator
+            return (try migrator.hasBeenSuperseded(database), try migrator.hasCompletedMigrations(database))
+        }
         try look.close()
         if isNewer { throw StoreError.newerVersion(path: path) }
-        return look
+        return (look, isComplete)
     }
 
     /// Returns when every write of this process that has begun is over.
@@ -146,7 +150,10 @@ package final class Ledger: Sendable {
     ///
     /// On a full disk the reserve is given up. An app's `body` then runs a second time; the agent tries again by itself.
     @discardableResult
-    package func write<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+    package func write<Value>(
+        usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Value {
+        guard usesReserve else { return try writeOnce(body) }
         do throws(StoreError) {
             return try writeOnce(body)
         } catch  where memory == nil && error.maySayFull && DiskReserve.giveUp(directories) {

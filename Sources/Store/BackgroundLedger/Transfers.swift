@@ -355,14 +355,14 @@ extension LedgerTransaction {
     /// The transfer that an await of a request with this key joins: unfinished, or ended and still wanted by somebody.
     ///
     /// One that has used half of its patience is not joined: whoever asks now would wait for what is as good as given up, or be
-    /// answered with what is old by then.
+    /// answered with what is old by then. But for what must not be sent twice.
     package func joinableTransfer(session: String, key: String, now: Date) throws -> TransferRecord? {
         try TransferRecord.fetchOne(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE session = ?1 AND key = ?2
                     AND ((state IN ('queued', 'running', 'waiting', 'paused')
-                          AND (lateAt IS NULL OR lateAt - ?3 > patience / 2))
+                          AND (lateAt IS NULL OR lateAt - ?3 > patience / 2 OR method IN ('POST', 'PATCH')))
                          OR (state = 'completed' AND isAdopted = 0 AND adoptableUntil > ?3))
                     ORDER BY id DESC LIMIT 1
                     """), arguments: [session, key, now.timeIntervalSince1970])

@@ -106,10 +106,14 @@ package struct PhotoReconciliation {
             try copy.map { try uploads.prepare(copy: $0, of: path, order) } ?? uploads.prepare(URL(fileURLWithPath: path), order)
         }
         guard let prepared = made else { return .waits }
-        // Not this record any more: the new one takes its place.
-        try store.photoIsUnknown(photo, message: "the agent did not know of it any more")
-        guard case .success(let result)? = try uploads.queue([prepared], order).first else { return .waits }
-        try store.removePhoto(id)
+        try store.forgetTransfer(of: photo)
+        guard case .success(let result)? = try uploads.queue([prepared], order).first else {
+            // Looked at again next time.
+            try store.setTransfers([(id, photo.transfer ?? 0)])
+            return .waits
+        }
+        // A file that was changed since is another photo.
+        if case .queued(let other, _, _, _) = result, other != id { try store.removePhoto(id) }
         copy?.remove()
         if case .held = result { return .waits }
         return .queued

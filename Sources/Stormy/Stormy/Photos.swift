@@ -214,6 +214,15 @@ extension StormyStore {
         }
     }
 
+    /// It is about to be queued again, under its own record.
+    func forgetTransfer(of photo: PhotoRecord) throws {
+        try queue.write { database in
+            var photo = photo
+            (photo.transfer, photo.changedAt) = (nil, BGTaskScheduler.now)
+            try photo.update(database)
+        }
+    }
+
     func removePhoto(_ id: Int64) throws { _ = try queue.write { try PhotoRecord.deleteOne($0, key: id) } }
 
     /// The agent has a photo that this store knows nothing of: it was made anew, or comes from a backup.

@@ -173,7 +173,7 @@ final class BackgroundSession: SessionEngine {
         guard !submissions.isEmpty else { return }
         do {
             // Known before an agent may be there to end it.
-            try AppRuntime.shared.commit { records in
+            try AppRuntime.shared.commit(usesReserve: false) { records in
                 for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
             } _: { transaction in
                 try submissions.map { try $0.order.write(transaction) }

@@ -208,30 +208,32 @@ package final class AgentProcess {
     private func watchFiles(_ agent: Agent) {
         guard files == nil else { return }
         let paths = (try? ledger.read { try $0.fact(.settings)?.watchedFiles }) ?? nil
-        guard let watch = FileWatch(paths ?? []) else { return }
+        guard let paths, let watch = FileWatch(paths) else { return }
         loop.watch(watch.descriptor) { [descriptor = watch.descriptor, unowned agent] in
             Bell.drain(descriptor)
+            FileWatch.arm(descriptor, paths)
             agent.hear(.filesChanged)
         }
         files = consume watch
     }
 
-    /// The reserve was not enough: what can be fetched again gives way to what cannot, the largest part first. One that bytes are
-    /// arriving for is not touched.
+    /// The reserve was not enough: what can be fetched again gives way to what cannot, the largest part first. Only parts on the
+    /// ledger's own disk, and only when that is full; one that bytes are arriving for, or that a person paused, is not touched.
     private func makeRoom() {
-        let spool = ledger.directories.spool
+        let directories = ledger.directories
+        guard DiskSpace.left(at: directories.state.path) == 0, let disk = Self.look(directories.state)?.st_dev else { return }
         let waiting = (try? ledger.read { try $0.unfinishedTransfers() }) ?? []
-        let parts = waiting.filter { $0.kind == .download && $0.state != .running && !$0.isFinishing }
-            .compactMap { $0.partFile(in: spool) }
-        var information = stat()
-        let largest = parts.max { Self.size($0) < Self.size($1) }
-        guard let largest, stat(largest.path, &information) == 0, unlink(largest.path) == 0 else { return }
-        log.write("\(largest.lastPathComponent) gave way: \(information.st_size) bytes will be fetched again")
+        let parts = waiting.filter { $0.kind == .download && [.queued, .waiting].contains($0.state) && !$0.isFinishing }
+            .compactMap { $0.partFile(in: directories.spool) }
+            .compactMap { part in Self.look(part).map { (part: part, size: $0.st_size, disk: $0.st_dev) } }
+        let largest = parts.filter { $0.disk == disk }.max { $0.size < $1.size }
+        guard let largest, largest.size > 0, unlink(largest.part.path) == 0 else { return }
+        log.write("\(largest.part.lastPathComponent) gave way: \(largest.size) bytes will be fetched again")
     }
 
-    private static func size(_ url: URL) -> Int64 {
+    private static func look(_ url: URL) -> stat? {
         var information = stat()
-        return stat(url.path, &information) == 0 ? Int64(information.st_size) : -1
+        return stat(url.path, &information) == 0 ? information : nil
     }
 
     private func endSetback() {
