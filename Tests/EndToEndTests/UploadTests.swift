@@ -119,6 +119,7 @@ extension EndToEnd {
             if !isFromBackup { #expect(said.errors.contains("the daily check is planned again"), "\(said)") }
             try home.waitForQuiet(seconds: 60)
             #expect(try Self.digests(in: nginx.photos) == wanted)
+            #expect(try Set(home.rows("transfers").compactMap { $0["file"] as? String }) == Set(files.map(\.path)))
             // Once is enough.
             #expect(try home.stormy("transfers").errors == "")
             #expect(BackgroundLeft.names(home) == [])

@@ -270,7 +270,7 @@ package final class LaunchContext: Sendable {
     }
 
     /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task
-    /// (the submit of the next one, say) runs in it. None on a test host, whose process does not end.
+    /// (the submit of the next one, say) runs in it. On a test host, whose process does not end, some turns.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
         for _ in 0..<50 {

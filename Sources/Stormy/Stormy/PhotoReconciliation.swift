@@ -39,13 +39,14 @@ package struct PhotoReconciliation {
         private func them(_ number: Int) -> String { number == 1 ? "it" : "them" }
     }
 
-    /// Cost, where nothing is wrong: two rows of the ledger.
+    /// Cost, where nothing is wrong: a row of the ledger for each photo on its way, or two where there are hundreds.
     @discardableResult
     package func run() throws -> Outcome {
         var outcome = Outcome()
         let queued = try store.queuedPhotos()
-        // Newest first: a ledger from a backup knows the oldest.
-        let looksRight = try [queued.last, queued.first].compactMap { $0 }.allSatisfy(isKnown)
+        // Of many the newest and the oldest: a ledger from a backup knows the oldest alone, a new one none.
+        let sample = queued.count <= 200 ? queued : [queued.last, queued.first].compactMap { $0 }
+        let looksRight = try sample.allSatisfy(isKnown)
         if !looksRight { try queueAgain(queued, &outcome) }
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { tell(outcome) }
@@ -102,12 +103,13 @@ package struct PhotoReconciliation {
             to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells)
         if copy != nil { order.keepsLocation = true }
         let uploads = PhotoUploads(store: store)
-        let made = logged("\(path)") {
+        let made = logged(path) {
             try copy.map { try uploads.prepare(copy: $0, of: path, order) } ?? uploads.prepare(URL(fileURLWithPath: path), order)
         }
         guard let prepared = made else { return .waits }
         try store.forgetTransfer(of: photo)
-        guard case .success(let result)? = try uploads.queue([prepared], order).first else {
+        let queued = logged(path) { try uploads.queue([prepared], order) }
+        guard case .success(let result)? = queued?.first else {
             // Looked at again next time.
             try store.setTransfers([(id, photo.transfer ?? 0)])
             return .waits

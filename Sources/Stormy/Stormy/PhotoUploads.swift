@@ -102,6 +102,7 @@ package struct PhotoUploads: Sendable {
     /// A copy that was made and cleaned before, of a file that may be gone.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
         let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
+        task.listedPath = path
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
             order.destination.way, fileName: original.lastPathComponent, contentType: PhotoFormat.contentType(of: copy.file))

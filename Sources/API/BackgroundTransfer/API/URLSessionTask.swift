@@ -35,6 +35,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var startsSuspended = false
         var destination: URL?
         var replacesDestination = false
+        var listedPath: String?
         var expectedSHA256: String?
         var delegate: (any URLSessionTaskDelegate)?
         /// Number in the ledger, once resumed in a background session.
@@ -228,6 +229,13 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     init(session: URLSession, request: URLRequest?, body: UploadBody?, identifier: Int? = nil) {
         self.body = body
         super.init(session: session, request: request, identifier: identifier)
+    }
+
+    /// The path that lists and messages name the file by, where it is not that of the file itself: it is a copy, say. Set before
+    /// `resume()`. Beyond Apple.
+    public var listedPath: String? {
+        get { facts.withLock { $0.listedPath } }
+        set { facts.withLock { $0.listedPath = newValue } }
     }
 
     /// How the file is put on the server. Set before `resume()`. Beyond Apple.

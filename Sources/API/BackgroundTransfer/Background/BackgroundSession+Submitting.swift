@@ -137,7 +137,7 @@ extension BackgroundSession {
         let now = AppRuntime.shared.now
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
-        if case .file(let file) = body { new.sourceName = file.path }
+        if case .file(let file) = body { new.sourceName = task.listedPath ?? file.path }
         var upload = Self.uploadOrder(task.delivery, name, taken)
         if case .file(let file) = body {
             upload.modifiedAt = try? FileManager.default.attributesOfItem(atPath: file.path)[.modificationDate] as? Date
