@@ -289,6 +289,25 @@ import Testing
         #expect(try bench.request("b") != nil, "what is queued stays")
     }
 
+    /// A logout ends the agent and its launches; only `quit` means that nothing is wanted any more.
+    @Test(arguments: [false, true]) func whatAHandlerAskedForOutlivesALogoutAndNoQuit(_ isQuit: Bool) throws {
+        try bench.submit("a")
+        try bench.turn()
+        let id = try bench.onlyLive()
+        var next = try bench.submit("next", after: 3_600)
+        next.submittedInLaunch = id
+        try bench.ledger.write { try $0.save(next) }
+        if isQuit {
+            try bench.ledger.write { _ = try $0.ask(.quit, now: bench.now) }
+            try bench.turn()
+        } else {
+            try bench.hear(.stopRequested)
+        }
+        try bench.end(id, .completed)
+        #expect(bench.host.hasFinished)
+        #expect(try (bench.request("next") == nil) == isQuit)
+    }
+
     @Test func quitByQuestionIsAnswered() throws {
         let question = try bench.ledger.write { try $0.ask(.quit, now: bench.now) }
         try bench.turn()

@@ -140,7 +140,7 @@ package final class LaunchContext: Sendable {
         state.withLock { $0.record.map { $0.kind == .urlSession && $0.identifier == identifier } ?? false }
     }
 
-    /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say).
+    /// The reason was committed before the signal was sent; without one somebody else sent it (a logout, say), or the agent cannot write.
     package func heardWarning() {
         let ledger = try? AppRuntime.shared.ledger()
         let reason = (try? ledger?.read { try $0.launch(id)?.stopReason }) ?? .quit

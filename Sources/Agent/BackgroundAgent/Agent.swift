@@ -47,6 +47,14 @@ package final class Agent {
     /// Work came after it had nothing left to do.
     package func goOn() { parts.lifetime.goOn() }
 
+    /// Nothing is under way that another agent would have to take up in the middle.
+    package func isAtRest() throws(StoreError) -> Bool {
+        guard parts.attempts.isEmpty, !parts.screen.isShowing, parts.screen.answersDue(now: host.now()) == nil else {
+            return false
+        }
+        return try ledger.read { try $0.liveLaunches().isEmpty }
+    }
+
     // MARK: Hearing
 
     package func hear(_ event: AgentEvent) { heard.append(event) }
@@ -139,6 +147,8 @@ package final class Agent {
             return try ledger.write(body)
         } catch {
             heard = heard.withLatestProgressOnly
+            let now = parts.time.undisturbed(Moment(of: host, zone: parts.time.zone))
+            for effect in parts.launches.superviseUnrecorded(now: now) { perform(effect) }
             throw error
         }
     }

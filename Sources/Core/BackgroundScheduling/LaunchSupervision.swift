@@ -71,6 +71,9 @@ package struct LaunchSupervision: Sendable, Equatable {
         self.grace = grace
     }
 
+    /// It was told to stop, or killed.
+    package var isStopping: Bool { state != .running }
+
     /// A person is choosing a file: their time is not the budget's, up to this ceiling in seconds.
     package static let choosingCeiling: Double = 600
 

@@ -12,6 +12,10 @@ struct Launches {
         var seenProgress: Date?
         /// Of an earlier agent, and its process has not said who it is.
         var awaitsPID = false
+        /// As the row said when last looked: a person was choosing a file.
+        var isPersonChoosing = false
+        /// The process is another's: it is neither signalled nor killed.
+        var isContinued = false
         var end: ProcessEnd?
     }
 
@@ -84,8 +88,9 @@ struct Launches {
     mutating func settleEnded(_ pass: inout Pass) throws -> [LaunchRecord] {
         var settled: [LaunchRecord] = []
         for (id, end) in watches.compactMap({ id, watch in watch.end.map { (id, $0) } }).sorted(by: { $0.0 < $1.0 }) {
-            watches[id] = nil
-            guard let launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
+            let watch = watches.removeValue(forKey: id)
+            guard var launch = try pass.transaction.launch(id), launch.endedAt == nil else { continue }
+            Self.recordStop(by: watch?.supervision, &launch)
             KillPoint.reach(.launchEnded)
             settled.append(try LaunchSettlement.settle(launch, end, &pass))
             pass.perform(.forgetLaunch(id))
@@ -106,8 +111,9 @@ struct Launches {
 
     /// Budgets run from the launch's start, also over the death of an agent.
     mutating func supervise(_ pass: inout Pass, _ conditions: Conditions) throws {
-        for launch in try pass.transaction.liveLaunches() {
+        for var launch in try pass.transaction.liveLaunches() {
             guard let id = launch.id else { continue }
+            if Self.recordStop(by: watches[id]?.supervision, &launch) { try pass.transaction.update(launch) }
             if let lost = conditions.lost(by: launch, pass) { try stop(launch, .conditionLost, because: lost, &pass) }
             var watch = watches[id] ?? Watch()
             var supervision = watch.supervision ?? takeUp(launch, &pass)
@@ -118,10 +124,38 @@ struct Launches {
             }
             let command = supervision.tick(now: pass.now, isPersonChoosing: launch.isPersonChoosing)
             watch.supervision = supervision
+            (watch.isPersonChoosing, watch.isContinued) = (launch.isPersonChoosing, launch.kind == .continuedProcessing)
             watches[id] = watch
             if let command { try apply(command, to: launch, &pass) }
             pass.wake(at: supervision.deadline(isPersonChoosing: launch.isPersonChoosing))
         }
+    }
+
+    /// Budgets while the ledger cannot be written: a full disk gives nobody more time. The rows say it once they can.
+    ///
+    /// - Parameter now: by the clock as it was when the launches were last supervised.
+    mutating func superviseUnrecorded(now: Date) -> [AgentEffect] {
+        var effects: [AgentEffect] = []
+        for (id, watch) in watches.sorted(by: { $0.key < $1.key }) where !watch.isContinued {
+            switch watches[id]?.supervision?.tick(now: now, isPersonChoosing: watch.isPersonChoosing) {
+            case .warn: effects.append(.warnLaunch(id))
+            case .kill: effects.append(.killLaunch(id))
+            case nil: break
+            }
+        }
+        return effects
+    }
+
+    /// What ``superviseUnrecorded(now:)`` decided and no row says yet.
+    ///
+    /// - Returns: whether there was something to record.
+    @discardableResult
+    private static func recordStop(by supervision: LaunchSupervision?, _ launch: inout LaunchRecord) -> Bool {
+        guard let supervision, supervision.isStopping, launch.stopReason == nil, launch.kind != .continuedProcessing else {
+            return false
+        }
+        launch.stopReason = .expired
+        return true
     }
 
     /// A launch that this agent did not look at before.

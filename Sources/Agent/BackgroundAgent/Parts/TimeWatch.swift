@@ -35,6 +35,9 @@ struct TimeWatch {
         var hasSlept: Bool
     }
 
+    /// What the clock would show if nobody had set it since the look before.
+    func undisturbed(_ moment: Moment) -> Date { Date(timeIntervalSince1970: moment.awake + offset) }
+
     /// Before anything else in a pass: a budget is a span, and the jump itself must not end one; nor may a time in which nobody could try
     /// count as one without progress.
     mutating func look(_ pass: inout Pass) throws -> Change {
