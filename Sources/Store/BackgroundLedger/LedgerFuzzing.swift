@@ -59,7 +59,7 @@ package enum LedgerFuzzing {
         _ = try? transaction.waiters()
         _ = try? transaction.transfers()
         _ = try? transaction.nextTransfers(met: [], room: TransferRoom(running: []))
-        _ = try? transaction.transfersToGiveUp(now: now)
+        _ = try? transaction.transfersToGiveUp(tried: [], now: now)
         _ = try? transaction.collectableTransfers(now: now)
         _ = try? transaction.requests()
         _ = try? transaction.firstDue(in: [], now: now)

@@ -14,6 +14,8 @@ final class LedgerMemory: Sendable {
             var ownCommits = 0
             var mustTell = false
             var killHook: (@Sendable (LedgerCommitMoment) -> Bool)?
+            /// What keeps its commits from becoming durable.
+            var trouble: StoreError?
         }
 
         fileprivate let state = Mutex(State())
@@ -25,8 +27,9 @@ final class LedgerMemory: Sendable {
             }
         }
 
-        /// - Throws: ``LedgerDeath``, where whoever writes dies at this moment.
+        /// - Throws: ``LedgerDeath``, where whoever writes dies at this moment; what keeps it from committing.
         func mayDie(_ moment: LedgerCommitMoment) throws {
+            if moment == .committing, let trouble = state.withLock({ $0.trouble }) { throw trouble }
             let killHook = state.withLock { $0.killHook }
             if killHook?(moment) == true { throw LedgerDeath() }
         }
@@ -79,6 +82,8 @@ final class LedgerMemory: Sendable {
 
     func remove(_ number: Int) { state.withLock { _ = $0.listeners.removeValue(forKey: number) } }
 
+    fileprivate static func setTrouble(_ trouble: StoreError?, of view: View) { view.state.withLock { $0.trouble = trouble } }
+
     fileprivate static func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?, of view: View) {
         view.state.withLock { $0.killHook = killHook }
     }
@@ -118,6 +123,28 @@ extension Ledger {
     /// Asked at every commit of this view that changes something. `true`: the process dies there.
     package func setKillHook(_ killHook: (@Sendable (LedgerCommitMoment) -> Bool)?) {
         LedgerMemory.setKillHook(killHook, of: view)
+    }
+
+    /// Every commit of this view that changes something fails so; `nil`: none does any more.
+    package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
+
+    /// A copy of all that is in a ledger in memory.
+    package func backUp() throws -> Backup {
+        let copy = try DatabaseQueue()
+        try memory?.queue.backup(to: copy)
+        return Backup(copy: copy)
+    }
+
+    /// The ledger is as it was when it was backed up. For those who have it open another file lies there: they are dead, or start afresh.
+    package func restore(_ backup: Backup) throws {
+        guard let memory else { return }
+        try backup.copy.backup(to: memory.queue)
+        memory.count(view)
+    }
+
+    /// A ledger in memory as it was at some moment.
+    package struct Backup: Sendable {
+        fileprivate let copy: DatabaseQueue
     }
 
     /// Called after every commit of any view, on the thread that committed. Returns a number for ``forget(_:)``.

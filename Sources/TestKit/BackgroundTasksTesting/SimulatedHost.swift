@@ -26,6 +26,9 @@ package final class SimulatedHost {
     private var host: AgentHost? { didSet { agentPresence.isThere.withLock { [isThere = host != nil] in $0 = isThere } } }
     private var agent: Agent? { host?.agent }
     private var agentView: Ledger?
+    /// What keeps the agent's commits from becoming durable, and how it waits for that to be over.
+    private var ledgerTrouble: StoreError?
+    private var setback = AgentSetback()
     /// Commits that whoever would start an agent has looked at.
     private var seenCommits = -1
     /// Agents so far.
@@ -75,6 +78,12 @@ package final class SimulatedHost {
 
     package var hasAgent: Bool { agent != nil }
 
+    /// An agent is there that has not yet taken over what earlier ones left.
+    package var isAgentBeginning: Bool { setback.mustReconcile }
+
+    /// The agent could not write, and waits to try again.
+    package var isAgentInSetback: Bool { setback.until > clock.awake }
+
     /// Something came for the agent from another thread.
     func onWake(_ action: @escaping @Sendable () -> Void) { inbox.onWake(action) }
 
@@ -114,10 +123,26 @@ package final class SimulatedHost {
             disk: disk, random: random, log: { [unowned self] in note("agent: " + $0) },
             watchProcess: { processes.isAlive($0) }, post: tell)
         if let commits { dieAt(commits, moment, view, life) }
-        (host, agentView, self.life) = (AgentHost(made, now: { clock.date }), view, life)
+        view.setTrouble(ledgerTrouble)
+        (host, agentView, self.life, setback) = (AgentHost(made, now: { clock.date }), view, life, AgentSetback())
         note("an agent starts")
-        try guarded { () throws(StoreError) in try made.reconcile(version: "1") }
-        agent?.hear(.conditions(conditions.current))
+        try reconcile()
+    }
+
+    private func reconcile() throws {
+        guard let agent else { return }
+        setback.mustReconcile = true
+        try guarded { () throws(StoreError) in
+            try agent.reconcile(version: "1")
+            setback.mustReconcile = false
+        }
+        self.agent?.hear(.conditions(conditions.current))
+    }
+
+    /// The agent cannot write its ledger, for a reason that passes; `nil`: it can.
+    package func troubleLedger(_ trouble: StoreError?) {
+        ledgerTrouble = trouble
+        agentView?.setTrouble(trouble)
     }
 
     private var life = AgentLife()
@@ -168,8 +193,15 @@ package final class SimulatedHost {
     private func guarded(_ body: () throws(StoreError) -> Void) throws {
         do throws(StoreError) {
             try body()
+            setback.isOver()
         } catch {
-            guard !life.isAlive else { throw error }
+            guard !life.isAlive || error.isPassing else { throw error }
+            if life.isAlive {
+                // As its process does: the parts are as they were, and what was heard is heard again.
+                let pause = setback.count(now: clock.awake)
+                note("the agent cannot write, and tries again after \(pause) s: \(error)")
+                clock.schedule(after: pause) {}
+            }
         }
         if agent != nil, !life.isAlive {
             note("the agent dies at a commit")
@@ -189,6 +221,11 @@ package final class SimulatedHost {
             let ends = processes.takeEnds()
             for (launch, end) in ends.launches { agent.hear(.launchEnded(launch, end)) }
             for process in ends.processes { agent.hear(.processEnded(process)) }
+            guard setback.until <= clock.awake + 1e-9 else { return }
+            if setback.mustReconcile {
+                try reconcile()
+                if setback.mustReconcile { return }
+            }
             var hasTurned = false
             try guarded { () throws(StoreError) in hasTurned = try host?.turn() ?? false }
             if let host, host.hasFinished { leave() } else if !hasTurned, host != nil { return }
@@ -216,7 +253,8 @@ package final class SimulatedHost {
 
     /// Waking seconds until something happens by itself; `nil`: nothing does.
     package var untilNextMoment: Double? {
-        let wake = host?.wake.map { max(0, $0.timeIntervalSince(clock.date)) }
+        // One that waits for its ledger has a timer for that, and looks at nothing else.
+        let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
         return [wake, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
@@ -238,7 +276,7 @@ package final class SimulatedHost {
     /// To the next moment at which something happens, or so far.
     package func step(atMost seconds: Double) throws {
         moments += 1
-        if let wake = host?.wake, wake > clock.date,
+        if let wake = host?.wake, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
             // To the very moment: seconds added up would fall short of it by a little, again and again.
@@ -262,6 +300,31 @@ package final class SimulatedHost {
 
     /// No process can be started: the app is being replaced, say.
     package func refuseLaunches(_ isRefusing: Bool) { processes.refuse(isRefusing) }
+
+    /// The app's program is deleted, or there again.
+    package func removeApp(_ isRemoved: Bool) { processes.remove(isRemoved) }
+
+    /// It is switched off for so long: every process dies with it.
+    package func switchOff(_ seconds: Double) throws {
+        note("the host is off for \(Int(seconds)) s")
+        killEverything()
+        clock.sleep(seconds)
+        network.cutConnections()
+        try run()
+    }
+
+    /// The ledger comes back from a backup: whoever had it open starts afresh.
+    package func restore(_ backup: Ledger.Backup) throws {
+        note("the ledger comes from a backup")
+        killEverything()
+        try ledger.restore(backup)
+    }
+
+    private func killEverything() {
+        killAgent()
+        for process in processes.living { processes.kill(process.launch, by: .signalled(9)) }
+        _ = processes.takeEnds()
+    }
 
     /// It is as if the disk had no room left.
     package func setDiskFull(_ isFull: Bool) { network.setDiskFull(isFull) }

@@ -31,6 +31,25 @@ final class DiskFollower: Sendable {
     }
 }
 
+/// Commits of an agent that failed, one after the other, and when it tries again: as `AgentProcess` does on a real host.
+struct AgentSetback {
+    private var failures = 0
+    /// In waking seconds.
+    private(set) var until = 0.0
+    /// What an agent does first has not worked yet.
+    var mustReconcile = false
+
+    /// - Returns: seconds until the next try.
+    mutating func count(now: Double) -> Double {
+        failures += 1
+        let pause = min(exp2(Double(failures - 1)), 60)
+        until = now + pause
+        return pause
+    }
+
+    mutating func isOver() { (failures, until) = (0, 0) }
+}
+
 /// Whether some agent is there.
 final class AgentPresence: Sendable {
     let isThere = Mutex(false)

@@ -44,6 +44,10 @@ public final class VirtualNotificationServer: Presenter {
         /// Nobody owns its name on the bus.
         case isGone
         case refuses
+        /// Says that there were too many just now, so many times; then it shows.
+        case refusesNext(Int)
+        /// It is there, and takes what it is given when it goes on.
+        case isFrozen
     }
 
     private struct State {
@@ -53,6 +57,8 @@ public final class VirtualNotificationServer: Presenter {
         var history: [ShownNotification] = []
         var nextID: UInt32 = 1
         var pause = 0.0
+        /// What a frozen one was given.
+        var heldBack: [(Notice, replacing: UInt32?)] = []
     }
 
     private let state = Mutex(State())
@@ -108,14 +114,23 @@ public final class VirtualNotificationServer: Presenter {
 
     /// The server leaves the bus, and what it showed with it.
     public func vanish() {
-        state.withLock { ($0.mood, $0.screen) = (.isGone, []) }
+        state.withLock { ($0.mood, $0.screen, $0.heldBack) = (.isGone, [], []) }
         say(.serverVanished)
     }
 
     /// A server takes the name.
     public func appear() {
-        state.withLock { $0.mood = .shows }
+        state.withLock { ($0.mood, $0.heldBack) = (.shows, []) }
         say(.serverAppeared)
+    }
+
+    /// A frozen one goes on, and shows what it was given meanwhile.
+    package func goOn() {
+        let held = state.withLock { state in
+            defer { (state.mood, state.heldBack) = (.shows, []) }
+            return state.heldBack
+        }
+        for (notice, number) in held { present(notice, replacing: number) }
     }
 
     /// Refuses, or again takes, what it is given.
@@ -138,6 +153,12 @@ public final class VirtualNotificationServer: Presenter {
                     .failed(identifier: notice.identifier, .noServer("nobody owns org.freedesktop.Notifications")), state.pause
                 )
             case .refuses: return (.failed(identifier: notice.identifier, .refused("not now")), state.pause)
+            case .refusesNext(let count):
+                state.mood = count > 1 ? .refusesNext(count - 1) : .shows
+                return (.failed(identifier: notice.identifier, .refused("too many in a short time")), state.pause)
+            case .isFrozen:
+                state.heldBack.append((notice, serverID))
+                return (.failed(identifier: notice.identifier, .unanswered("nothing for 5 s")), 5)
             case .shows: break
             }
             // By number, or by tag as servers do that know it.

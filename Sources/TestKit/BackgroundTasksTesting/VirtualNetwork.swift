@@ -12,6 +12,7 @@ public final class VirtualNetwork: Sendable {
     private struct State {
         var servers: [String: VirtualServer] = [:]
         var absent: Set<String> = []
+        var distrusted: Set<String> = []
         var isUp = true
         var bytesPerSecond = 4_000_000.0
         var latency = 0.02
@@ -73,6 +74,14 @@ public final class VirtualNetwork: Sendable {
     /// The server of an origin is there again, with all that it had.
     public func comeBack(_ origin: String) { state.withLock { _ = $0.absent.remove(Self.origin(of: origin)) } }
 
+    /// Another answers in the place of an origin's server, with a certificate that nobody vouches for.
+    package func distrust(_ origin: String, _ isDistrusted: Bool) {
+        let name = Self.origin(of: origin)
+        state.withLock { state in
+            if isDistrusted { state.distrusted.insert(name) } else { state.distrusted.remove(name) }
+        }
+    }
+
     /// The whole network goes or comes. The desktop's conditions say so too: see ``TestDriver/setConditions(_:)``.
     func setUp(_ isUp: Bool) {
         state.withLock { $0.isUp = isUp }
@@ -118,9 +127,12 @@ public final class VirtualNetwork: Sendable {
             let words = Data("\(credential.user):\(credential.password)".utf8).base64EncodedString()
             headers.append(("Authorization", "Basic " + words))
         }
-        let (server, isUp, isAbsent) = state.withLock { ($0.servers[name], $0.isUp, $0.absent.contains(name)) }
+        let (server, isUp, isAbsent, isDistrusted) = state.withLock {
+            ($0.servers[name], $0.isUp, $0.absent.contains(name), $0.distrusted.contains(name))
+        }
         guard isUp else { return .failure(.couldNotResolveHost) }
         guard !isAbsent else { return .failure(.couldNotConnect) }
+        guard !isDistrusted else { return .failure(.tlsUntrusted("self-signed certificate")) }
         let query = url.query(percentEncoded: true).map { "?" + $0 } ?? ""
         let path = url.path(percentEncoded: true)
         let target = (path.isEmpty ? "/" : path) + query

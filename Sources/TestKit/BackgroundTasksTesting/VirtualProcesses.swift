@@ -1,4 +1,5 @@
 import ProcessSupport
+import BackgroundAgent
 import BackgroundLedger
 import BackgroundScheduling
 import Foundation
@@ -42,7 +43,8 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     private struct State {
         var living: [Int64: VirtualProcess] = [:]
         var next: Int32 = 5_000_000
-        var isRefusing = false
+        /// Why none can be started.
+        var refusal: (any Error)?
         var gone: [(Int64, ProcessEnd)] = []
         var deaths: [ProcessIdentity] = []
     }
@@ -61,7 +63,12 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
     }
 
     /// Launches cannot start from here on.
-    func refuse(_ isRefusing: Bool) { state.withLock { $0.isRefusing = isRefusing } }
+    func refuse(_ isRefusing: Bool) { state.withLock { $0.refusal = isRefusing ? CannotStart() : nil } }
+
+    /// The app's program was deleted, or is there again.
+    func remove(_ isRemoved: Bool) {
+        state.withLock { $0.refusal = isRemoved ? AppIsMissing(path: "/bin/false", name: "App") : nil }
+    }
 
     var living: [VirtualProcess] { state.withLock { $0.living.values.sorted { $0.launch < $1.launch } } }
 
@@ -84,7 +91,7 @@ final class VirtualProcesses: Launcher, @unchecked Sendable {  // because the mu
 
     func start(_ launch: Int64) throws -> Int32 {
         let process = try state.withLock { state -> VirtualProcess in
-            guard !state.isRefusing else { throw CannotStart() }
+            if let refusal = state.refusal { throw refusal }
             state.next += 1
             let identity = ProcessIdentity(pid: state.next, start: Int64(state.next))
             let process = VirtualProcess(launch: launch, identity: identity) { [weak self] end in

@@ -17,13 +17,33 @@ struct InvariantWatch {
     private var agentSince: (number: Int, awake: Double) = (0, 0)
     /// When each living process was first seen, in waking seconds, and the seconds that it may take.
     private var processes: [Int64: (since: Double, limit: Double)] = [:]
+    /// Seconds by which a process may be ended late.
+    private var lateness: [Int64: Double] = [:]
     private var servedNoons: [Date: ServedNoon] = [:]
     private var lastCommits = -1
+    /// Notifications that were not on the screen for sure when last looked, and those that were.
+    private var notices: (undelivered: Set<String>, known: Set<String>) = ([], [])
+    /// How many agents died while each was not: the next one shows it again.
+    private(set) var deathsBeforeShown: [String: Int] = [:]
+    private var agentsSeen = 0
 
     private struct ServedNoon {
         let launch: Int64
         /// What the clock showed since, at the least.
         var earliest: Date
+        /// By how much the clock was ahead of its first day then, and was since at the least.
+        let lead: Double
+        var leastLead: Double
+    }
+
+    private static func lead(_ clock: VirtualClock) -> Double { clock.date.timeIntervalSince1970 - clock.awake - clock.slept }
+
+    init() {}
+
+    /// Looks at a ledger that has become another.
+    init(keeping other: InvariantWatch) {
+        (broken, deathsBeforeShown, agentsSeen) = (other.broken, other.deathsBeforeShown, other.agentsSeen)
+        notices.known = other.notices.known
     }
 
     mutating func begin(_ machine: SimulatedHost) throws { try look(machine) }
@@ -32,10 +52,14 @@ struct InvariantWatch {
 
     mutating func look(_ machine: SimulatedHost) throws {
         try lookAtProcesses(machine)
-        for noon in servedNoons.keys { servedNoons[noon]!.earliest = min(servedNoons[noon]!.earliest, machine.clock.date) }
+        for noon in servedNoons.keys {
+            servedNoons[noon]!.earliest = min(servedNoons[noon]!.earliest, machine.clock.date)
+            servedNoons[noon]!.leastLead = min(servedNoons[noon]!.leastLead, Self.lead(machine.clock))
+        }
         // Nothing was written since: nothing can have become wrong in it.
         guard machine.ledger.commitCount != lastCommits else { return }
         lastCommits = machine.ledger.commitCount
+        try lookAtNotices(machine)
         let (live, recent) = try machine.ledger.read { transaction in
             let latest = try transaction.latestLaunch() ?? 0
             let new = latest > seenLaunches ? Array(seenLaunches + 1...latest) : []
@@ -59,6 +83,16 @@ struct InvariantWatch {
         lately = Array(recent.filter { $0.endedAt != nil }.compactMap(\.id).sorted().suffix(3))
     }
 
+    private mutating func lookAtNotices(_ machine: SimulatedHost) throws {
+        let rows = try machine.ledger.read { try $0.notifications() }
+        let new = Set(rows.map(\.identifier)).subtracting(notices.known)
+        let deaths = machine.agentsStarted - max(1, agentsSeen)
+        if deaths > 0 { for identifier in notices.undelivered.union(new) { deathsBeforeShown[identifier, default: 0] += deaths } }
+        agentsSeen = machine.agentsStarted
+        notices.known.formUnion(new)
+        notices.undelivered = Set(rows.filter { $0.state == .pending || $0.state == .presenting }.map(\.identifier))
+    }
+
     /// Every launch says why; a repeated one follows one without a result and counts on.
     private mutating func lookAtStart(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
         if launch.reason.isEmpty { found("launch \(launch.id!) does not say why") }
@@ -73,18 +107,21 @@ struct InvariantWatch {
     }
 
     private mutating func lookAtEnd(_ launch: LaunchRecord, _ machine: SimulatedHost) throws {
-        // No noon is served twice, unless it was served by a clock that was ahead by more than half a day.
+        // No noon is served twice, unless it was served by a clock that was ahead by more than half a day, or was set back by that since:
+        // nobody can tell then which of the two was right.
         if launch.identifier == "noon", let noon = launch.servedOccurrence, launch.outcome?.isResult == true {
             if let other = servedNoons[noon], other.launch != launch.id,
-                noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead
+                noon.timeIntervalSince(other.earliest) <= WallClockRule.servedAhead,
+                other.lead - other.leastLead <= WallClockRule.servedAhead
             {
                 found("the noon of \(noon) was served twice")
             }
-            servedNoons[noon] = ServedNoon(launch: launch.id!, earliest: machine.clock.date)
+            let lead = Self.lead(machine.clock)
+            servedNoons[noon] = ServedNoon(launch: launch.id!, earliest: machine.clock.date, lead: lead, leastLead: lead)
         }
     }
 
-    /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there.
+    /// Nobody runs for longer than its budget and the time for its last words, as long as an agent is there that has taken over.
     private mutating func lookAtProcesses(_ machine: SimulatedHost) throws {
         let awake = machine.clock.awake
         if agentSince.number != machine.agentsStarted { agentSince = (machine.agentsStarted, awake) }
@@ -94,9 +131,14 @@ struct InvariantWatch {
             let kind = try machine.ledger.read { try $0.launch(launch)?.kind }
             processes[launch] = (awake, Self.budget(of: kind) + AgentSettings().grace + 5)
         }
-        guard machine.hasAgent else { return agentSince.number = -1 }
-        for (launch, process) in processes where awake - max(process.since, agentSince.awake) > process.limit {
-            found("the process of launch \(launch) runs beyond \(Int(process.limit)) s under the eyes of an agent")
+        guard machine.hasAgent, !machine.isAgentBeginning else { return agentSince.number = -1 }
+        // One that cannot write looks each minute: at most one late for the warning, and one for the kill.
+        if machine.isAgentInSetback { for launch in processes.keys { lateness[launch] = 120 } }
+        lateness = lateness.filter { processes[$0.key] != nil }
+        for (launch, process) in processes {
+            let limit = process.limit + lateness[launch, default: 0]
+            guard awake - max(process.since, agentSince.awake) > limit else { continue }
+            found("the process of launch \(launch) runs beyond \(Int(limit)) s under the eyes of an agent")
         }
     }
 
@@ -181,22 +223,36 @@ extension Simulation {
             if transfer.state == .failed, transfer.errorMessage == nil { broken.append("transfer \(id) failed and says not why") }
             if let photo = app.memory.photos[id] {
                 let count = server.count(photo)
-                if transfer.state == .completed, count != 1 { broken.append("photo \(id) is there \(count) times") }
-                if count > 1 { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
-                if transfer.state == .failed { broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")") }
+                let isOnce = count == 1 || app.sentAgain.contains(photo) && count > 1
+                if transfer.state == .completed, !isOnce { broken.append("photo \(id) is there \(count) times") }
+                if count > 1, !isOnce { broken.append("photo \(id) is there \(count) times, \(transfer.state.rawValue)") }
+                // Of one that a ledger from a backup knows as unsent, and that was sent since, the copy is gone: that is said.
+                if transfer.state == .failed, !app.sentAgain.contains(photo), !isGivenUp(transfer) {
+                    broken.append("photo \(id) failed: \(transfer.errorMessage ?? "")")
+                }
             }
-            if app.memory.files[id] != nil, transfer.state == .failed {
+            if app.memory.files[id] != nil, transfer.state == .failed, !isGivenUp(transfer) {
                 broken.append("download \(id) failed: \(transfer.errorMessage ?? "")")
             }
         }
         return broken
     }
 
+    /// As iOS does after seven days without progress, whatever kept it from any: a month is long enough for that. It was tried, and is
+    /// said.
+    private func isGivenUp(_ transfer: TransferRecord) -> Bool {
+        length == .month && transfer.errorMessage?.hasPrefix("No progress for 604800 s. The last trouble:") == true
+    }
+
     /// Shown again only where an agent died between showing and remembering, or a server left with what it showed.
     private func twiceShown() -> [String] {
-        let deaths = machine.agentsStarted - 1
-        return Dictionary(grouping: machine.desktop.history, by: \.identifier).compactMap { identifier, showings in
-            showings.count > 1 + deaths ? "\(identifier) was shown \(showings.count) times with \(deaths) deaths" : nil
+        // What the agent itself says is said again when its cause comes back.
+        let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
+        return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
+            // A ledger from a backup may not know that it was shown.
+            let allowed = 1 + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
+            return showings.count > allowed
+                ? "\(identifier) was shown \(showings.count) times, at most \(allowed) are explained" : nil
         }
     }
 }

@@ -30,6 +30,11 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     var memory = Memory()
     /// Nothing crashes or hangs any more.
     var isCalm = false
+    /// Its processes end at once, as long as its configuration has a mistake.
+    var isMisconfigured = false
+    /// Photos that a ledger from a backup did not know, or knew as not sent: a server may have them twice.
+    private(set) var sentAgain: Set<Data> = []
+    private var hasOldLedger = false
     private(set) var dead: Set<Int64> = []
     private var storms = 0
 
@@ -44,6 +49,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
             let launch = write { try $0.launch(process.launch) }
             guard let launch, launch.endedAt == nil else { return process.exit(.exited(74)) }
             if crashes(process) { return }
+            if isMisconfigured { return process.exit(.exited(78)) }
             switch launch.kind {
             case .appRefresh: refresh(process, launch)
             case .processing: later(dice.between(0.5, isCalm ? 60 : 900), process) { [self] in finish(process, .completed) }
@@ -212,6 +218,21 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         memory.photos[id] = photo
     }
 
+    /// What was promised since the backup is promised anew; of what was taken back since, the ledger knows nothing.
+    func ledgerCameBack(_ then: Memory) {
+        hasOldLedger = true
+        let lost = memory.photos.filter { then.photos[$0.key] != $0.value && !memory.cancelled.contains($0.key) }
+        let shown = memory.told.intersection(then.told)
+        let broken = memory.broken
+        memory = then
+        (memory.told, memory.broken) = (shown, broken)
+        sentAgain.formUnion(then.photos.values)
+        for (_, photo) in lost.sorted(by: { $0.key < $1.key }) {
+            sentAgain.insert(photo)
+            upload(photo, .webdav, name: "again-\(photo.count).jpg")
+        }
+    }
+
     func cancel(_ id: Int64) {
         let now = now
         write { transaction in
@@ -235,7 +256,11 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         guard let id = transfer.id, let name = memory.files[id], transfer.state == .completed else { return }
         guard let file = transfer.wholeFile(in: machine.directories.spool),
             let found = try? FileDigest.sha256(of: file)
-        else { return memory.broken.append("download \(id) is completed and its file is not there") }
+        else {
+            // A ledger from a backup may know as undelivered what was delivered since, and its file went with that.
+            if !hasOldLedger { memory.broken.append("download \(id) is completed and its file is not there") }
+            return
+        }
         if !digests(name).contains(found.digest) {
             memory.broken.append("download \(id) of \(name) is no version that the server ever had")
         }

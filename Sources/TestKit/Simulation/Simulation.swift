@@ -6,9 +6,14 @@ import ServerScripts
 import Foundation
 import TransferMachines
 
-/// One run: three days of a virtual desktop on which everything happens that a seed's dice think of, then quiet, then the
-/// invariants are looked at. The agent, its ledger and its machines are the real ones.
+/// One run: three days, or a hostile month, of a virtual desktop on which everything happens that a seed's dice think of, then quiet,
+/// then the invariants are looked at. The agent, its ledger and its machines are the real ones.
 package final class Simulation {
+    package enum Length: Sendable {
+        case days
+        case month
+    }
+
     /// What was found wrong.
     package struct Failure: Error, CustomStringConvertible {
         package let seed: UInt64
@@ -43,20 +48,23 @@ package final class Simulation {
     }
 
     let seed: UInt64
+    let length: Length
     let dice: Dice
     let machine: SimulatedHost
     let app: SimulatedApp
     let server: SimulatedServer
     var watch = InvariantWatch()
+    var trouble = Trouble()
     private let program: LateProgram
     private var photos = 0
+    private var broken: [String] = []
 
     private static let zones = [
         "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia", "UTC", "America/Santiago",
     ]
 
-    package init(seed: UInt64) throws {
-        self.seed = seed
+    package init(seed: UInt64, _ length: Length = .days) throws {
+        (self.seed, self.length) = (seed, length)
         dice = Dice(seed: seed)
         let dice = dice
         program = LateProgram()
@@ -77,12 +85,15 @@ package final class Simulation {
     package func run() throws -> Tally {
         do {
             app.submit(noon())
-            for _ in 0..<dice.number(6..<24) { try happen() }
+            switch length {
+            case .days: for _ in 0..<dice.number(6..<24) { try happenAndPass() }
+            case .month: try liveThroughAMonth()
+            }
             try calmDown()
         } catch {
             throw Failure(seed: seed, broken: ["\(error)"] + app.memory.broken, transcript: machine.transcript)
         }
-        let broken = try app.memory.broken + watch.broken + invariantsInTheEnd()
+        let broken = try broken + app.memory.broken + watch.broken + invariantsInTheEnd()
         guard broken.isEmpty else { throw Failure(seed: seed, broken: broken, transcript: machine.transcript) }
         return try machine.ledger.read { transaction in
             Tally(
@@ -100,7 +111,7 @@ package final class Simulation {
             missed: dice.chance(0.8) ? .once : .skip, submittedAt: machine.clock.date)
     }
 
-    private func pass(_ seconds: Double) throws {
+    func pass(_ seconds: Double) throws {
         try machine.pass(seconds) { [self] in
             try watch.look(machine)
             return !watch.broken.isEmpty
@@ -109,7 +120,13 @@ package final class Simulation {
 
     // MARK: What happens
 
-    private func happen() throws {
+    private func happenAndPass() throws {
+        try happen()
+        try machine.run()
+        try pass(dice.chance(0.7) ? dice.between(0.1, 60) : dice.between(60, 12_000))
+    }
+
+    func happen() throws {
         switch dice.number(0..<20) {
         case 0: app.submitOnce(after: dice.between(-60, 30_000))
         case 1: app.submit(processing())
@@ -140,8 +157,6 @@ package final class Simulation {
             try machine.stopAgent()
             try maybeLogIn()
         }
-        try machine.run()
-        try pass(dice.chance(0.7) ? dice.between(0.1, 60) : dice.between(60, 12_000))
     }
 
     private func maybeLogIn() throws {
@@ -201,6 +216,7 @@ package final class Simulation {
     func calmDown() throws {
         machine.note("calm")
         app.isCalm = true
+        if length == .month { try putRight() }
         server.becomeKind()
         machine.refuseLaunches(false)
         machine.desktop.answer(after: 0)
@@ -212,7 +228,12 @@ package final class Simulation {
         try machine.run()
         watch.calmSince = machine.clock.date
         watch.latestBeforeCalm = try machine.ledger.read { try $0.latestLaunch() ?? 0 }
-        try pass(2.5 * 86_400)
+        guard length == .month else { return try pass(2.5 * 86_400) }
+        try pass(86_400)
+        // What was found already ends the run at once.
+        guard watch.broken.isEmpty else { return }
+        broken += try invariantsAfterOnePeriod()
+        try pass(1.5 * 86_400)
     }
 }
 

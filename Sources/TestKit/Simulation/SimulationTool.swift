@@ -4,19 +4,20 @@ import Synchronization
 /// `simulate`: many seeds, a summary, exit 1 if one broke an invariant.
 package enum SimulationTool {
     private static let usage = """
-        usage: simulate [SEEDS] [--from SEED]
+        usage: simulate [SEEDS] [--from SEED] [--month]
                simulate --matrix
                simulate --year-of-noons
 
         Plays three days and a half of a virtual desktop for each seed and checks the invariants. A seed that broke one is
-        printed with what led there; `simulate 1 --from SEED` plays it again, event for event. --matrix: every cause in every
+        printed with what led there; `simulate 1 --from SEED` plays it again, event for event. --month: thirty days for each, in
+        which clocks, disks, servers, backups and people lie. --matrix: every cause in every
         state. --year-of-noons: how long the test kit takes for a year of daily launches.
 
         """
 
     /// Returns the exit code: 0 all held, 1 one did not, 64 usage.
     package static func run(_ arguments: [String]) -> Int32 {
-        var (count, first) = (100, UInt64(1))
+        var (count, first, length) = (100, UInt64(1), Simulation.Length.days)
         var rest = arguments[...]
         while let word = rest.popFirst() {
             if word == "--year-of-noons" { return measureYear() }
@@ -25,7 +26,9 @@ package enum SimulationTool {
                 print(usage, terminator: "")
                 return 0
             }
-            if word == "--from", let value = rest.popFirst().flatMap(UInt64.init) {
+            if word == "--month" {
+                length = .month
+            } else if word == "--from", let value = rest.popFirst().flatMap(UInt64.init) {
                 first = value
             } else if let value = Int(word), value > 0 {
                 count = value
@@ -36,12 +39,12 @@ package enum SimulationTool {
         let (end, isTooMany) = first.addingReportingOverflow(UInt64(count))
         guard !isTooMany else { return refuse() }
         let started = ContinuousClock.now
-        let results = play(first..<end)
+        let results = play(first..<end, length)
         let seconds = (ContinuousClock.now - started) / .seconds(1)
         for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
         let tally = results.tally
         print(
-            "\(count) seeds from \(first) in \(Int(seconds)) s: \(tally.launches) launches, \(tally.agents) agents, "
+            "\(count) \(length == .month ? "months" : "seeds") from \(first) in \(Int(seconds)) s: \(tally.launches) launches, \(tally.agents) agents, "
                 + "\(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments; "
                 + (results.failures.isEmpty
                     ? "every invariant held"
@@ -100,7 +103,7 @@ package enum SimulationTool {
         var tally = Simulation.Tally()
     }
 
-    private static func play(_ seeds: Range<UInt64>) -> Results {
+    private static func play(_ seeds: Range<UInt64>, _ length: Simulation.Length) -> Results {
         let results = Mutex(Results())
         let next = Mutex(seeds.lowerBound)
         let cores = ProcessInfo.processInfo.activeProcessorCount
@@ -113,7 +116,7 @@ package enum SimulationTool {
                 }
                 guard let seed else { return }
                 do {
-                    let tally = try Simulation(seed: seed).run()
+                    let tally = try Simulation(seed: seed, length).run()
                     results.withLock { $0.tally = $0.tally + tally }
                 } catch let failure as Simulation.Failure {
                     results.withLock { $0.failures.append(failure) }

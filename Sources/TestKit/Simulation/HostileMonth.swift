@@ -1,0 +1,184 @@
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import Foundation
+
+// Thirty days in which everything lies: clocks by days and years, frozen servers, disks, weeks away, backups, mistakes.
+
+/// What is wrong with the world, to be put right in the end.
+struct Trouble {
+    /// Seconds by which the wall clock is wrong.
+    var clockError = 0.0
+    /// When the ledger can be written again, in waking seconds: hours are enough, as an agent tries each minute.
+    var ledgerTroubleEnds: Double?
+    var backup: Backup?
+    /// Times that the ledger came from a backup.
+    var restorations = 0
+
+    struct Backup {
+        let ledger: Ledger.Backup
+        let memory: SimulatedApp.Memory
+    }
+}
+
+extension Simulation {
+    /// Seconds of a month.
+    static var month: Double { 30 * 86_400 }
+
+    /// Until thirty days are over.
+    func liveThroughAMonth() throws {
+        let end = machine.clock.awake + machine.clock.slept + Self.month
+        while machine.clock.awake + machine.clock.slept < end, watch.broken.isEmpty {
+            if dice.chance(0.5) { try happen() } else { try worsen() }
+            try machine.run()
+            // Mostly hours: something is under way at every moment of a day.
+            let pause = dice.chance(0.5) ? dice.between(0.1, 600) : dice.between(600, 60_000)
+            try passThroughTrouble(min(pause, max(0, end - machine.clock.awake - machine.clock.slept)))
+        }
+    }
+
+    private func passThroughTrouble(_ seconds: Double) throws {
+        guard let ends = trouble.ledgerTroubleEnds, ends - machine.clock.awake < seconds else { return try pass(seconds) }
+        let first = max(0, ends - machine.clock.awake)
+        try pass(first)
+        endLedgerTrouble()
+        try pass(seconds - first)
+    }
+
+    private func endLedgerTrouble() {
+        machine.note("the ledger can be written")
+        trouble.ledgerTroubleEnds = nil
+        machine.troubleLedger(nil)
+    }
+
+    private func worsen() throws {
+        switch dice.number(0..<14) {
+        case 0: try setClockWrong()
+        case 1: try setClockRight()
+        case 2: try machine.switchOff(dice.between(3_600, 14 * 86_400))
+        case 3: try machine.suspend(dice.between(3_600, 9 * 86_400))
+        case 4:
+            machine.note("the ledger cannot be written")
+            trouble.ledgerTroubleEnds = machine.clock.awake + dice.between(1, 8_000)
+            machine.troubleLedger(dice.one(of: [.diskFull(path: "ledger"), .troubled(path: "ledger", reason: "disk I/O error")]))
+        case 5: if trouble.ledgerTroubleEnds != nil { endLedgerTrouble() }
+        case 6: worsenNotifications()
+        case 7:
+            machine.desktop.goOn()
+            machine.desktop.appear()
+        case 8: try backUpOrRestore()
+        case 9: misconfigure()
+        case 10: repairConfiguration()
+        case 11: changeServers()
+        case 12: machine.removeApp(dice.chance(0.5))
+        default: machine.setDiskFull(dice.chance(0.5))
+        }
+    }
+
+    // MARK: Clocks
+
+    /// By a day, by weeks, by a year, either way; a dead battery begins in 2018.
+    private func setClockWrong() throws {
+        let days = dice.one(of: [1.0, 1, 3, 20, 365, 365, 400])
+        let seconds = (dice.chance(0.6) ? days : -days) * 86_400 + dice.between(-3_000, 3_000).rounded()
+        trouble.clockError += seconds
+        try machine.stepClock(seconds)
+    }
+
+    private func setClockRight() throws {
+        guard trouble.clockError != 0 else { return }
+        let error = trouble.clockError
+        trouble.clockError = 0
+        try machine.stepClock(-error)
+    }
+
+    // MARK: Notifications
+
+    private func worsenNotifications() {
+        switch dice.number(0..<3) {
+        case 0: machine.desktop.set(.isFrozen)
+        case 1: machine.desktop.set(.refusesNext(dice.number(1..<6)))
+        default: machine.desktop.vanish()
+        }
+    }
+
+    // MARK: The ledger
+
+    private func backUpOrRestore() throws {
+        guard let backup = trouble.backup, dice.chance(0.5) else {
+            machine.note("the ledger is backed up")
+            trouble.backup = Trouble.Backup(ledger: try machine.ledger.backUp(), memory: app.memory)
+            return
+        }
+        try machine.restore(backup.ledger)
+        trouble.restorations += 1
+        app.ledgerCameBack(backup.memory)
+        // What was found stays found; of what was seen of this ledger nothing counts any more.
+        watch = InvariantWatch(keeping: watch)
+        // Any verb: the person's program sees to it that what it wants is wanted.
+        if try machine.ledger.read({ try $0.request("noon") }) == nil { app.submit(noon()) }
+    }
+
+    // MARK: Mistakes
+
+    private func misconfigure() {
+        machine.note("a mistake in the configuration")
+        app.isMisconfigured = true
+    }
+
+    private func repairConfiguration() {
+        guard app.isMisconfigured else { return }
+        machine.note("the configuration is right again")
+        app.isMisconfigured = false
+        machine.tell(.filesChanged)
+    }
+
+    // MARK: Servers
+
+    private func changeServers() {
+        let (network, origin) = (machine.network, SimulatedServer.origin)
+        switch dice.number(0..<4) {
+        case 0: network.takeAway(origin)
+        case 1: network.distrust(origin, true)
+        default: restoreServers()
+        }
+    }
+
+    private func restoreServers() {
+        machine.network.comeBack(SimulatedServer.origin)
+        machine.network.distrust(SimulatedServer.origin, false)
+    }
+
+    // MARK: The end
+
+    /// Everything that only a month brings is over.
+    func putRight() throws {
+        restoreServers()
+        machine.removeApp(false)
+        machine.setDiskFull(false)
+        if trouble.ledgerTroubleEnds != nil { endLedgerTrouble() }
+        machine.desktop.goOn()
+        repairConfiguration()
+        try setClockRight()
+    }
+
+    /// One period of the daily rule after the world is sane again: what was promised has happened, or is said.
+    func invariantsAfterOnePeriod() throws -> [String] {
+        var broken: [String] = []
+        let now = machine.clock.date
+        let (requests, transfers) = try machine.ledger.read { (try $0.requests(), try $0.transfers()) }
+        for request in requests where (request.earliestBegin ?? now) < now - 60 {
+            broken.append("a period after the world was sane again \(request.identifier) is due and not launched")
+        }
+        for transfer in transfers where !transfer.state.isTerminal {
+            let next = transfer.nextAttemptAt.map { $0.formatted(.iso8601) } ?? "none"
+            broken.append(
+                "a period after the world was sane again transfer \(transfer.id ?? 0) is \(transfer.state.rawValue), next attempt \(next): "
+                    + (transfer.errorMessage ?? ""))
+        }
+        for identifier in app.memory.told where !machine.desktop.history.contains(where: { $0.identifier == identifier }) {
+            broken.append("a period after the world was sane again \(identifier) was not shown")
+        }
+        return broken
+    }
+}
