@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasksTesting
 import BackgroundTransfer
 import Foundation
@@ -10,10 +11,20 @@ import Testing
         let ends = Mutex<[String]>([])
         let invalid = AsyncStream.makeStream(of: Void.self)
 
-        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+        let files = Mutex<[URL]>([])
+        let errors = Mutex<[URLError.Code]>([])
+        let whenFinished: @Sendable (URL) -> Void
+
+        init(whenFinished: @escaping @Sendable (URL) -> Void = { _ in }) { self.whenFinished = whenFinished }
+
+        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+            files.withLock { $0.append(location) }
+            whenFinished(location)
+        }
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
             ends.withLock { $0.append(task.taskDescription ?? "") }
+            if let error = error as? URLError { errors.withLock { $0.append(error.code) } }
         }
 
         func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) { invalid.continuation.yield() }
@@ -46,6 +57,69 @@ import Testing
             var over = second.invalid.stream.makeAsyncIterator()
             #expect(await over.next() != nil)
             #expect(second.ends.withLock { $0 } == ["second"])
+        }
+    }
+
+    private static func spool() -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: AppRuntime.shared.directories.spool.path)) ?? []
+    }
+
+    /// An app moves what it is told of, and may die before that is known: it is told again, and the file is there again.
+    @Test func whatAnAppMovesIsThereUntilItIsKnownToBeTold() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
+            let place = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: place) }
+            let left = Mutex<[String]>([])
+            let heard = Heard { location in
+                do { try FileManager.default.moveItem(at: location, to: place) } catch { Issue.record(error) }
+                left.withLock { $0 = Self.spool() }
+            }
+            let session = URLSession(configuration: .background(withIdentifier: "files"), delegate: heard, delegateQueue: nil)
+            try begin("file", of: session)
+            try await driver.advance(by: .seconds(60))
+            #expect(try String(contentsOf: place, encoding: .utf8) == "all of it")
+            #expect(left.withLock { $0.count } == 1)
+            // Told and known to be told, nothing of it is left.
+            #expect(Self.spool() == [])
+        }
+    }
+
+    @Test func whatItDoesNotMoveIsRemoved() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
+            let heard = Heard { #expect((try? String(contentsOf: $0, encoding: .utf8)) == "all of it") }
+            let session = URLSession(configuration: .background(withIdentifier: "files"), delegate: heard, delegateQueue: nil)
+            try begin("file", of: session)
+            try await driver.advance(by: .seconds(60))
+            let file = try #require(heard.files.withLock { $0.first })
+            #expect(!FileManager.default.fileExists(atPath: file.path))
+            #expect(Self.spool() == [])
+        }
+    }
+
+    /// A ledger from a backup speaks of a file that went with its first telling.
+    @Test func aFileThatIsGoneIsAnError() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            driver.network.server("https://api.test").route(nil, "/file", .status(200, body: .text("all of it")))
+            let configuration = URLSessionConfiguration.background(withIdentifier: "files")
+            // Without a delegate nobody is told.
+            let silent = URLSession(configuration: configuration)
+            try begin("file", of: silent)
+            try await driver.advance(by: .seconds(60))
+            let names = Self.spool()
+            #expect(names.count == 1)
+            for name in names {
+                try FileManager.default.removeItem(at: AppRuntime.shared.directories.spool.appendingPathComponent(name))
+            }
+            silent.finishTasksAndInvalidate()
+            let heard = Heard()
+            let session = URLSession(configuration: configuration, delegate: heard, delegateQueue: nil)
+            try await driver.advance(by: .seconds(60))
+            #expect(heard.ends.withLock { $0 } == ["file"])
+            #expect(heard.errors.withLock { $0 } == [.fileDoesNotExist])
+            #expect(heard.files.withLock { $0 } == [])
+            session.invalidateAndCancel()
         }
     }
 }

@@ -97,6 +97,15 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(attempt(&endless, open).0 == .discard)
     }
 
+    /// What an old server calls a transfer coding takes no length away; a real one does.
+    @Test(arguments: [("identity", 60, false), ("identity", 100, true), ("chunked", 60, true), ("gzip, Chunked", 60, true)])
+    func aLengthHoldsWithoutATransferCoding(_ coding: String, _ durable: Int64, _ isWhole: Bool) {
+        var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)
+        let answer = head(200, ["Content-Length": "100", "Transfer-Encoding": coding])
+        let (_, command) = attempt(&machine, answer, durable: durable)
+        if case .finish = command { #expect(isWhole) } else { #expect(!isWhole, "\(command)") }
+    }
+
     @Test func wholeFileInsteadOfAPartIsTakenWhole() {
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let answer = head(200, ["ETag": "\"2\"", "Content-Length": "50"])

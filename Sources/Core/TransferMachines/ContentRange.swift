@@ -45,12 +45,20 @@ extension ResponseHead {
 
     /// The length of the body to come; `nil`: the server does not say (chunked, or until the connection ends).
     var announcedLength: Int64? {
-        self["Transfer-Encoding"] == nil ? contentLength : nil
+        transferCoding == nil ? contentLength : nil
+    }
+
+    /// How the message itself is coded, in lower case: the last coding says where the body ends. `nil`: not at all, and that is what
+    /// "identity" says, which RFC 7230 took away and old servers still send.
+    package var transferCoding: String? {
+        let last = headers.last { $0.name.lowercased() == "transfer-encoding" }?.value.split(separator: ",").last
+        let coding = last.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } } ?? ""
+        return coding.isEmpty || coding == "identity" ? nil : coding
     }
 
     /// It says a length that is none: two different ones, more digits than a length can have, or no number. Where the body ends
     /// nobody can tell then (RFC 9112 §6.3: unrecoverable).
     var hasBrokenLength: Bool {
-        self["Transfer-Encoding"] == nil && self["Content-Length"] != nil && contentLength == nil
+        transferCoding == nil && self["Content-Length"] != nil && contentLength == nil
     }
 }

@@ -34,6 +34,7 @@ package enum Downloads {
 /// Tells the person of downloads that ended while nobody at a terminal followed them.
 final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
     let lastEvent = LastEvent()
+    let trouble = FirstError()
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
 
@@ -48,6 +49,9 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(
-                identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil, alertsOncePerContent: true))
+                identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil, alertsOncePerContent: true)
+        ) { [trouble] in
+            if let error = $0 { trouble.note(error) }
+        }
     }
 }

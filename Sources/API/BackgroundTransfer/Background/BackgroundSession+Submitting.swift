@@ -133,7 +133,8 @@ extension BackgroundSession {
         guard let body = task.body, let request = task.originalRequest else { throw Self.badResumeData }
         let order = try WireOrder(request, configuration, defaultMethod: "PUT")
         let taken = try task.currentSnapshot()
-        let key = task.submissionKey.map { "key:" + $0 }
+        // An app may have put an address into it, and a password into that.
+        let key = task.submissionKey.map { "key:" + FileDigest.sha256(of: Data($0.utf8)) }
         let now = AppRuntime.shared.now
         let name = if case .file(let file) = body { file.lastPathComponent } else { "data" }
         var new = uploadRecord(order, taken, key: key ?? taken.name, now: now)
@@ -286,8 +287,10 @@ extension BackgroundSession {
                 return try transaction.insert(new)
             }
             let known = try transaction.joinableTransfer(session: wanted.session, key: key, now: now)
-            // A file with a place of its own is nobody else's.
-            if let known, known.kind == .download, known.destination == nil { return known }
+            // A file with a place of its own is nobody else's; one that is gone since is fetched again.
+            if let known, known.kind == .download, known.destination == nil, !known.hasAnswer || Answer(known).file != nil {
+                return known
+            }
             return try transaction.insert(new)
         } onSubmit: { record in
             settle(body, record)
@@ -354,11 +357,10 @@ private struct WaitingTransfer: Sendable {
             leave(grace: grace)
             throw error
         }
-        guard ended.hasAnswer, let response = ended.response,
-            let file = ended.wholeFile(in: AppRuntime.shared.directories.spool)
-        else {
+        let answer = Answer(ended)
+        guard let response = ended.response, let file = answer.file else {
             release()
-            throw ended.hasAnswer ? URLError(.badServerResponse) : ended.urlError
+            throw answer.error ?? URLError(.badServerResponse)
         }
         return EndedTransfer(file: file, response: response) { release() }
     }

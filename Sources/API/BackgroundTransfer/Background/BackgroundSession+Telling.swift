@@ -217,8 +217,8 @@ extension BackgroundSession {
         let isOfThisProcess = launch == nil && state.withLock { $0.tasks[transfer.taskIdentifier] != nil }
         if !isOfThisProcess { state.withLock { $0.telling.hasTold = true } }
         let task = task(of: transfer, session)
-        let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
-        let error = transfer.hasAnswer ? nil : transfer.urlError
+        let answer = Answer(transfer)
+        let error = answer.error
         // It may have got another name than was asked for.
         if let place = transfer.destination {
             task.facts.withLock { $0.destination = URL(fileURLWithPath: place, isDirectory: false) }
@@ -229,14 +229,17 @@ extension BackgroundSession {
         defer { tellJoined(transfer, session) }
         if let completion = task.facts.withLock({ $0.completion }) {
             finished(task, transfer.id)
-            return completion(TransferEnd(file: file, response: transfer.response, error: error))
+            return answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
         }
         let delegate = task.hearer(or: self.delegate)
-        if let file, transfer.kind == .upload || transfer.taskKind == "data" {
-            hand(file, of: transfer, task, session)
-        } else if let file, let download = task as? URLSessionDownloadTask {
-            task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)?
-                .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
+        if transfer.kind == .upload || transfer.taskKind == "data" {
+            if let file = answer.file { hand(file, of: transfer, task, session) }
+        } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
+            let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
+        {
+            answer.hand { file in
+                if let file { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
+            }
         }
         finished(task, transfer.id)
         delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
@@ -245,16 +248,15 @@ extension BackgroundSession {
 
     /// Tasks that joined this transfer under identifiers of their own: theirs is its end, too.
     func tellJoined(_ transfer: TransferRecord, _ session: URLSession) {
-        let file = transfer.hasAnswer ? transfer.wholeFile(in: AppRuntime.shared.directories.spool) : nil
-        let error = transfer.hasAnswer ? nil : transfer.urlError
+        let answer = Answer(transfer)
         let joined = state.withLock { state in transfer.id.flatMap { state.joined.removeValue(forKey: $0) } ?? [] }
         for task in joined {
-            task.facts.withLock { $0.error = error }
+            task.facts.withLock { $0.error = answer.error }
             finished(task, nil)
             if let completion = task.facts.withLock({ $0.completion }) {
-                completion(TransferEnd(file: file, response: transfer.response, error: error))
+                answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: answer.error)) }
             } else {
-                task.hearer(or: delegate)?.urlSession(session, task: task, didCompleteWithError: error)
+                task.hearer(or: delegate)?.urlSession(session, task: task, didCompleteWithError: answer.error)
             }
         }
     }
