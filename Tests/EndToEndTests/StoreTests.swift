@@ -1,5 +1,6 @@
 import FaultyServer
 import Foundation
+import ProcessSupport
 import Testing
 
 extension EndToEnd {
@@ -21,6 +22,76 @@ extension EndToEnd {
             let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
             #expect(result.status == 0 && result.errors == "", "\(result)")
             #expect(try home.stormy("place", "list").output.split(separator: "\n").filter { $0.contains("Place ") }.count == 100)
+        }
+
+        /// As `sqlite3 agent.sqlite .dump` and `VACUUM INTO` bring them back: without a write-ahead log.
+        @Test func aLedgerCopiedBySQLServes() async throws {
+            let server = try await FaultyServer.start()
+            server.route("GET", "/a", [.status(200), .body("whole")])
+            home.environment["STORMY_NO_AGENT"] = nil
+            for file in Self.files {
+                let script = "VACUUM INTO '\(url("copy").path)'"
+                #expect(try Child.run("sqlite3", [url(file).path, script], environment: home.environment).status == 0)
+                for side in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: url(file).path + side) }
+                try FileManager.default.moveItem(at: url("copy"), to: url(file))
+            }
+            let result = try home.stormy("download", server.url + "/a", "-o", url("whole").path, "--wait")
+            #expect(result.status == 0, "\(result.errors)")
+            for file in Self.files {
+                try home.stormy("place", "add", UUID().uuidString, "1,1", "--no-sync")
+                let mode = try Child.run("sqlite3", [url(file).path, "PRAGMA journal_mode"], environment: home.environment)
+                #expect(mode.output == "wal\n")
+            }
+        }
+
+        /// Somebody was stopped in the middle of a transaction: whoever only looks does not wait, whoever writes says who it is.
+        @Test(arguments: ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
+        func aStoppedWriterHoldsUpNoReader(_ file: String) throws {
+            let verbs = ["status", "transfers", "history", "why"]
+            let usual = try verbs.map { verb in try ContinuousClock().measure { try home.stormy(verb) } }
+            let holder = try home.stopAWriter(of: file)
+            defer { holder.end(SIGKILL) }
+            for (verb, usual) in zip(verbs, usual) {
+                let began = ContinuousClock.now
+                let result = try home.stormy(verb)
+                #expect(result.status == 0, "\(verb): \(result.errors)")
+                // A writer waits for two seconds before it asks who holds it.
+                #expect(ContinuousClock.now - began < usual * 4 + .seconds(2), "\(verb)")
+            }
+            let writing = file.hasPrefix("state") ? ["quit"] : ["place", "add", "There", "2,2", "--no-sync"]
+            let result = try home.stormy(writing)
+            #expect(result.status == 75, "\(result)")
+            #expect(result.errors.contains("process \(holder.pid) (python3), which is stopped"), "\(result.errors)")
+            // What could not be ended is on as before.
+            let report = try home.status("schedule", "enabled") as? Bool
+            #expect(report == true)
+        }
+
+        /// A lock that looks stale is removed by a person: there is one agent all the same.
+        @Test func aLockThatIsRemovedMakesNoSecondAgent() throws {
+            home.environment["STORMY_NO_AGENT"] = nil
+            try home.stormy("schedule")
+            let first = try home.wait("the agent") { try $0.fact(.agent)?.pid }
+            defer { _ = try? home.stormy("quit") }
+            #expect(unlink(home.directories.agentLock.path) == 0)
+            // Each verb starts an agent where it finds none.
+            for name in ["One", "Two", "Three"] { try home.stormy("schedule", "--at", name == "Two" ? "11:00" : "12:00") }
+            let last = try home.wait("the one that is left", seconds: 30) { _ in
+                let agents = try Self.agents(of: home)
+                return agents.count == 1 && FileLock.isHeld(home.directories.agentLock) ? agents.first : nil
+            }
+            #expect(try home.wait("its word") { try $0.fact(.agent)?.pid } == last, "the first was \(first)")
+        }
+
+        /// Agents whose home it is.
+        private static func agents(of home: Home) throws -> [Int32] {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap(Int32.init).filter { pid in
+                guard let line = try? String(contentsOfFile: "/proc/\(pid)/cmdline", encoding: .utf8),
+                    line.contains("background-agent"),
+                    let environment = FileManager.default.contents(atPath: "/proc/\(pid)/environ")
+                else { return false }
+                return environment.range(of: Data(("HOME=" + home.folder.path + "\0").utf8)) != nil
+            }
         }
 
         private static let files = ["state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"]
@@ -80,6 +151,27 @@ extension EndToEnd {
             #expect([73, 74].contains(result.status), "\(result.errors)")
             #expect(result.errors.contains(home.folder.path) && result.errors.contains(".sqlite"), "\(result.errors)")
             #expect(result.errors.contains("check the permissions"), "\(result.errors)")
+        }
+
+        /// A login script with `umask 000` opens nothing to others.
+        @Test func aWideUmaskOpensNothing() throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            for folder in ["config", "state", "data"] {
+                try? FileManager.default.removeItem(at: home.folder.appendingPathComponent(folder))
+            }
+            let script =
+                "umask 000; '\(Home.product("stormy"))' place add Here 1,1 --no-sync && '\(Home.product("stormy"))' schedule"
+            let result = try Child.run("/bin/sh", ["-c", script], environment: home.environment)
+            #expect(result.status == 0, "\(result.errors)")
+            #expect(
+                FileManager.default.fileExists(atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
+            let all = FileManager.default.enumerator(atPath: home.folder.path)?.compactMap { home.folder.path + "/\($0)" } ?? []
+            for path in all where ["config", "state", "data"].contains(where: { path.contains("/\($0)/") }) {
+                var information = stat()
+                guard lstat(path, &information) == 0, information.st_mode & S_IFMT != S_IFLNK else { continue }
+                #expect(information.st_mode & 0o022 == 0, "\(path) is open to others: \(String(information.st_mode, radix: 8))")
+            }
         }
 
         @Test func foldersAreThePersonsAlone() async throws {

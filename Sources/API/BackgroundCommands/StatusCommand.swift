@@ -73,9 +73,12 @@ package struct AgentReport: Encodable {
     package let version: OrNull<String>
     /// What it waits for, where it cannot write its ledger.
     package let trouble: OrNull<String>
+    /// Its program was replaced by an update, or removed.
+    package let outdated: Bool
+    private let isRemoved: Bool
     private let nextTry: Date?
 
-    private enum CodingKeys: CodingKey { case running, pid, version, trouble }
+    private enum CodingKeys: CodingKey { case running, pid, version, trouble, outdated }
 
     package static func current() throws -> AgentReport {
         try AppRuntime.shared.ledger().read { try AgentReport($0) }
@@ -89,6 +92,9 @@ package struct AgentReport: Encodable {
         }
         pid = OrNull(running ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)
+        let program = pid.value.flatMap { ThisProcess.executable(of: $0) }
+        outdated = program?.isDeleted ?? false
+        isRemoved = outdated && program.map { access($0.path, X_OK) != 0 } ?? false
         let trouble = running ? AgentTrouble.read(AppRuntime.shared.directories) : nil
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
@@ -98,7 +104,11 @@ package struct AgentReport: Encodable {
         let trouble = trouble.value.map { reason in
             "\n            waits: \(reason)" + (nextTry.map { "; tries again at \(Output.moment($0))" } ?? "")
         }
-        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + (trouble ?? "")
+        let update =
+            isRemoved
+            ? "\n            its program was removed: nothing goes on once it ends"
+            : outdated ? "\n            its program was replaced: the new one goes on as soon as nothing is under way" : ""
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + update + (trouble ?? "")
     }
 }
 

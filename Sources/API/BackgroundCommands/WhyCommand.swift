@@ -55,6 +55,11 @@ public struct WhyCommand: BackgroundCommand {
                 Output.line("  ✗ agent: not running; one is started now, unless \(starter.forbiddingVariable)=1")
             }
         }
+        if !rows.isEmpty, !AutostartEntry(directories: AppRuntime.shared.directories).hasUserManager {
+            Output.line(
+                "No systemd user manager runs here: an agent that is killed comes back at the next login or with the next command."
+            )
+        }
     }
 
     /// What holds for all requests at this moment.

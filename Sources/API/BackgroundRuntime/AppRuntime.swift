@@ -14,7 +14,7 @@ package final class AppRuntime: Sendable {
 
     package let manifest: AppManifest
     package let directories: AppDirectories
-    private let opened = Mutex<Ledger?>(nil)
+    private let opened = Mutex<Opened?>(nil)
     private let watch = Mutex<LedgerWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
     private let testHost: TestHost?
@@ -23,6 +23,13 @@ package final class AppRuntime: Sendable {
     /// What there is one of: recursive, as parts are made of parts.
     private let partsLock = NSRecursiveLock()
     nonisolated(unsafe) private var parts: [ObjectIdentifier: AnyObject] = [:]
+
+    /// The ledger of this process.
+    private struct Opened {
+        let ledger: Ledger
+        /// It says where this app is to be launched, and where the person's session is. Who only reads does not wait to write that.
+        var isIntroduced: Bool
+    }
 
     private init() {
         manifest = AppManifest.current
@@ -134,16 +141,10 @@ package final class AppRuntime: Sendable {
             return testHost.ledger
         }
         let result: Result<Ledger, StoreError> = opened.withLock { opened in
-            if let opened { return .success(opened) }
+            if let opened { return .success(opened.ledger) }
             do throws(StoreError) {
                 let ledger = try Ledger(directories)
-                do throws(StoreError) {
-                    try introduce(to: ledger)
-                } catch  where error.isPassing {
-                    // Who only reads needs no room on the disk; who writes hears of it then.
-                    return .success(ledger)
-                }
-                opened = ledger
+                opened = Opened(ledger: ledger, isIntroduced: try isIntroduced(to: ledger, waits: false))
                 return .success(ledger)
             } catch {
                 return .failure(error)
@@ -152,10 +153,36 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
+    /// One durable transaction.
+    package func write<Value>(
+        usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Value {
+        let ledger = try ledger()
+        try introduce()
+        return try ledger.write(usesReserve: usesReserve, body)
+    }
+
     /// Opens the ledger, and says in it where this app is to be launched and where the person's session is.
     ///
     /// - Throws: why the ledger cannot be used, and what helps.
-    package func introduceApp() throws { _ = try ledger() }
+    package func introduceApp() throws {
+        _ = try ledger()
+        try introduce()
+    }
+
+    /// Says so where that could not be said yet.
+    private func introduce() throws(StoreError) {
+        let trouble: StoreError? = opened.withLock { opened in
+            guard let known = opened, !known.isIntroduced else { return nil }
+            do throws(StoreError) {
+                opened?.isIntroduced = try isIntroduced(to: known.ledger, waits: true)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let trouble { throw trouble }
+    }
 
     /// Something is left for an agent to do. `false` also where the ledger cannot be read.
     package var hasWorkLeft: Bool { (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false }
@@ -166,11 +193,15 @@ package final class AppRuntime: Sendable {
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
         wantedSettings.withLock { $0 = settings }
-        if let ledger = opened.withLock({ $0 }) { try introduce(to: ledger) }
+        opened.withLock { $0?.isIntroduced = false }
+        try introduce()
     }
 
-    /// Says where this app is to be launched and where the person's session is.
-    private func introduce(to ledger: Ledger) throws(StoreError) {
+    /// Says where this app is to be launched and where the person's session is, if the ledger does not know.
+    ///
+    /// - Parameter waits: for another process that writes, and for room on the disk.
+    /// - Returns: whether the ledger knows it now; without waiting only.
+    private func isIntroduced(to ledger: Ledger, waits: Bool) throws(StoreError) -> Bool {
         let app = AppRecord(
             executable: manifest.launchedExecutable.path, arguments: [], version: manifest.version,
             displayName: manifest.displayName)
@@ -182,11 +213,22 @@ package final class AppRuntime: Sendable {
             try transaction.fact(.app) == app && (settings == nil || transaction.fact(.settings) == settings)
                 && (!knowsSession || transaction.fact(.sessionEnvironment) == environment)
         }
-        guard !isKnown else { return }
-        try ledger.write { transaction in
+        guard !isKnown else { return true }
+        func say(_ transaction: LedgerTransaction) throws {
             try transaction.setFact(.app, app)
             if let settings { try transaction.setFact(.settings, settings) }
             if knowsSession { try transaction.setFact(.sessionEnvironment, environment) }
+        }
+        if waits {
+            try ledger.write(say)
+            return true
+        }
+        do throws(StoreError) {
+            try ledger.writeIfFree(say)
+            return true
+        } catch {
+            guard error.isPassing else { throw error }
+            return false
         }
     }
 
@@ -215,7 +257,7 @@ package final class AppRuntime: Sendable {
     ) throws(StoreError) -> Value {
         // A cancel that still waits must not take away what is asked for after it.
         if let error = DurableWrites.shared.settle() { throw error }
-        let value = try ledger().write(usesReserve: usesReserve, body)
+        let value = try write(usesReserve: usesReserve, body)
         beforeStart(value)
         startAgent()
         return value

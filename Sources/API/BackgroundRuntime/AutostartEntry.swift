@@ -60,6 +60,8 @@ package struct AutostartEntry: Sendable {
             }
             unlink(desktopURL.path)
             systemctl(["daemon-reload"])
+            // An agent that somebody else started: the unit's stands by, and goes on where that one is killed.
+            if FileLock.isHeld(directories.agentLock) { startUserUnit() }
             return .userUnit(path: unitURL.path)
         }
         try write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
@@ -80,6 +82,7 @@ package struct AutostartEntry: Sendable {
     }
 
     /// `false` when systemd does not take it.
+    @discardableResult
     func startUserUnit() -> Bool { systemctl(["start", "--no-block", unitName]) }
 
     /// The folders this app was scheduled with: a session at the next login may set none of the variables.

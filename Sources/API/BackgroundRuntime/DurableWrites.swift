@@ -16,7 +16,7 @@ package final class DurableWrites: Sendable {
         return runtime.part {
             DurableWrites(calls: { OutstandingCalls.shared }, report: { runtime.report($0) }) {
                 [unowned runtime] body, startsAgent throws(StoreError) in
-                try runtime.ledger().write(body)
+                try runtime.write(body)
                 if startsAgent { runtime.startAgent() }
             }
         }

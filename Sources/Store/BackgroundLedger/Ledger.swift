@@ -19,6 +19,7 @@ package final class Ledger: Sendable {
     /// What the views of a ledger in memory share; `nil`: it lies on disk.
     let memory: LedgerMemory?
     private let role: Role
+    private let wait: WriterWait
     let view = LedgerMemory.View()
 
     /// Who opens it: whose commits copy the write-ahead log into the file, which costs three syncs.
@@ -43,21 +44,10 @@ package final class Ledger: Sendable {
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
-        // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
-        let lock = directories.state.appendingPathComponent("open.lock")
         let path = directories.ledger.path
-        self.role = role
-        do {
-            (queue, look) = try FileLock.whileHolding(lock) { () throws(StoreError) in
-                do throws(StoreError) {
-                    return try Self.open(path, as: role)
-                } catch  where error.maySayFull && DiskReserve.giveUp(directories) {
-                    return try Self.open(path, as: role)
-                }
-            }
-        } catch .readOnly {
-            throw .readOnly(path: path)
-        }
+        let wait = WriterWait(path: path)
+        (self.role, self.wait) = (role, wait)
+        (queue, look) = try Self.openWithRoom(directories, as: role, wait)
         var information = stat()
         inode = stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
         memory = nil
@@ -68,36 +58,91 @@ package final class Ledger: Sendable {
         self.directories = directories
         self.memory = memory
         role = .app
+        wait = WriterWait(path: directories.ledger.path)
         (queue, look, inode) = (memory.queue, nil, 0)
     }
 
-    private static func open(_ path: String, as role: Role) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
-        try makeFile(path)
+    /// Whether this version knows the ledger that is there. Nothing is written.
+    package static func check(_ directories: AppDirectories) throws(StoreError) {
+        let path = directories.ledger.path
+        do { _ = try refuseNewer(path) } catch { throw translate(error, path: path) }
+    }
 
+    /// On a full disk with what the reserve leaves.
+    private static func openWithRoom(
+        _ directories: AppDirectories, as role: Role, _ wait: WriterWait
+    ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
+        do throws(StoreError) {
+            return try open(directories, as: role, wait)
+        } catch {
+            // A lock's file may say so, too: what a person looks for is the ledger.
+            if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
+            guard error.maySayFull else { throw error }
+            if role == .app, let queue = try? openAlone(directories.ledger.path) { return (queue, nil) }
+            guard DiskReserve.giveUp(directories) else { throw error }
+            return try open(directories, as: role, wait)
+        }
+    }
+
+    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the ledger open, and nobody else can
+    /// until this one is closed. For verbs, which are short.
+    ///
+    /// - Throws: also where not all is there, or somebody has it open.
+    private static func openAlone(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
-        configuration.journalMode = .wal
-        configuration.busyMode = .callback(waitForWriter)
+        configuration.busyMode = .timeout(2)
         configuration.label = "ledger"
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; " + durability) }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let serves = try queue.read {
+            try !LedgerSchema.migrator.hasBeenSuperseded($0) && LedgerSchema.migrator.hasCompletedMigrations($0)
+        }
+        guard serves else { throw StoreError.newerVersion(path: path) }
+        return queue
+    }
+
+    /// Of every connection that may write: what is committed stays, what is deleted is overwritten.
+    private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
+
+    private static func open(
+        _ directories: AppDirectories, as role: Role, _ wait: WriterWait
+    ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
+        let path = directories.ledger.path
+        try makeFile(path)
         do {
-            let (look, isComplete) = try refuseNewer(path)
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
-            try queue.inDatabase {
-                try $0.execute(sql: "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
+            // Nothing has to be written: who holds the ledger, and was stopped perhaps, is not waited for. What this look cannot read, as
+            // somebody makes the tables just now, is looked at again alone.
+            if let (look, isComplete) = try? refuseNewer(path), isComplete { return (try connect(path, as: role, wait), look) }
+            // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
+            return try FileLock.whileHolding(directories.state.appendingPathComponent("open.lock")) { () throws(StoreError) in
+                do {
+                    let (look, _) = try refuseNewer(path)
+                    let queue = try connect(path, as: role, wait, makesLog: true)
+                    try LedgerSchema.migrator.migrate(queue)
+                    return (queue, look)
+                } catch {
+                    throw translate(error, path: path)
+                }
             }
-            // Where all tables are there nothing is written, and who holds the ledger is not waited for.
-            if !isComplete { try LedgerSchema.migrator.migrate(queue) }
-            return (queue, look)
         } catch {
             throw translate(error, path: path)
         }
     }
 
-    /// While another process writes: asked again every 0.1 ms at first, then every millisecond, for five seconds. SQLite's own waiter
-    /// sleeps longer each time, up to 100 ms: agent and app meet at every hand-over, and would wait for that rather than for each other.
-    private static func waitForWriter(_ round: Int) -> Bool {
-        usleep(round < 100 ? 100 : 1_000)
-        return round < 5_000
+    /// - Parameter makesLog: makes it one with a write-ahead log, which it then stays. It is written for that.
+    private static func connect(
+        _ path: String, as role: Role, _ wait: WriterWait, makesLog: Bool = false
+    ) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.journalMode = makesLog ? .wal : .default
+        configuration.busyMode = .callback { wait.wait($0) }
+        configuration.label = "ledger"
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
+        try queue.inDatabase {
+            try $0.execute(sql: durability + "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
+        }
+        return queue
     }
 
     /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
@@ -126,21 +171,36 @@ package final class Ledger: Sendable {
     }
 
     /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
-    /// - Returns: the connection it looked through, closed, and whether all tables of this version are there.
+    /// - Returns: the connection it looked through, closed, and whether all tables of this version are there, with a write-ahead log: one
+    ///   that was copied by SQL from a backup has none.
     private static func refuseNewer(_ path: String) throws -> (look: DatabaseQueue?, isComplete: Bool) {
         var information = stat()
         guard stat(path, &information) == 0, information.st_size > 0 else { return (nil, false) }
         var configuration = Configuration()
         configuration.readonly = true
-        configuration.busyMode = .timeout(5)
+        configuration.busyMode = .timeout(2)
         let look = try DatabaseQueue(path: path, configuration: configuration)
         let (isNewer, isComplete) = try look.read { database in
             let migrator = LedgerSchema.migrator
-            return (try migrator.hasBeenSuperseded(database), try migrator.hasCompletedMigrations(database))
+            let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+            return (try migrator.hasBeenSuperseded(database), try hasLog && migrator.hasCompletedMigrations(database))
         }
         try look.close()
         if isNewer { throw StoreError.newerVersion(path: path) }
         return (look, isComplete)
+    }
+
+    /// Brings all that was committed into the file and empties its log, which keeps old versions of rows: secrets too, that were
+    /// overwritten since. Where another process is reading or writing just now nothing happens. Cost: three syncs, if there is a log.
+    package func putAway() {
+        var information = stat()
+        guard memory == nil, stat(directories.ledger.path + "-wal", &information) == 0, information.st_size > 0 else { return }
+        queue.inDatabase { database in
+            wait.limit(to: .zero)
+            defer { wait.limit(to: nil) }
+            // Not done is done at the next rest: nothing depends on it.
+            _ = try? database.checkpoint(.truncate)
+        }
     }
 
     /// Returns when every write of this process that has begun is over.
@@ -162,10 +222,21 @@ package final class Ledger: Sendable {
         }
     }
 
-    private func writeOnce<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+    /// Writes only if no other process is writing, or is done in a moment.
+    ///
+    /// - Throws: ``StoreError/busy(path:)`` after 50 ms.
+    package func writeIfFree<Value>(_ body: (LedgerTransaction) throws -> Value) throws(StoreError) -> Value {
+        try writeOnce(patience: .milliseconds(50), body)
+    }
+
+    private func writeOnce<Value>(
+        patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Value {
         do {
             var result: Value?
             try queue.inDatabase { database in
+                wait.limit(to: patience)
+                defer { wait.limit(to: nil) }
                 let before = database.totalChangesCount
                 try database.inTransaction(.immediate) {
                     result = try body(transaction(database))

@@ -13,20 +13,45 @@ package struct FileLock: ~Copyable {
             close(descriptor)
             return nil
         }
+        // Moved away since it was opened: what lies there now is another file.
+        guard isAt(url, descriptor) else {
+            close(descriptor)
+            return try acquire(url)
+        }
         return FileLock(descriptor: descriptor)
     }
 
+    /// Returns when it is held, however long somebody else has it.
+    package static func wait(for url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_lock) }
+
     /// One of many who hold it together; while they do, nobody has it alone. Waits for one who has: for moments, not for work.
-    package static func share(_ url: URL) throws(StoreError) -> FileLock {
-        let descriptor = try open(url)
-        while clinux_wait_for_shared_lock(descriptor) != 0 {
+    package static func share(_ url: URL) throws(StoreError) -> FileLock { try wait(url, clinux_wait_for_shared_lock) }
+
+    private static func wait(_ url: URL, _ take: (Int32) -> Int32) throws(StoreError) -> FileLock {
+        var descriptor = try open(url)
+        while true {
+            if take(descriptor) == 0 {
+                if isAt(url, descriptor) { return FileLock(descriptor: descriptor) }
+                // Its folder was moved away or put back meanwhile: others hold another file by this name.
+                close(descriptor)
+                descriptor = try open(url)
+                continue
+            }
             let reason = errno
             guard reason == EINTR else {
                 close(descriptor)
                 throw .failed(path: url.path, reason: String(cString: strerror(reason)))
             }
         }
-        return FileLock(descriptor: descriptor)
+    }
+
+    /// `false`: the file was removed or moved since, and others lock another one by this name.
+    package func isAt(_ url: URL) -> Bool { Self.isAt(url, descriptor) }
+
+    private static func isAt(_ url: URL, _ descriptor: Int32) -> Bool {
+        var (opened, named) = (stat(), stat())
+        return fstat(descriptor, &opened) == 0 && stat(url.path, &named) == 0 && opened.st_ino == named.st_ino
+            && opened.st_dev == named.st_dev
     }
 
     /// Runs `body` while nobody else holds the lock; waits for that, for two seconds at most: who holds it may have been stopped. For

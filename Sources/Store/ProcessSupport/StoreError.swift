@@ -49,7 +49,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .readOnly(let path):
             "\(path) cannot be written: check the permissions of the file and its folder"
         case .busy(let path):
-            "\(path) has been held for longer than 5 s by \(LockHolder.describe(ledger: path) ?? "another process"): try again"
+            "\(path) is being written by \(LockHolder.find(database: path)?.description ?? "another process"): try again"
         case .diskFull(let path):
             "no space left for \(path): on its disk, or in its owner's quota"
         case .troubled(let path, let reason), .failed(let path, let reason):

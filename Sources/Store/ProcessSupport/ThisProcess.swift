@@ -12,9 +12,15 @@ package enum ThisProcess {
     package static var now: Date { Date(timeIntervalSinceNow: RehearsalHome.clockOffset) }
 
     /// The path of its executable. After an upgrade replaced the file, it is that of the new one.
-    package static var executablePath: String {
-        let path = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+    package static var executablePath: String { Self.executable(of: getpid())?.path ?? CommandLine.arguments[0] }
+
+    /// Its executable was removed, or replaced by another.
+    package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }
+
+    /// What a process was started from, where that can be known.
+    package static func executable(of pid: Int32) -> (path: String, isDeleted: Bool)? {
+        guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe") else { return nil }
         let mark = " (deleted)"
-        return path.hasSuffix(mark) ? String(path.dropLast(mark.count)) : path
+        return path.hasSuffix(mark) ? (String(path.dropLast(mark.count)), true) : (path, false)
     }
 }

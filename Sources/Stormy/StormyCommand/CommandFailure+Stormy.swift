@@ -16,13 +16,19 @@ extension CommandFailure {
         case let error as OpenMeteoRequestError: self.init(.badData, error.message)
         case let error as PhotoUploadError: self.init(.inputOutput, "\(error)")
         case let error as URLError: self.init(.unavailable, error.localizedDescription)
-        default: self.init(error)
+        default:
+            if let error = StormyStoreError(explaining: error) {
+                self.init(Self.status(of: error), "\(error)")
+            } else {
+                self.init(error)
+            }
         }
     }
 
     private static func status(of error: StormyStoreError) -> ExitStatus {
         switch error {
         case .cannotOpen: .inputOutput
+        case .busy: .tryAgain
         case .newerVersion: .badConfiguration
         case .placeExists: .badData
         case .noSuchPlace: .notFound

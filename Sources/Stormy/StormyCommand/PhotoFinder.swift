@@ -62,7 +62,13 @@ struct PhotoFinder {
                 }
                 let path = next.hasSuffix("/") ? next + name : next + "/" + name
                 var information = stat()
-                guard lstat(path, &information) == 0 else { continue }
+                guard lstat(path, &information) == 0 else {
+                    // Gone since, or out of reach: a path of more than 4,096 bytes, say, which no system call takes.
+                    if errno != ENOENT {
+                        failures.append(CommandFailure(.notFound, "\(path): cannot be read: \(String(cString: strerror(errno)))"))
+                    }
+                    continue
+                }
                 switch information.st_mode & S_IFMT {
                 case S_IFDIR: folders.append(path)
                 case S_IFREG where PhotoFormat(of: URL(fileURLWithPath: path)) != nil: photos.append(path)

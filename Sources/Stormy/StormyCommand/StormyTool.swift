@@ -51,6 +51,16 @@ package enum StormyTool {
         try backgroundSettings(configuration).apply()
     }
 
+    /// For verbs that end something: whoever mistyped the configuration still ends what goes on.
+    static func configureIfPossible() throws {
+        do {
+            try configure()
+        } catch {
+            StormySettings.current = StormySettings(dataFolder: AppRuntime.shared.directories.data)
+            Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
+        }
+    }
+
     private static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
         var settings = StormySettings(dataFolder: dataFolder)
         guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {

@@ -108,8 +108,19 @@ struct TransferReport: Encodable {
 
     /// Photos that are with the agent are its transfers; the others stand for themselves.
     static func all(_ store: StormyStore) throws -> [TransferReport] {
-        try reconcile(store)
+        // Who only looks needs no room on the disk, and waits for nobody who writes: the next verb does it, or the noon check.
+        let trouble: (any Error)?
+        do {
+            try reconcile(store)
+            trouble = nil
+        } catch {
+            trouble = error
+        }
         let transfers = try BackgroundTransfers.all()
+        if let trouble {
+            Output.note(
+                "stormy: the photos were not compared with what the agent knows: \(CommandFailure(ofStormy: trouble).message)")
+        }
         let photos = try store.photos().filter {
             $0.transfer == nil && ($0.state == .awaitingPhoto || $0.state == .held || $0.state == .cancelled)
         }

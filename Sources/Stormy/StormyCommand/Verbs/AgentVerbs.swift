@@ -38,15 +38,31 @@ struct QuitVerb: AsyncParsableCommand {
         commandName: "quit", abstract: "Ends all background work; nothing queued is lost.", discussion: "Example:\n  stormy quit")
 
     func run() async throws {
-        try StormyTool.configure()
+        try StormyTool.configureIfPossible()
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
+        // First, or a check that runs just now would plan the next one.
         try NoonSchedule.setEnabled(false, in: store)
-        try await QuitCommand.endAll { requests, transfers in
-            if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
-            if transfers > 0 {
-                Output.line("Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
+        var isOff = false
+        do {
+            try await QuitCommand.endAll { requests, transfers in
+                isOff = true
+                if wasOn || requests > 0 { Output.line("The daily check is off. `stormy schedule` turns it on again.") }
+                if transfers > 0 {
+                    Output.line(
+                        "Paused \(transfers) transfer\(transfers == 1 ? "" : "s"). `stormy transfers resume all` goes on.")
+                }
             }
+        } catch {
+            // Nothing was ended: then the check is on as before.
+            if wasOn, !isOff {
+                do {
+                    try NoonSchedule.setEnabled(true, in: store)
+                } catch {
+                    Output.note("stormy: the daily check is off all the same: \(CommandFailure(ofStormy: error).message)")
+                }
+            }
+            throw error
         }
     }
 }

@@ -57,7 +57,7 @@ struct CheckVerb: AsyncParsableCommand {
         let mode: WeatherCheck.Mode = fresh ? .fresh : offline ? .offline : .refreshOrStored
         var outcomes: [CheckOutcome] = []
         for place in places { outcomes.append(try await check.run(place, mode)) }
-        if notify { for place in places { StormTeller(store: store).tell(place) } }
+        if notify { for place in places { try StormTeller(store: store).tell(place) } }
         if json {
             try Output.json(outcomes.map(Self.row))
         } else {

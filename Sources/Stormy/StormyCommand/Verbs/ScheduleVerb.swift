@@ -66,7 +66,7 @@ struct UnscheduleVerb: AsyncParsableCommand {
         commandName: "unschedule", abstract: "Turns the daily check off.", discussion: "Example:\n  stormy unschedule")
 
     func run() async throws {
-        try StormyTool.configure()
+        try StormyTool.configureIfPossible()
         try NoonSchedule(store: try StormyStore.open()).turnOff()
         // What is still to be sent or fetched brings the agent back, too.
         if try BackgroundTransfers.all().allSatisfy(\.state.hasEnded) {

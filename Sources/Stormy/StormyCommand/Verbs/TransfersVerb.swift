@@ -18,7 +18,10 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try StormyTool.configure()
+        switch action {
+        case .cancel, .pause, nil: try StormyTool.configureIfPossible()
+        case .resume, .retry: try StormyTool.configure()
+        }
         let store = try StormyStore.open()
         if let action { try apply(action, store) }
         let reports = try TransferReport.all(store)
@@ -55,10 +58,12 @@ struct TransfersVerb: AsyncParsableCommand {
                 throw CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
             }
         }
-        let (destinations, photos) = (try Destinations(), try store.photos())
+        // What goes on goes to its destination as it is configured now.
+        let destinations = action == .resume || action == .retry ? try Destinations() : nil
+        let photos = try store.photos()
         let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
         let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers))) {
-            try destinations.of($0, photos)?.asCredential
+            try destinations?.of($0, photos)?.asCredential
         }
         let nobodys = unknown.subtracting(numbers.map(String.init)).union(changes.unknown.map(String.init))
         if let first = nobodys.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
