@@ -78,6 +78,55 @@ extension EndToEnd {
             try expectMissedCheckRanOnce()
         }
 
+        @Test func aKilledAgentIsRestarted() throws {
+            try schedule()
+            let before = home.agentPID
+            try home.killAgent()
+            // Its unit says after five seconds.
+            try home.wait("another agent", seconds: 20) { try $0.fact(.agent)?.pid != before ? true : nil }
+            #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
+        }
+
+        /// Somebody else had started it, before there was a unit: that stands by from then on.
+        @Test func theUnitTakesOverFromAnAgentThatIsNotItsOwn() throws {
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let stray = try home.startAgent()
+            #expect(try home.wait("the agent") { try $0.fact(.agent)?.pid } == stray.pid)
+            #expect(try home.stormy("schedule").status == 0)
+            #expect(home.agentPID == stray.pid)
+            stray.end(SIGKILL)
+            try home.wait("the unit's agent") { try $0.fact(.agent)?.pid != stray.pid ? true : nil }
+            #expect(try manager.systemctl("show", "-P", "MainPID", unit).output == "\(home.agentPID ?? 0)\n")
+            // One that stands by goes with the rest.
+            #expect(try home.stormy("quit").status == 0)
+            #expect(!FileLock.isHeld(home.directories.agentLock))
+            #expect(try manager.systemctl("is-active", unit).status != 0)
+        }
+
+        /// Its folder is put back from a copy: the lock that the unit's agent waits for is another file's by then.
+        @Test func oneThatStandsByHoldsNoLockOfAFolderThatIsGone() throws {
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let stray = try home.startAgent()
+            try home.wait("the agent") { try $0.fact(.agent) }
+            #expect(try home.stormy("schedule").status == 0)
+            let state = home.directories.state
+            let copy = home.folder.appendingPathComponent("copy")
+            try FileManager.default.copyItem(at: state, to: copy)
+            try FileManager.default.removeItem(at: state)
+            try FileManager.default.moveItem(at: copy, to: state)
+            // The one that ran begins afresh after five seconds, or the unit's takes its place. Never both.
+            try home.wait("an agent", seconds: 30) { _ in FileLock.isHeld(home.directories.agentLock) ? true : nil }
+            stray.end(SIGKILL)
+            try home.wait("the unit's agent", seconds: 30) { _ in
+                let pid = try manager.systemctl("show", "-P", "MainPID", unit).output.dropLast()
+                return home.agentPID.map(String.init) == String(pid) ? true : nil
+            }
+            let held = try String(contentsOfFile: "/proc/locks", encoding: .utf8)
+            var information = stat()
+            #expect(stat(home.directories.agentLock.path, &information) == 0)
+            #expect(held.contains(":\(information.st_ino) "))
+        }
+
         @Test func unscheduleAndQuitTakeTheEntryAway() throws {
             try schedule()
             #expect(try home.stormy("unschedule").status == 0)

@@ -59,7 +59,9 @@ extension AppDirectories {
     ///
     /// - Returns: `false`: somebody was in the way.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
-        withUnknownFiles(of: ledger) { names in
+        // An uncleaned copy may lie there.
+        HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: state)
+        return withUnknownFiles(of: ledger) { names in
             for name in names where !name.hasPrefix(Self.copyPrefix) || !putAside(name) { remove(name) }
             removeOldCopies()
         }

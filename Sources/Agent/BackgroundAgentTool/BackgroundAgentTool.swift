@@ -32,6 +32,8 @@ package enum BackgroundAgentTool {
         case ["--version"]:
             print(version)
             return 0
+        case let arguments where arguments.count == 3 && arguments[..<2] == ["--check", "--app"]:
+            return ProgramFile.check(appIdentifier: arguments[2])
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
         default:
@@ -61,12 +63,9 @@ package enum BackgroundAgentTool {
                 )
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
-            switch code {
-            case AgentProcess.tryAgain: startAfresh(ThisProcess.executablePath, after: 5)
+            if code == AgentProcess.tryAgain { startAfresh(ThisProcess.executablePath, after: 5) }
             // What lies there now is the newer version, or this one again, which then says that it is too old.
-            case AgentProcess.superseded: startAfresh(ThisProcess.executablePath, after: 0)
-            default: break
-            }
+            if code == AgentProcess.superseded { startAfresh(ThisProcess.executablePath, after: 0) }
             return code
         } catch {
             logError("background-agent: \(error)\n")

@@ -56,7 +56,7 @@ enum Measurement {
             try median(rounds) {
                 let now = Date()
                 _ = try transaction.queueDueTransfers(now: now, limit: TransferRoom.limit)
-                _ = try transaction.transfersToGiveUp(now: now)
+                _ = try transaction.transfersToGiveUp(tried: [], now: now)
                 _ = try transaction.nextTransfers(met: met, room: room)
             }
         }

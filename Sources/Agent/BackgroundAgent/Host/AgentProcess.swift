@@ -14,6 +14,9 @@ package final class AgentProcess {
     private var setback = Setback()
     private var wasAskedToStop = false
     private var files: FileWatch?
+    private var program: ProgramFile
+    private var makesWay = false
+    private var lostItsLock = false
     private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
 
     /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
@@ -30,6 +33,26 @@ package final class AgentProcess {
             return true
         }
 
+        /// Returns when no other agent is left; a signal to stop ends the process.
+        func standBy() throws(StoreError) {
+            var signals = stopSignals
+            pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+            defer { pthread_sigmask(SIG_BLOCK, &signals, nil) }
+            held = try FileLock.wait(for: directories.agentLock)
+            AgentTrouble.makeRoom(in: held!)
+        }
+
+        /// Somebody removed the file, taken for a stale one perhaps: the lock is taken anew where no other agent has it by now.
+        ///
+        /// - Returns: `false`: one has.
+        func isStillHeld() throws(StoreError) -> Bool {
+            if held?.isAt(directories.agentLock) ?? true { return true }
+            guard let new = try FileLock.acquire(directories.agentLock) else { return false }
+            held = consume new
+            AgentTrouble.makeRoom(in: held!)
+            return true
+        }
+
         func tell(_ trouble: AgentTrouble?) { if held != nil { AgentTrouble.write(trouble, into: held!) } }
 
         func release() { held = nil }
@@ -38,21 +61,30 @@ package final class AgentProcess {
     /// Opens the ledger. Where that fails for now (no space, a broken disk, too many open files) it is tried again: nobody else would wake
     /// the app.
     ///
-    /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger.
+    /// `nil`: an agent of this app runs already, perhaps started from another runtime folder: the lock lies beside the ledger. The service
+    /// manager's own agent stands by in that case: it takes over when the other is gone, killed perhaps, and work is left.
     /// - Throws: what waiting does not help against; of the rest what is still so after minutes without a lock, or when the process is
     ///   asked to stop.
     package init?(appIdentifier: String) throws(StoreError) {
         let directories = AppDirectories(appIdentifier: appIdentifier)
         let lock = AgentLock(directories)
+        program = ProgramFile(appIdentifier: appIdentifier)
         // Without the lock every verb may have started one that waits like this.
         let isAlone = try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in
             try directories.createStateFolders()
             return try lock.acquire()
         }
-        guard isAlone else { return nil }
+        if !isAlone {
+            guard Self.isServiceManagers else { return nil }
+            try lock.standBy()
+        }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
         self.lock = lock
+        if !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) { return nil }
     }
+
+    /// systemd tells its own process so; what that process starts inherits the variable with another's number.
+    private static var isServiceManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 
     /// Tries until it works, with growing pauses.
     ///
@@ -111,7 +143,7 @@ package final class AgentProcess {
     /// What this process held in memory does not fit what is on disk; a new one derives it again.
     package static let tryAgain: Int32 = 75
 
-    /// The exit code of a run that ended because a newer version changed the ledger: its agent is to go on at once.
+    /// The exit code of a run that ended because a newer version changed the ledger, or replaced the program: its agent is to go on at once.
     package static let superseded: Int32 = 76
 
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
@@ -145,6 +177,10 @@ package final class AgentProcess {
                 watchFiles(agent)
                 try run(AgentHost(agent, now: host.now))
                 lock.release()
+                if makesWay {
+                    log.write("makes way for the program that lies in its place now")
+                    return Self.superseded
+                }
                 switch agent.lifetime {
                 case .finished(.superseded):
                     log.write("made way for a newer version")
@@ -175,16 +211,27 @@ package final class AgentProcess {
         func turn() {
             do throws(StoreError) {
                 guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                guard try lock.isStillHeld() else {
+                    log.write("the lock was taken away, and another agent has it now")
+                    lostItsLock = true
+                    throw .busy(path: ledger.directories.agentLock.path)
+                }
                 guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
+                // Before a turn, which may begin something: at noon the new program does it.
+                if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) {
+                    makesWay = true
+                    return loop.stop()
+                }
                 try host.turn()
                 endSetback()
                 DiskReserve.take(ledger.directories)
+                if try isResting(host) { ledger.putAway() }
                 // The timer knows the real clock alone.
                 let ahead = host.now().timeIntervalSinceNow
                 loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
                 if host.hasFinished { loop.stop() }
             } catch {
-                guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else {
+                guard error.isPassing, !ledger.isReplaced, !lostItsLock, !wasAskedToStop else {
                     failure = error
                     return loop.stop()
                 }
@@ -193,8 +240,14 @@ package final class AgentProcess {
             }
         }
         turn()
-        if !host.hasFinished, failure == nil { loop.run(turn: turn) }
+        if !host.hasFinished, !makesWay, failure == nil { loop.run(turn: turn) }
         if let failure { throw failure }
+    }
+
+    /// Nothing is under way, and nothing will be for a while.
+    private func isResting(_ host: AgentHost) throws(StoreError) -> Bool {
+        if let wake = host.wake, wake.timeIntervalSince(host.now()) < 3 { return false }
+        return try host.agent.isAtRest()
     }
 
     private func noteSetback(_ error: StoreError) {

@@ -1,0 +1,81 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A package upgrade puts another program in the agent's place while it runs.
+    @Suite struct Update {
+        let server: FaultyServer
+        let home: Home
+        private let program: URL
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            home = try Home(server: server)
+            program = home.folder.appendingPathComponent("background-agent")
+            try FileManager.default.copyItem(atPath: Home.product("background-agent"), toPath: program.path)
+            home.environment["BACKGROUND_AGENT"] = program.path
+        }
+
+        private func replaceProgram() throws {
+            let new = home.folder.appendingPathComponent("new")
+            try FileManager.default.copyItem(atPath: Home.product("background-agent"), toPath: new.path)
+            #expect(rename(new.path, program.path) == 0)
+        }
+
+        private var starts: Int { home.log.components(separatedBy: "started, pid").count - 1 }
+        private func isOutdated() throws -> Bool? { try home.status("agent", "outdated") as? Bool }
+
+        @Test func anIdleAgentMakesWayAtOnce() throws {
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
+            try replaceProgram()
+            // Any commit wakes it, as the next noon would.
+            try home.stormy("schedule")
+            try home.wait("the new program") { _ in starts == 2 ? true : nil }
+            #expect(try home.wait("its pid") { try $0.fact(.agent)?.pid } == pid, "a service keeps its main process")
+            #expect(try isOutdated() == false)
+            #expect(try home.status("schedule", "enabled") as? Bool == true)
+        }
+
+        @Test func whatIsUnderWayEndsFirst() throws {
+            let file = Payload.pattern(300_000)
+            server.route(
+                "GET", "/late.img",
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(file.count)"]), .body(file.slice(0..<100_000)),
+                    .hold(until: "rest"),
+                    .body(file.slice(100_000..<file.count)),
+                ]))
+            #expect(try home.stormy("download", server.url + "/late.img", "-o", home.folder.path + "/late.img").status == 0)
+            try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
+            try replaceProgram()
+            try home.stormy("schedule")
+            #expect(try isOutdated() == true)
+            #expect(try home.stormy("status").output.contains("the new one goes on as soon as nothing is under way"))
+            #expect(starts == 1)
+            server.openGate("rest")
+            try home.waitForEnded("urlSession")
+            try home.wait("the new program") { _ in starts == 2 ? true : nil }
+            #expect(try Data(contentsOf: home.folder.appendingPathComponent("late.img")) == file.data)
+            #expect(server.requests(matching: "/late.img").count == 1)
+        }
+
+        /// Its libraries are not in place yet, or it is another program.
+        @Test(arguments: ["exit 127", "exit 0", "echo 0.0.1"])
+        func aProgramThatCannotGoOnTakesNothingOver(_ what: String) throws {
+            try home.stormy("schedule")
+            let pid = try home.wait("the agent") { try $0.fact(.agent)?.pid }
+            let new = home.folder.appendingPathComponent("new")
+            try Data("#!/bin/sh\n\(what)\n".utf8).write(to: new)
+            chmod(new.path, 0o755)
+            #expect(rename(new.path, program.path) == 0)
+            try home.stormy("schedule")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            #expect(try isOutdated() == true)
+            #expect(home.agentPID == pid && starts == 1)
+        }
+    }
+}
