@@ -22,10 +22,16 @@ final class AnswerXML {
         return reader.root
     }
 
-    /// UTF-8 throughout, and nothing else by its own word: in another encoding a declaration would not be seen, and at a name
-    /// that is no UTF-8 Foundation's parser traps (found by fuzzing), which would be the end of the agent.
-    private static func isPlain(_ data: Data) -> Bool {
+    /// UTF-8 throughout, and nothing else by its own word, in which a declaration would not be seen; and without processing instructions,
+    /// which no answer has. At a name that is no UTF-8, and at an instruction without data (`<?z?>`), Foundation's parser traps (both
+    /// found by fuzzing), which would be the end of the agent.
+    private static func isPlain(_ bytes: Data) -> Bool {
+        let data = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
         guard String(validating: data, as: UTF8.self) != nil else { return false }
+        // Behind the XML declaration.
+        let declarations = [" ", "\t", "\r", "\n"].map { Data("<?xml\($0)".utf8) }
+        let rest = declarations.contains { data.starts(with: $0) } ? data.dropFirst(6) : data
+        guard rest.range(of: Data("<?".utf8)) == nil else { return false }
         let text = String(decoding: data.prefix(256), as: UTF8.self)
         guard !text.contains("\0") else { return false }
         guard text.hasPrefix("<?xml"), let end = text.range(of: "?>") else { return true }
