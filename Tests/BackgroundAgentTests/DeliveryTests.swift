@@ -27,6 +27,18 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 2)
     }
 
+    /// The next one begins in the turn in which the one before ended: between the two nothing moves, and nobody is launched.
+    @Test func whatBeginsInTheSameTurnIsWaitedFor() throws {
+        let ids = try ["a", "b", "c"].map { try bench.download($0) { $0.hostLimit = 1 } }
+        try bench.turn()
+        for id in ids.dropLast() {
+            try bench.answer(id)
+            #expect(bench.launcher.started.isEmpty)
+        }
+        try bench.answer(ids[2])
+        #expect(bench.launcher.started.count == 1)
+    }
+
     @Test func theLastOneIsDeliveredAtOnce() throws {
         let ids = try ["a", "b"].map { try bench.download($0) }
         try bench.turn()

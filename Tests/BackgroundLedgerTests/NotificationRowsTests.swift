@@ -143,6 +143,17 @@ import Testing
             }
         }
         #expect(try rowsAfter(days: 29) == ["n"])
+        // A clock that is ahead by a year makes nobody forget what was told last.
+        #expect(try rowsAfter(days: 366) == ["n"])
+        try ledger.write { transaction in
+            for number in 1...LedgerTransaction.endedNotificationLimit {
+                let later = now + Double(number)
+                try transaction.addNotification("later\(number)", content("x"), dueAt: nil, now: later)
+                var row = try #require(try transaction.notification("later\(number)"))
+                (row.state, row.endedAt) = (.closed, later)
+                try transaction.save(row)
+            }
+        }
         #expect(try rowsAfter(days: 31) == [])
     }
 

@@ -104,7 +104,7 @@ import Testing
             let running = Array(repeating: "http://a", count: 6)
             _ = try transaction.nextTransfers(met: [.unmetered], room: TransferRoom(running: running))
             _ = try transaction.queueDueTransfers(now: now, limit: 16)
-            _ = try transaction.transfersToGiveUp(now: now)
+            _ = try transaction.transfersToGiveUp(tried: [1], now: now)
             _ = try transaction.collectableTransfers(now: now)
             _ = try transaction.nextCollection(after: now)
             _ = try transaction.hasActiveTransfers()

@@ -66,4 +66,40 @@ import TransferMachines
         #expect(read?.life == record.life)
         #expect(read?.life.phase == .held(by: .app, next: .waiting(until: Self.start + 60)))
     }
+
+    /// Neither in the file nor in its log, as whoever finds the disk would look for them.
+    @Test func secretsLeaveTheDisk() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let now = TestLedger.now
+        func isOnDisk() throws -> Bool {
+            try ["", "-wal"].contains { side in
+                let path = test.directories.ledger.path + side
+                guard FileManager.default.fileExists(atPath: path) else { return false }
+                let data = try Data(contentsOf: URL(fileURLWithPath: path))
+                return ["Basic c2VjcmV0", "hunter2", "Signature"].contains { data.range(of: Data($0.utf8)) != nil }
+            }
+        }
+        let id = try ledger.write { transaction -> Int64 in
+            var upload = TransferRecord(
+                session: "s", key: "k", kind: .upload, method: "PUT", url: "http://bob:hunter2@a.test/dav/?X-Signature=1",
+                headers: [HeaderField("Authorization", "Basic c2VjcmV0"), HeaderField("Accept", "*/*")], now: now)
+            upload.upload = UploadSpec(method: .webdav, fileName: "a.jpg", byteCount: 1, token: "t")
+            upload.bodyFile = "copy"
+            return try transaction.insert(upload).id!
+        }
+        ledger.putAway()
+        #expect(try isOnDisk(), "it is needed")
+        try ledger.write { transaction in
+            try transaction.handle(.cancelled(message: nil, now: now), transfer: id, now: now)
+            // The agent does so, once it has asked the server to forget what it has of it.
+            for var row in try transaction.collectableTransfers(now: now) {
+                try transaction.handle(.collected(now: now), &row, now: now)
+            }
+        }
+        #expect(try ledger.read { try $0.transfer(id)?.headers } == [HeaderField("Accept", "*/*")])
+        #expect(try ledger.read { try $0.transfer(id)?.url } == "http://a.test/dav/")
+        ledger.putAway()
+        #expect(try !isOnDisk())
+    }
 }

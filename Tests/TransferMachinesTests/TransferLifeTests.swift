@@ -149,7 +149,7 @@ import Testing
         #expect(life.wish == .graceful(until: now + 5))
         let commands = life.handle(.collected(now: now + 5), Self.facts(hasBody: true))
         #expect(life.phase == .ended(.cancelled, at: now + 5) && life.wish == .unwanted)
-        #expect(Set(commands.map { "\($0)" }) == ["removeFiles", "removeBody"])
+        #expect(Set(commands.map { "\($0)" }) == ["removeFiles", "removeBody", "forgetSecrets"])
     }
 
     @Test func whatWasHandedOverAfterItsEndIsTold() {

@@ -365,6 +365,8 @@ extension TransferLife {
         if case .ended(.failed, _) = phase { isFailed = true }
         if facts.hasBody, !isFailed || kept == .nothing { commands.append(.removeBody) }
         if !hasEnded { phase = .ended(.cancelled, at: now) }
+        // What failed can be tried again by hand, what is kept gone on with: both need them.
+        if !isFailed, kept == .nothing { commands.append(.forgetSecrets) }
         if wish != .adopted { wish = .unwanted }
         return commands
     }

@@ -142,7 +142,7 @@ extension TransferLife {
         case removeBody
         /// What was counted against the server counts no more.
         case countAnew
-        /// What opened the server's door is of no use any more.
+        /// What opened the server's door is of no use any more: an upload is there, or nobody comes back to it.
         case forgetSecrets
     }
 

@@ -132,10 +132,17 @@ extension LedgerTransaction {
         try pruneNotifications(now: now)
     }
 
-    /// Ended notifications are kept for a month: they are what "told already" rests on.
+    static let endedNotificationLimit = 200
+
+    /// Ended notifications are kept for a month: they are what "told already" rests on. The latest stay however old they are, as a clock
+    /// may have been ahead by a year.
     private func pruneNotifications(now: Date) throws {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
-        try database.run(sql: "DELETE FROM notification WHERE endedAt < ?", arguments: [monthAgo])
+        try database.run(
+            sql: """
+                DELETE FROM notification WHERE endedAt < ? AND identifier NOT IN (
+                    SELECT identifier FROM notification WHERE endedAt IS NOT NULL ORDER BY endedAt DESC LIMIT ?)
+                """, arguments: [monthAgo, Self.endedNotificationLimit])
         try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
     }
 

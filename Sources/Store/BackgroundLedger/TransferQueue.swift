@@ -147,23 +147,41 @@ extension LedgerTransaction {
 
     /// Transfers with which patience has ended, because nothing new of them comes or because they take too long, and when the next
     /// one's time is up. What is whole and proven only waits for its name.
-    package func transfersToGiveUp(now: Date, limit: Int = 64) throws -> (due: [TransferRecord], next: Date?) {
+    ///
+    /// - Parameter tried: what this agent tried already.
+    /// - Returns: `due`: to be given up; `untried`: those that wait, and are to be tried first. Some of many, oldest first.
+    package func transfersToGiveUp(
+        tried: Set<Int64>, now: Date, limit: Int = 64
+    ) throws -> (due: [TransferRecord], untried: [TransferRecord], next: Date?) {
         let unfinished = "state IN ('queued', 'running', 'waiting') AND isSuspended = 0 AND isFinishing = 0"
-        var (due, next): ([TransferRecord], Double?) = ([], nil)
+        var (due, untried, next): ([TransferRecord], [TransferRecord], Double?) = ([], [], nil)
+        let seconds = now.timeIntervalSince1970
         for (column, index) in [("giveUpAt", "transferGiveUp"), ("lateAt", "transferLate")] {
             let waiting = "transfer INDEXED BY \(index) WHERE \(column) IS NOT NULL AND \(unfinished)"
-            let found = try TransferRecord.fetchRare(
-                database.cachedStatement(
-                    sql: "SELECT * FROM \(waiting) AND \(column) <= ? ORDER BY \(column) LIMIT ?"),
-                arguments: [now.timeIntervalSince1970, limit])
-            due += found.filter { new in !due.contains { $0.id == new.id } }
-            let later = try Double.fetchOne(
-                database.cachedStatement(
-                    sql: "SELECT \(column) FROM \(waiting) AND \(column) > ? ORDER BY \(column) LIMIT 1"),
-                arguments: [now.timeIntervalSince1970])
+            func found(_ condition: String, _ arguments: StatementArguments) throws -> [TransferRecord] {
+                try TransferRecord.fetchRare(
+                    database.cachedStatement(
+                        sql: "SELECT * FROM \(waiting) AND \(column) <= ? AND \(condition) ORDER BY \(column) LIMIT ?"),
+                    arguments: [seconds] + arguments + [limit])
+            }
+            func first(_ condition: String, _ arguments: StatementArguments = []) throws -> Double? {
+                try Double.fetchOne(
+                    database.cachedStatement(sql: "SELECT \(column) FROM \(waiting)\(condition) ORDER BY \(column) LIMIT 1"),
+                    arguments: arguments)
+            }
+            var later = try first("")
+            if let earliest = later, earliest <= seconds {
+                // Thousands that were never tried must not stand before one that was.
+                let list = "[" + tried.map(String.init).joined(separator: ",") + "]"
+                let given = try found("id IN (SELECT value FROM json_each(?))", [list])
+                due += given.filter { new in !due.contains { $0.id == new.id } }
+                untried += try found(
+                    "state = 'waiting' AND nextAttemptAt > ? AND id NOT IN (SELECT value FROM json_each(?))", [seconds, list])
+                later = try first(" AND \(column) > ?", [seconds])
+            }
             next = [next, later].compactMap { $0 }.min()
         }
-        return (due, next.map { Date(timeIntervalSince1970: $0) })
+        return (due, untried, next.map { Date(timeIntervalSince1970: $0) })
     }
 
     /// Whatever waits because nobody could be reached is due at once.

@@ -132,7 +132,9 @@ extension TransferRecord {
             case .countAnew:
                 fruitlessAttempts = 0
                 uploadMemory?.creations = 0
-            case .forgetSecrets: if upload?.method != .plain { forgetSecrets() }
+            case .forgetSecrets:
+                // An app still looks at the request of its own task when that ends.
+                if case .collected = event { forgetSecrets() } else if let upload, upload.method != .plain { forgetSecrets() }
             }
         }
         return commands

@@ -219,11 +219,15 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
         return (url[..<separator.upperBound] + name).lowercased()
     }
 
-    /// What opened the server's door is of no use once the upload is there.
+    /// What opens the server's door. The bytes are overwritten in the file (`secure_delete`), and leave its log with ``Ledger/putAway()``.
     package mutating func forgetSecrets() {
-        guard upload != nil else { return }
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
+        guard var address = URLComponents(string: url) else { return }
+        (address.user, address.password) = (nil, nil)
+        // Of an address that photos are sent to it may be a signature.
+        if kind == .upload { address.query = nil }
+        if let text = address.string, text != url { url = text }
     }
 
     /// Where an upload stands. What cannot be read is as if nothing were known.

@@ -9,8 +9,9 @@ struct DiskRoom {
     /// Bytes of a body without an announced length, at most; `nil`: it has one.
     private var endless: Int64?
 
-    /// Bytes written between two looks at the disk.
+    /// Bytes written between two looks at the disk, at most. Near its floor fewer: many attempts write between their looks.
     private static let step: Int64 = 4 << 20
+    private static let sharers: Int64 = 32
     /// Bytes of a body without an announced length on any disk.
     private static let longestEndless: Int64 = 16 << 30
 
@@ -42,7 +43,7 @@ struct DiskRoom {
             return FileTrouble(
                 why: "\(String(cString: strerror(ENOSPC))), but for what is left to others", isPassing: true)
         }
-        fits = offset + min(left, Self.step + count)
+        fits = end + min(Self.step, (left - count) / Self.sharers)
         return nil
     }
 }

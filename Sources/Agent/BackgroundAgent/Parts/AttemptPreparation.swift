@@ -58,7 +58,7 @@ enum AttemptPreparation {
         return .attempt(PreparedAttempt(transfer, id, .download(machine, place, body: body)))
     }
 
-    /// Bytes per second below which a server might as well be silent: of the oldest modems a thousandth.
+    /// Bytes per second below which a server might as well be silent: those of a modem of 300 baud.
     private static let leastRate: Int64 = 30
 
     private static func prepareUpload(

@@ -54,8 +54,8 @@ struct Attempts {
     /// Nothing is under way.
     var isEmpty: Bool { entries.values.allSatisfy(\.isIdle) }
 
-    /// Sessions of which bytes move.
-    var movingSessions: Set<String> { Set(entries.values.compactMap { $0.running?.traits.session }) }
+    /// Sessions of which bytes move, or will as soon as this turn is committed.
+    var movingSessions: Set<String> { Set(entries.values.compactMap { $0.occupied?.session }) }
 
     private func running(_ attempt: AttemptID) -> RunningAttempt? {
         guard let running = entries[attempt.transfer]?.running, running.id == attempt else { return nil }
@@ -310,16 +310,13 @@ struct Attempts {
     ///
     /// Nor before it was tried: after a week away, or behind a need that was never met, the first attempt comes first.
     private mutating func giveUp(_ pass: inout Pass) throws {
-        let (due, next) = try pass.transaction.transfersToGiveUp(now: pass.now)
+        let (due, untried, next) = try pass.transaction.transfersToGiveUp(tried: tried, now: pass.now)
+        for var transfer in untried {
+            let reason = transfer.life.reason ?? .init(code: nil, message: nil)
+            try pass.transaction.handle(.waits(until: pass.now, reason), &transfer, now: pass.now)
+        }
         for var transfer in due {
             guard let id = transfer.id, entries[id]?.running?.isSettling != true else { continue }
-            guard tried.contains(id) else {
-                if transfer.state == .waiting, let due = transfer.nextAttemptAt, due > pass.now {
-                    try pass.transaction.handle(
-                        .waits(until: pass.now, transfer.life.reason ?? .init(code: nil, message: nil)), &transfer, now: pass.now)
-                }
-                continue
-            }
             tried.remove(id)
             let why = transfer.errorMessage.map { " The last trouble: \($0)" } ?? ""
             if entries[id]?.occupied != nil { pass.perform(.stopAttempt(id)) }
