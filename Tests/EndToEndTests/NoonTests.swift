@@ -66,6 +66,25 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
+        /// An answer that cannot be kept was no check: it is made up for, and the person told.
+        @Test func anAnswerThatCannotBeKeptIsNoCheck() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            let holder = try home.stopAWriter(of: "data/stormy/stormy.sqlite")
+            defer { holder.end(SIGKILL) }
+            try Self.missDays(1, home)
+            let failed = try home.wait("its end") { try $0.history(limit: 9).first { $0.outcome != nil } }
+            #expect(failed.outcome == .crashed && failed.detail?.contains("python3") == true, "\(failed)")
+            try home.wait("word of it") { try $0.notification("trouble-store")?.state == .delivered ? true : nil }
+            holder.end(SIGKILL)
+            try home.wait("the check", seconds: 60) {
+                try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
+            }
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
+        }
+
         /// The data folder is gone: nothing was checked, and that is no calm.
         @Test func aLostDataFolderIsSaid() throws {
             let home = try Home(server: server, desktop: desktop)

@@ -89,6 +89,34 @@ extension EndToEnd {
             #expect(try Data(contentsOf: nginx.photos.appendingPathComponent("garden.jpg")) == Data(contentsOf: photo))
         }
 
+        /// Whoever takes over the parser of strangers' photos finds one photo, no network and no other program.
+        @Test func theCleanerSeesOnePhotoAlone() throws {
+            let folder = home.folder.appendingPathComponent("cleaning")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let (inside, outside) = (folder.appendingPathComponent("photo"), try picture("private.jpg", isLocated: true))
+            let original = try Data(contentsOf: outside)
+            try original.write(to: inside)
+            let (questions, answers) = (home.folder.path + "/questions", home.folder.path + "/answers")
+            for pipe in [questions, answers] { #expect(mkfifo(pipe, 0o600) == 0) }
+            let script = "exec '\(Home.product("photo-cleaner"))' '\(folder.path)' < '\(questions)' > '\(answers)'"
+            let cleaner = try Child("sh", ["-c", script], environment: home.environment)
+            let question = try #require(FileHandle(forWritingAtPath: questions))
+            let answer = try #require(FileHandle(forReadingAtPath: answers))
+            func ask(_ photo: URL) throws -> String {
+                try question.write(contentsOf: Data("\"\(photo.path)\"\n".utf8))
+                return String(decoding: answer.availableData, as: UTF8.self)
+            }
+            let other = try ask(outside)
+            #expect(other.contains("isUnreadable\":true"), "\(other)")
+            #expect(try Data(contentsOf: outside) == original)
+            let cleaned = try ask(inside)
+            #expect(cleaned.contains("GPSLatitude"), "\(cleaned)")
+            let status = try String(contentsOfFile: "/proc/\(cleaner.pid)/status", encoding: .utf8)
+            #expect(status.contains("NoNewPrivs:\t1") && status.contains("Seccomp:\t2"))
+            try question.close()
+            #expect(cleaner.waitForEnd() == 0)
+        }
+
         /// What cannot be cleaned is not sent in silence.
         @Test func whatCannotBeCleanedIsHeldBack() throws {
             let photo = camera.appendingPathComponent("new.heic")
@@ -217,6 +245,54 @@ extension EndToEnd {
             let result = try home.run("stormy", ["upload", "--recursive", folder])
             #expect(result.status == 65 && result.output.contains("Queued 1 photo"), "\(result.errors)")
             #expect(result.errors.components(separatedBy: "its name is not UTF-8").count == 3, "\(result.errors)")
+        }
+
+        /// A folder so deep that no system call takes its path is said, and the rest sent.
+        @Test func aFolderThatIsTooDeepIsSaid() throws {
+            let photo = try picture("camera/one.jpg")
+            let folder = photo.deletingLastPathComponent().path
+            let dig = "cd \"$1\" && for i in $(seq 25); do mkdir \"$2\" && cd \"$2\" || exit 1; done"
+            let name = String(repeating: "d", count: 200)
+            #expect(try Child.run("bash", ["-c", dig, "dig", folder, name], environment: home.environment).status == 0)
+            defer { _ = try? Child.run("rm", ["-rf", folder + "/" + name], environment: home.environment) }
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let result = try home.run("stormy", ["upload", "--recursive", folder])
+            #expect(result.status == 66 && result.output.contains("Queued 1 photo"), "\(result)")
+            #expect(result.errors.contains("cannot be read: File name too long"), "\(result.errors)")
+        }
+
+        /// How a photo ended is told again where it could not be kept; and where the store comes from a backup, it asks.
+        @Test(arguments: [true, false]) func anEndThatTheStoreDidNotHearOf(_ isFromBackup: Bool) async throws {
+            let server = try await FaultyServer.start()
+            server.route("PUT", "/one.jpg", .status(403))
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/\"\n")
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let photo = try picture("one.jpg")
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            let store = home.folder.appendingPathComponent("data/stormy/stormy.sqlite")
+            let backup = home.folder.appendingPathComponent("backup.sqlite")
+            _ = try Child.run("sqlite3", [store.path, ".backup \(backup.path)"], environment: home.environment)
+            let holder = isFromBackup ? nil : try home.stopAWriter(of: "data/stormy/stormy.sqlite")
+            let agent = try home.startAgent()
+            defer { agent.end() }
+            if let holder {
+                let told = try home.wait("a launch for its end") { try $0.history(limit: 9).first { $0.outcome != nil } }
+                #expect(told.outcome == .crashed, "\(told)")
+                holder.end(SIGKILL)
+                try home.wait("the next one", seconds: 60) {
+                    try $0.history(limit: 9).contains { $0.outcome == .completed } ? true : nil
+                }
+            } else {
+                try home.waitForEnded("urlSession")
+                try home.waitForQuiet()
+                agent.end()
+                for side in ["", "-wal", "-shm"] { unlink(store.path + side) }
+                try FileManager.default.copyItem(at: backup, to: store)
+            }
+            let again = try home.stormy("upload", photo.path)
+            #expect(again.status == 0 && again.output.contains("Queued 1 photo"), "\(again)")
+            #expect(again.errors.contains("not sent: ") == isFromBackup, "\(again)")
+            await server.stop()
         }
 
         /// Held for a good moment, and then wanted at once.

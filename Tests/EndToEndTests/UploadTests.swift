@@ -295,6 +295,20 @@ extension EndToEnd {
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed"])
         }
 
+        /// It would be a header of its own, or none at all.
+        @Test(arguments: ["one\r\nX-Other: two\n", "one\ntwo", "one\u{0}"])
+        func aSecretOfMoreThanALineIsRefused(_ text: String) throws {
+            let home = try Home()
+            let secret = home.folder.appendingPathComponent("token")
+            try Data(text.utf8).write(to: secret)
+            chmod(secret.path, 0o600)
+            try home.configure(Self.destination("http://127.0.0.1:1/") + "token_file = \"\(secret.path)\"\n")
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            let result = try home.stormy("upload", photo.path)
+            #expect(result.status == 78 && result.errors.contains("more than one line, or a control character"), "\(result)")
+        }
+
         @Test func theButtonTakesAFileAndFillsTheJob() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()

@@ -61,6 +61,8 @@ import Testing
         #expect(again.path == "/a.jpg")
         #expect(try store.photos().count == 2)
         _ = try store.endPhoto(mine, transfer: 7, as: .completed, message: nil)
+        // A ledger from a backup knows nothing of that, and its copy is gone.
+        #expect(try store.endPhoto(mine, transfer: 7, as: .failed, message: "its copy is gone") == nil)
         #expect(try begin(storm: 1).photo.state == .completed)
         #expect(try begin(storm: 1).photo.transfer == 7)
     }

@@ -26,7 +26,7 @@ package struct HeldUploads: Sendable {
 
     /// The processing task: releases what is held and awaits it. Its expiration holds back what is not through (what the
     /// server has of it is kept) and asks for another moment.
-    func run() async {
+    func run() async throws {
         let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
@@ -41,7 +41,8 @@ package struct HeldUploads: Sendable {
         } onCancel: {
             delivery.giveUp()
         }
-        await delivery.tell()
+        try delivery.trouble.check()
+        try await delivery.tell()
         let left = delivery.left
         guard !left.isEmpty else { return }
         for task in left { task.suspend() }

@@ -102,7 +102,8 @@ struct NoonCheck {
     let store: StormyStore
     let settings: StormySettings
 
-    func run() async {
+    /// - Throws: what the store says when it could not be asked, or cannot keep an answer: then not everything was checked.
+    func run() async throws {
         let schedule = NoonSchedule(store: store, settings: settings)
         do {
             // A check was planned, and this store has never heard of one: it was lost, or moved away.
@@ -125,19 +126,20 @@ struct NoonCheck {
             for sentence in outcome.sentences { logError(sentence) }
         }
         let question = StormQuestion(store: store, settings: settings)
-        let places: [Place]
-        do {
-            places = try store.places()
-        } catch {
-            return BGTaskScheduler.shared.failCurrentLaunch("the places cannot be read: \(error)")
-        }
+        let places = try store.places()
+        let trouble = FirstError()
         // Side by side: a place whose service stalls holds back no other.
         await withTaskGroup(of: Void.self) { group in
             for place in places {
                 group.addTask {
-                    if await question.isStormy(at: place) == true { StormTeller(store: store).tell(place) }
+                    do {
+                        if try await question.isStormy(at: place) == true { try StormTeller(store: store).tell(place) }
+                    } catch {
+                        trouble.note(error)
+                    }
                 }
             }
         }
+        try trouble.check()
     }
 }

@@ -24,20 +24,19 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         case .unavailable:
             await say("Add a photo", "No file chooser is installed. In a terminal: stormy upload FILE")
         case .chosen(let files):
-            do {
-                let uploads = PhotoUploads(store: try StormyStore.open())
-                for file in files {
-                    let order = PhotoUploads.BatchOptions(
-                        to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
-                    let result = try uploads.add(file, order)
-                    switch result {
+            for file in files {
+                let order = PhotoUploads.BatchOptions(
+                    to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
+                // One that cannot be read, say, keeps none of the others back.
+                do {
+                    switch try PhotoUploads(store: StormyStore.open()).add(file, order) {
                     case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
                     case .known: await say("Photo is there already", file.lastPathComponent)
                     case .queued: break
                     }
+                } catch {
+                    await say("Photo not queued", "\(file.lastPathComponent): \(StormyStoreError.words(for: error))")
                 }
-            } catch {
-                await say("Photo not queued", "\(error)")
             }
         }
     }
@@ -57,8 +56,14 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         let content = UNMutableNotificationContent()
         content.title = title
         content.body = body
-        let identifier = "note-\(title)-\(Int(Date().timeIntervalSince1970))"
-        await show(
-            UNNotificationRequest(identifier: identifier, content: content, trigger: nil))
+        // Two at once are two.
+        await show(UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+    }
+
+    /// What fails is said on standard error; the agent keeps that in its log.
+    private func show(_ request: UNNotificationRequest) async {
+        do { try await UNUserNotificationCenter.current().add(request) } catch {
+            logError("\(request.content.title): cannot be shown: \(error)")
+        }
     }
 }

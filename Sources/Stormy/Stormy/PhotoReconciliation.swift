@@ -16,6 +16,8 @@ package struct PhotoReconciliation {
         package var queuedAgain = 0
         /// Whose upload goes on, and which this store did not know.
         package var adopted = 0
+        /// What became of those whose end this store had not heard of.
+        package var failed: [String] = []
         /// Paths of those of which nothing is left to send.
         package var lost: [String] = []
         package var isNothing: Bool { self == Outcome() }
@@ -29,6 +31,7 @@ package struct PhotoReconciliation {
                 sentences.append("\(count(queuedAgain)) queued again: the agent did not know of \(them(queuedAgain)) any more")
             }
             if adopted > 0 { sentences.append("\(count(adopted)) found again, on the way to the server") }
+            sentences += failed
             for path in lost {
                 sentences.append("\(path): not sent, and neither the file nor its queued copy is here any more")
             }
@@ -48,6 +51,7 @@ package struct PhotoReconciliation {
         let sample = queued.count <= 200 ? queued : [queued.last, queued.first].compactMap { $0 }
         let looksRight = try sample.allSatisfy(isKnown)
         if !looksRight { try queueAgain(queued, &outcome) }
+        try endWhatHasEnded(queued, &outcome)
         try adoptUnknown(&outcome)
         if !outcome.lost.isEmpty { tell(outcome) }
         return outcome
@@ -64,6 +68,31 @@ package struct PhotoReconciliation {
         // One that was adopted has another photo's label; one that was cleaned has another digest than its file.
         return PhotoUploads.Label(parsing: transfer.taskDescription)?.photo == photo.id
             || photo.digest != nil && photo.digest == transfer.sourceSHA256
+    }
+
+    // MARK: What the ledger knows better
+
+    /// Photos whose transfer has ended without this store hearing of it, as it was not to be written then, or comes from a backup: they
+    /// may be given again. Of many the oldest and the newest, as those that stay behind become the oldest.
+    private func endWhatHasEnded(_ queued: [PhotoRecord], _ outcome: inout Outcome) throws {
+        let looked = queued.count <= 200 ? queued[...] : queued.prefix(100) + queued.suffix(100)
+        let transfers = try BackgroundTransfers.statuses(of: looked.compactMap(\.transfer)).filter(\.state.hasEnded)
+        guard !transfers.isEmpty else { return }
+        let ended = Dictionary(transfers.map { ($0.id, $0) }) { one, _ in one }
+        for photo in looked {
+            guard let id = photo.id, let transfer = photo.transfer.flatMap({ ended[$0] }), isOf(photo, transfer) else { continue }
+            let state: PhotoRecord.State =
+                switch transfer.state {
+                case .completed: .completed
+                case .cancelled: .cancelled
+                default: .failed
+                }
+            _ = try store.endPhoto(
+                id, transfer: transfer.id, as: state, message: transfer.trouble?.message, remoteURL: transfer.receipt?.url)
+            if state == .failed {
+                outcome.failed.append("\(photo.path ?? "a photo"): not sent: \(transfer.trouble?.message ?? "")")
+            }
+        }
     }
 
     // MARK: What the ledger does not know

@@ -259,6 +259,7 @@ package struct PhotoUploads: Sendable {
 class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock guards what changes
     private let store: StormyStore
     let lastEvent = LastEvent()
+    let trouble = FirstError()
     /// Of those a person hears of by notification.
     private let ended = Mutex<[PhotoRecord]>([])
 
@@ -266,17 +267,15 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock g
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
-            let label = PhotoUploads.Label(parsing: task.taskDescription),
-            let photo = logged(
-                "the end of transfer \(number)",
-                {
-                    try store.endPhoto(
-                        label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                        remoteURL: upload.remoteURL?.absoluteString)
-                }) ?? nil
+            let label = PhotoUploads.Label(parsing: task.taskDescription)
         else { return }
-        // The terminal shows the uploads it waits for; the others have only this way to be heard of.
-        if label.tells { ended.withLock { $0.append(photo) } }
+        trouble.noting {
+            let photo = try store.endPhoto(
+                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
+                remoteURL: upload.remoteURL?.absoluteString)
+            // The terminal shows the uploads it waits for; the others have only this way to be heard of.
+            if let photo, label.tells { ended.withLock { $0.append(photo) } }
+        }
     }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
@@ -285,20 +284,18 @@ class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock g
     }
 
     /// One notification for all of a batch.
-    func tell() async {
+    func tell() async throws {
         let photos = ended.withLock { ended in
             defer { ended = [] }
             return ended
         }
-        guard !photos.isEmpty, let (batch, left) = logged("a batch of photos", { try store.noteBatch(photos) }),
-            let words = batch.words(left: left)
-        else {
-            return
-        }
+        guard !photos.isEmpty else { return }
+        let (batch, left) = try store.noteBatch(photos)
+        guard let words = batch.words(left: left) else { return }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
         content.interruptionLevel = .passive
-        await show(
+        try await UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil, alertsOncePerContent: true)
         )
     }

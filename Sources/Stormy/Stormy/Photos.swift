@@ -189,6 +189,8 @@ extension StormyStore {
             guard var photo = try labelled ?? PhotoRecord.filter(Column("transfer") == transfer).fetchOne(database) else {
                 return nil
             }
+            // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
+            if photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
             photo.state = state
             photo.transfer = transfer
             photo.message = message

@@ -26,19 +26,15 @@ package struct StormTeller: Sendable {
 
     /// Notifies of every storm of the place that was not told yet. Add first (the same identifier twice is one
     /// notification), then mark: a death in between tells the same thing again, which changes nothing.
-    package func tell(_ place: Place) {
-        do {
-            // As it is now: the answer that showed the storm also told the place's time zone.
-            let place = try store.place(named: place.name)
-            let storms = try store.untoldStorms(of: place)
-            // A check by hand may be the first that tells anything: the buttons must be known by then.
-            if !storms.isEmpty { Self.registerCategory() }
-            for storm in storms {
-                try add(storm, place)
-                try store.markTold(storm, now: BGTaskScheduler.now)
-            }
-        } catch {
-            logError("a storm at \(place.name) could not be told: \(error)")
+    package func tell(_ place: Place) throws {
+        // As it is now: the answer that showed the storm also told the place's time zone.
+        guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
+        let storms = try store.untoldStorms(of: place)
+        // A check by hand may be the first that tells anything: the buttons must be known by then.
+        if !storms.isEmpty { Self.registerCategory() }
+        for storm in storms {
+            try add(storm, place)
+            try store.markTold(storm, now: BGTaskScheduler.now)
         }
     }
 

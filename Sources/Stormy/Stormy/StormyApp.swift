@@ -16,33 +16,41 @@ package struct StormyApp: App {
     package var body: some Scene {
         Worker()
             .backgroundTask(.appRefresh(NoonSchedule.identifier)) {
-                await Self.withStore { await NoonCheck(store: $0, settings: .current).run() }
+                await Self.withStore { try await NoonCheck(store: $0, settings: .current).run() }
             }
             .backgroundTask(.urlSession(WeatherSession.identifier)) {
                 await Self.withStore {
-                    await HandedOverWeather(question: StormQuestion(store: $0, settings: .current)).finish(
+                    try await HandedOverWeather(question: StormQuestion(store: $0, settings: .current)).finish(
                         WeatherSession.configuration())
                 }
             }
             .backgroundTask(.urlSession(PhotoUploads.sessionIdentifier)) {
                 await Self.withStore {
                     let delivery = PhotoDelivery($0)
-                    await delivery.finish(PhotoUploads.configuration())
-                    await delivery.tell()
+                    try await delivery.finish(PhotoUploads.configuration())
+                    try await delivery.tell()
                 }
             }
-            .backgroundTask(.processing(HeldUploads.identifier)) { await Self.withStore { await HeldUploads(store: $0).run() } }
+            .backgroundTask(.processing(HeldUploads.identifier)) {
+                await Self.withStore { try await HeldUploads(store: $0).run() }
+            }
             .backgroundTask(.urlSession(Downloads.sessionIdentifier)) {
-                await DownloadDelivery().finish(Downloads.configuration())
+                await Self.orAgain { try await DownloadDelivery().finish(Downloads.configuration()) }
             }
     }
 
-    private static func withStore(_ body: (StormyStore) async -> Void) async {
+    private static func withStore(_ body: (StormyStore) async throws -> Void) async {
+        await orAgain { try await body(StormyStore.open()) }
+    }
+
+    /// What cannot be written down is done again, and the person told: a launch that "completes" without it would be the end of it.
+    private static func orAgain(_ body: () async throws -> Void) async {
         do {
-            await body(try StormyStore.open())
+            try await body()
         } catch {
-            StormyTrouble.tell("store", "Stormy cannot work", "\(error)")
-            BGTaskScheduler.shared.abandonCurrentLaunch("\(error)")
+            let reason = StormyStoreError.words(for: error)
+            StormyTrouble.tell("store", "Stormy cannot work", reason)
+            BGTaskScheduler.shared.abandonCurrentLaunch(reason)
         }
     }
 }

@@ -63,10 +63,18 @@ package struct PhotoDestination: Sendable, Equatable {
     /// The folder the photos go into.
     package var url: URL
 
-    /// What makes it the same place as yesterday. Without its query, which may be a signature.
+    /// What makes it the same place as yesterday. Without its query, which may be a signature, and without name and password.
     package var identity: String {
         let bucket = way.s3?.bucket.map { " " + $0 } ?? ""
-        return "\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)"
+        return Self.withoutPassword("\(name) \(url.absoluteString.prefix { $0 != "?" })\(bucket)")
+    }
+
+    /// The same of one that was written down with them.
+    static func withoutPassword(_ identity: String) -> String {
+        guard let scheme = identity.firstRange(of: "://") else { return identity }
+        let host = identity[scheme.upperBound...].prefix { $0 != "/" }
+        guard let mark = host.lastIndex(of: "@") else { return identity }
+        return String(identity[..<scheme.upperBound] + identity[identity.index(after: mark)...])
     }
 
     /// `nil`: none, or one that signs each request.

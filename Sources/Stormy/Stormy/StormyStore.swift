@@ -2,11 +2,15 @@ import BackgroundRuntime
 import Foundation
 import GRDB
 import Glibc
+import ProcessSupport
 import StormyWeather
 
 /// What can be wrong with Stormy's own store.
 package enum StormyStoreError: Error, CustomStringConvertible {
+    /// It cannot be opened, read or written.
     case cannotOpen(path: String, reason: String)
+    /// Somebody else writes to it, for longer than anybody waits.
+    case busy(path: String)
     case newerVersion(path: String)
     case placeExists(String)
     case noSuchPlace(String)
@@ -14,6 +18,7 @@ package enum StormyStoreError: Error, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotOpen(let path, let reason): "\(path): \(reason)"
+        case .busy(let path): "\(StoreError.busy(path: path))"
         case .newerVersion(let path):
             "\(path) was written by a newer version of Stormy: it was left untouched; install that version again"
         case .placeExists(let name): "a place named \(name) exists already; remove it first, or use another name"
@@ -22,21 +27,75 @@ package enum StormyStoreError: Error, CustomStringConvertible {
     }
 }
 
+extension StormyStoreError {
+    fileprivate init(_ error: DatabaseError, _ path: String) {
+        let full = "no space left on its disk, or in its owner's quota"
+        self =
+            switch error.resultCode {
+            case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+                .cannotOpen(
+                    path: path, reason: "damaged or not a store of Stormy: it was left untouched; move it away to start afresh")
+            case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN:
+                .cannotOpen(path: path, reason: "cannot be written: check the permissions of the file and its folder")
+            case .SQLITE_BUSY, .SQLITE_LOCKED: .busy(path: path)
+            case .SQLITE_FULL: .cannotOpen(path: path, reason: full)
+            case .SQLITE_IOERR where Self.saysFull(error): .cannotOpen(path: path, reason: full)
+            default: .cannotOpen(path: path, reason: error.message ?? "\(error.resultCode)")
+            }
+    }
+
+    /// The index of its log could not be made as long as that has to be.
+    private static func saysFull(_ error: DatabaseError) -> Bool {
+        [.SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_SHMOPEN].contains(error.extendedResultCode)
+    }
+
+    /// Any error in words for a person: SQLite's by what they mean.
+    static func words(for error: any Error) -> String { Self(explaining: error).map { "\($0)" } ?? "\(error)" }
+
+    /// What an error that SQLite gave, while a store was read or written, means. `nil`: it was not SQLite.
+    package init?(explaining error: any Error) {
+        guard let error = error as? DatabaseError else { return nil }
+        self.init(error, StormySettings.current.dataFolder.appendingPathComponent(StormyStore.fileName).path)
+    }
+}
+
 /// Places, forecasts, storms and photos: Stormy's own SQLite file, apart from the agent's ledger.
 package final class StormyStore: Sendable {
+    static let fileName = "stormy.sqlite"
     let queue: DatabaseQueue
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {
-        let path = folder.appendingPathComponent("stormy.sqlite").path
+        let path = folder.appendingPathComponent(Self.fileName).path
         do {
             queue = try Self.open(path, in: folder)
-        } catch StormyStoreError.cannotOpen where AppRuntime.shared.giveUpReserve() {
-            // On a full disk a person still sees what there is, and ends it.
-            queue = try Self.open(path, in: folder)
+        } catch let error as StormyStoreError {
+            guard case .cannotOpen = error else { throw error }
+            // On a full disk a person still sees what there is; only to end it takes what is kept for that.
+            if let alone = try? Self.openAlone(path) {
+                queue = alone
+            } else if AppRuntime.shared.giveUpReserve() {
+                queue = try Self.open(path, in: folder)
+            } else {
+                throw error
+            }
         }
+    }
+
+    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the store open, and nobody else can
+    /// until this one is closed.
+    ///
+    /// - Throws: also where not all is there, or somebody has it open.
+    private static func openAlone(_ path: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(2)
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL") }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let serves = try queue.read { try !migrator.hasBeenSuperseded($0) && migrator.hasCompletedMigrations($0) }
+        guard serves else { throw StormyStoreError.newerVersion(path: path) }
+        return queue
     }
 
     /// One process at a time opens it: switching a file to write-ahead mode, looking at its version and making its tables do not wait
@@ -46,17 +105,13 @@ package final class StormyStore: Sendable {
     private static func takeTurn(in folder: URL) -> Int32 {
         let descriptor = Glibc.open(folder.path + "/stormy.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return -1 }
-        var round = 0
-        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, round < patience {
-            usleep(useconds_t(pause))
-            round += 1
-        }
+        let deadline = ContinuousClock.now + .seconds(patience)
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0, ContinuousClock.now < deadline { usleep(2_000) }
         return descriptor
     }
 
-    /// While another process writes: asked again so often, a pause of so many microseconds in between. All get their turn: SQLite's own
-    /// waiter sleeps longer each time, and the unlucky ones of hundreds would give up.
-    private static let (patience, pause) = (15_000, 2_000)
+    /// Seconds for which other processes are waited for: hundreds may stand in line.
+    private static let patience = 30
 
     private static func open(_ path: String, in folder: URL) throws -> DatabaseQueue {
         do {
@@ -64,51 +119,56 @@ package final class StormyStore: Sendable {
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             // It may have been there before, wider. One that is not ours to narrow is refused by SQLite, in its own words.
             try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.path)
+            // Nothing has to be written: who holds it, and was stopped perhaps, is not waited for. What this look cannot read, as somebody
+            // makes the tables just now, is looked at again alone.
+            if (try? isComplete(path)) == true { return try connect(path) }
             let turn = takeTurn(in: folder)
             defer { if turn >= 0 { close(turn) } }
             if !FileManager.default.fileExists(atPath: path) {
                 // Made narrow first: SQLite gives its side files the same mode.
                 _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
             }
-            var configuration = Configuration()
-            configuration.journalMode = .wal
-            configuration.busyMode = .callback { round in
-                usleep(useconds_t(pause))
-                return round < patience
-            }
-            try refuseNewer(path)
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
-            try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            _ = try isComplete(path)
+            let queue = try connect(path, makesLog: true)
             try migrator.migrate(queue)
             return queue
         } catch let error as StormyStoreError {
             throw error
         } catch let error as DatabaseError {
-            throw StormyStoreError.cannotOpen(path: path, reason: sentence(for: error))
+            throw StormyStoreError(error, path)
         } catch {
             throw StormyStoreError.cannotOpen(path: path, reason: (error as NSError).localizedDescription)
         }
     }
 
-    private static func sentence(for error: DatabaseError) -> String {
-        switch error.resultCode {
-        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
-            "damaged or not a store of Stormy: it was left untouched; move it away to start afresh"
-        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN:
-            "cannot be written: check the permissions of the file and its folder"
-        default: error.message ?? "\(error.resultCode)"
-        }
+    /// - Parameter makesLog: makes it one with a write-ahead log, which it then stays. It is written for that.
+    private static func connect(_ path: String, makesLog: Bool = false) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.journalMode = makesLog ? .wal : .default
+        // All get their turn: SQLite's own waiter sleeps longer each time, and the unlucky ones of hundreds would give up.
+        let wait = WriterWait(path: path, patience: .seconds(patience))
+        configuration.busyMode = .callback { wait.wait($0) }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON") }
+        return queue
     }
 
-    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
-    private static func refuseNewer(_ path: String) throws {
-        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
-        guard (size?.intValue ?? 0) > 0 else { return }
+    /// Whether all tables of this version are there, with a write-ahead log. Opening for writing alone changes the file (GRDB writes once to make the
+    /// write-ahead log), so it is looked at before.
+    ///
+    /// - Throws: ``StormyStoreError/newerVersion(path:)``.
+    private static func isComplete(_ path: String) throws -> Bool {
+        let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+        guard (size?.intValue ?? 0) > 0 else { return false }
         var configuration = Configuration()
         configuration.readonly = true
-        configuration.busyMode = .timeout(5)
-        let isNewer = try DatabaseQueue(path: path, configuration: configuration).read { try migrator.hasBeenSuperseded($0) }
+        configuration.busyMode = .timeout(2)
+        let (isNewer, isComplete) = try DatabaseQueue(path: path, configuration: configuration).read { database in
+            let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+            return (try migrator.hasBeenSuperseded(database), try hasLog && migrator.hasCompletedMigrations(database))
+        }
         if isNewer { throw StormyStoreError.newerVersion(path: path) }
+        return isComplete
     }
 
     private static var migrator: DatabaseMigrator {
@@ -172,6 +232,14 @@ package final class StormyStore: Sendable {
             }
             try database.create(index: "photoDigest", on: "photo", columns: ["digest"])
             try database.create(index: "photoState", on: "photo", columns: ["state", "path"])
+        }
+        migrator.registerMigration("4: no passwords in destinations") { database in
+            let known = try String.fetchAll(database, sql: "SELECT DISTINCT destination FROM photo WHERE destination LIKE '%@%'")
+            for identity in known {
+                try database.execute(
+                    sql: "UPDATE photo SET destination = ? WHERE destination = ?",
+                    arguments: [PhotoDestination.withoutPassword(identity), identity])
+            }
         }
         return migrator
     }

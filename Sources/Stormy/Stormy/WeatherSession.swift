@@ -38,7 +38,9 @@ struct StormQuestion {
     ///
     /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
     /// promoted here goes on in the agent, on the same connection, until its result launches the app.
-    func isStormy(at place: Place) async -> Bool? {
+    ///
+    /// - Throws: what the store says when it cannot keep the answer: then nothing was checked.
+    func isStormy(at place: Place) async throws -> Bool? {
         let session = URLSession(configuration: WeatherSession.configuration())
         guard let request = try? WeatherSession.request(for: place) else { return nil }
         let answer: (Data, URLResponse)?
@@ -54,33 +56,31 @@ struct StormQuestion {
             // Handed over: its end will be told.
             answer = nil
         } catch {
-            record(error.localizedDescription, of: place)
+            try record(error.localizedDescription, of: place)
             answer = nil
         }
         guard let (data, response) = answer else { return nil }
-        return take(data, response, of: place)?.isStormy
+        return try take(data, response, of: place)?.isStormy
     }
 
     /// Judges an answer and writes it down. `nil`: it could not be used, which is written down too.
-    func take(_ data: Data, _ response: URLResponse?, of place: Place) -> Assessment? {
+    func take(_ data: Data, _ response: URLResponse?, of place: Place) throws -> Assessment? {
         let now = BGTaskScheduler.now
+        let forecast: Forecast
         do {
-            let status = (response as? HTTPURLResponse)?.statusCode ?? 200
-            let forecast = try OpenMeteo.parseForecast(data, status: status)
-            return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
-        } catch let error as WeatherError {
-            record(error.message, of: place)
+            forecast = try OpenMeteo.parseForecast(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
         } catch {
-            logError("the answer for \(place.name) could not be stored: \(error)")
+            try record(error.message, of: place)
+            return nil
         }
-        return nil
+        return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
     }
 }
 
 extension StormQuestion {
     /// Why there is no answer, for whoever asks later.
-    fileprivate func record(_ trouble: String, of place: Place) {
-        logged("the trouble of \(place.name)") { try store.noteTrouble(trouble, of: place, now: BGTaskScheduler.now) }
+    fileprivate func record(_ trouble: String, of place: Place) throws {
+        try store.noteTrouble(trouble, of: place, now: BGTaskScheduler.now)
     }
 }
 
@@ -88,25 +88,30 @@ extension StormQuestion {
 final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private let question: StormQuestion
     let lastEvent = LastEvent()
+    let trouble = FirstError()
 
     init(question: StormQuestion) { self.question = question }
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        guard let place = place(of: downloadTask), let data = try? Data(contentsOf: location) else { return }
-        if question.take(data, downloadTask.response, of: place)?.isStormy == true {
-            StormTeller(store: question.store).tell(place)
+        trouble.noting {
+            guard let place = try place(of: downloadTask) else { return }
+            if try question.take(Data(contentsOf: location), downloadTask.response, of: place)?.isStormy == true {
+                try StormTeller(store: question.store).tell(place)
+            }
         }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        guard let error, let place = place(of: task) else { return }
-        question.record(error.localizedDescription, of: place)
+        guard let error else { return }
+        trouble.noting {
+            if let place = try place(of: task) { try question.record(error.localizedDescription, of: place) }
+        }
     }
 
     /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.
-    private func place(of task: URLSessionTask) -> Place? {
+    private func place(of task: URLSessionTask) throws -> Place? {
         let url = task.originalRequest?.url
-        return (try? question.store.places())?.first { (try? WeatherSession.request(for: $0))?.url == url }
+        return try question.store.places().first { (try? WeatherSession.request(for: $0))?.url == url }
     }
 }
 
@@ -116,13 +121,6 @@ func logged<Value>(_ name: String, _ body: () throws -> Value) -> Value? {
     do { return try body() } catch {
         logError("\(name) could not be recorded: \(error)")
         return nil
-    }
-}
-
-/// Shows a notification; what fails is said on standard error.
-func show(_ request: UNNotificationRequest) async {
-    do { try await UNUserNotificationCenter.current().add(request) } catch {
-        logError("\(request.content.title): cannot be shown: \(error)")
     }
 }
 
