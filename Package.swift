@@ -34,6 +34,7 @@ let floors: [(name: String, modules: [String])] = [
         [
             "ServerScripts", "FaultyServer", "BackgroundTasksTesting", "Rehearsal", "stormy-rehearse",
             "Simulation", "simulate", "proving-ground", "fuzz-wire", "fuzz-resume", "fuzz-ledger", "fuzz-configuration",
+            "fuzz-photo",
         ]
     ),
     ("Examples", ["tide-example", "zashi-example", "realm-example", "courier-example"]),
@@ -139,7 +140,8 @@ let package = Package(
         .target(
             name: "Stormy",
             dependencies: [
-                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications", grdb,
+                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "StormyWeather",
+                "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(
             name: "StormyCommand",
@@ -150,7 +152,7 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
-        .executableTarget(name: "photo-cleaner", dependencies: ["PhotoMetadata"], swiftSettings: strict),
+        .executableTarget(name: "photo-cleaner", dependencies: ["CLinux", "PhotoMetadata"], swiftSettings: strict),
         .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
 
         // TestKit: what proves it, here and in an author's tests.
@@ -270,6 +272,7 @@ if Context.environment["FUZZING"] == "1" {
         .executableTarget(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: fuzzing),
         .executableTarget(
             name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: fuzzing),
+        .executableTarget(name: "fuzz-photo", dependencies: ["Stormy"], swiftSettings: fuzzing),
     ]
 }
 

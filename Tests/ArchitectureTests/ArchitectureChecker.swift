@@ -128,6 +128,13 @@ struct ArchitectureChecker {
         }
     }
 
+    /// A limit ends a test that hangs. A shorter one measures how busy the machine is: tests share its threads.
+    func shortLimits(in source: SourceText) -> [String] {
+        ["1", "2", "3", "4"].flatMap { source.lines(with: ".time" + "Limit(.minutes(\($0)))") }.map {
+            "\(source.path):\($0): a time limit under five minutes"
+        }
+    }
+
     private func report(_ source: SourceText, _ words: [String], _ why: String) -> [String] {
         words.flatMap { word in source.lines(with: word).map { "\(source.path):\($0): \(word): \(why)" } }
     }

@@ -59,4 +59,6 @@ import Testing
     @Test func noDurableWriteIsSwallowed() throws { expectNone(try sources("Sources").flatMap(checker.swallowedWrites)) }
 
     @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }
+
+    @Test func noTestEndsWhereTheMachineIsBusy() throws { expectNone(try sources("Tests").flatMap(checker.shortLimits)) }
 }

@@ -142,4 +142,9 @@ import Testing
         let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
         #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)
     }
+
+    @Test func findsAShortLimit() {
+        let text = "@Suite(.time" + "Limit(.minutes(1)))\n@Suite(.time" + "Limit(.minutes(5)))\n"
+        #expect(checker.shortLimits(in: source("Tests/ATests/A.swift", text)).count == 1)
+    }
 }

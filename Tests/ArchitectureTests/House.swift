@@ -57,14 +57,17 @@ struct House {
             // Stormy
             "StormyWeather": [],
             "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
-            "Stormy": ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "StormyWeather", "UserNotifications"],
+            "Stormy": [
+                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "StormyWeather",
+                "UserNotifications",
+            ],
             "StormyCommand": [
                 "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
                 "StormyConfiguration", "StormyWeather",
             ],
             "PhotoMetadata": ["CLibgexiv2"],
             "stormy": ["StormyCommand"],
-            "photo-cleaner": ["PhotoMetadata"],
+            "photo-cleaner": ["CLinux", "PhotoMetadata"],
             "file-chooser": ["DesktopServices"],
             // TestKit
             "ServerScripts": [],
@@ -90,6 +93,7 @@ struct House {
             "fuzz-resume": ["BackgroundTransfer"],
             "fuzz-ledger": ["BackgroundLedger"],
             "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
+            "fuzz-photo": ["Stormy"],
             // Examples
             "tide-example": ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
             "zashi-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],

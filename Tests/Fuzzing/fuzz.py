@@ -4,6 +4,7 @@ usage: fuzz.py FOLDER SECONDS FUZZER...
 """
 
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,14 @@ def answers(*pairs):
     return b"\x1e".join((status - 100).to_bytes(2, "big") + b"\0\1" + head for status, head in pairs)
 
 
+def tiff(order):
+    """A directory that leads to one with a latitude."""
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    entry = lambda tag, value: struct.pack(order + "HHII", tag, 4, 1, value)
+    return (mark + struct.pack(order + "I", 8) + struct.pack(order + "H", 2) + entry(0x112, 1) + entry(0x8825, 38)
+            + struct.pack(order + "I", 0) + struct.pack(order + "H", 1) + entry(2, 0) + struct.pack(order + "I", 0))
+
+
 SEEDS = {
     "fuzz-wire": [
         bytes([kind]) + answers((first, head), (second, head), (200, head))
@@ -52,6 +61,12 @@ SEEDS = {
         b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
         b"\2" + b'[weather]\nbase_url = "http://a.test"\n[notifications]\nquiet_hours = "22:00-07:00"\n[background]\ngrace_seconds = 5\n'
         b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',
+    ],
+    "fuzz-photo": [
+        b"\xff\xd8\xff\xe1\0\x40Exif\0\0" + tiff("<"), tiff("<"), tiff(">"),
+        b"\x89PNG\r\n\x1a\n\0\0\0\x40eXIf" + tiff(">"), b"RIFF\x40\0\0\0WEBPEXIF\x40\0\0\0" + tiff("<"),
+        b"\0\0\0\x18ftypheic\0\0\0\0mif1heic\xa9xyz+52.5+013.4/", b"\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x10brobExif",
+        b"\xff\xd8\xff" + "<x drone-dji:GpsLatitude='1'/>".encode("utf-16-le"),
     ],
 }
 

@@ -7,7 +7,7 @@ import Testing
         "Exif.GPSInfo.GPSLatitude", "Exif.GPSInfo.GPSVersionID", "Exif.Image.GPSTag", "Exif.Panasonic.City2",
         "Exif.Panasonic.Landmark", "Xmp.exif.GPSLongitude", "Xmp.photoshop.City", "Xmp.photoshop.Country", "Xmp.iptc.Location",
         "Xmp.iptc.CountryCode", "Xmp.iptcExt.LocationCreated", "Xmp.iptcExt.LocationShown[1]/iptcExt:City",
-        "Xmp.drone-dji.GpsLatitude", "Iptc.Application2.SubLocation", "Iptc.Application2.ProvinceState",
+        "Xmp.drone-dji.GpsLatitude", "Xmp.geo.lat", "Iptc.Application2.SubLocation", "Iptc.Application2.ProvinceState",
         "Iptc.Application2.CountryName", "Iptc.Application2.LocationName",
     ]) func places(_ tag: String) { #expect(LocationTags.isLocation(tag)) }
 

@@ -26,7 +26,7 @@ import Testing
             ends(format, .clean(["Exif.GPSInfo.GPSLatitude"]), false) == .send(removed: ["Exif.GPSInfo.GPSLatitude"], note: nil))
         let unreadable = ends(format, .unreadable("damaged"), false)
         switch format {
-        case .heic, .avif, .raw: #expect(isHeld(unreadable))
+        case .heic, .avif, .jxl, .raw: #expect(isHeld(unreadable))
         case .jpeg, .png, .webp, .tiff:
             guard case .send([], let note?) = unreadable else {
                 Issue.record("\(unreadable)")
@@ -48,7 +48,37 @@ import Testing
 
     @Test(arguments: [
         "<x photoshop:City='Z'/>", "exif:GPSLatitude", "<Iptc4xmpExt:LocationShown>", "com.apple.quicktime.location.ISO6709",
+        "drone-dji:GpsLatitude='1'", "drone-dji:GpsLongtitude='1'", "<photo:longitude>", "geo:lat='52'", "brobExif", "brobxml ",
     ]) func wordsOfPlaces(_ words: String) { #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + Data(words.utf8))) }
+
+    /// XMP in UTF-16, in either order.
+    @Test(arguments: [String.Encoding.utf16LittleEndian, .utf16BigEndian]) func wordsOfTwoBytesALetter(
+        _ encoding: String.Encoding
+    ) {
+        let text = "<x exif:GPSLatitude='1'/>".data(using: encoding)!
+        #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + text))
+    }
+
+    /// A GPS directory hides behind many other marks, or as the last of many entries.
+    @Test func nothingHidesBehindMuch() {
+        let many = Data(repeatElement([0x49, 0x49, 0x2A, 0x00], count: 10_001).joined())
+        #expect(PhotoLocation.isPresent(in: many), "nobody can say")
+        func directory(_ tags: [UInt16], value: UInt32) -> Data {
+            var bytes = Data([UInt8(tags.count & 0xFF), UInt8(tags.count >> 8)])
+            for tag in tags {
+                bytes += [UInt8(tag & 0xFF), UInt8(tag >> 8), 4, 0, 1, 0, 0, 0]
+                bytes += withUnsafeBytes(of: value.littleEndian) { Data($0) }
+            }
+            return bytes + Data(count: 4)
+        }
+        for last: UInt16 in [0x8825, 0x0100] {
+            let tags = [UInt16](repeating: 0x0100, count: 20_000) + [last]
+            let behind = UInt32(8 + 2 + 12 * tags.count + 4)
+            let tiff =
+                Data([0x49, 0x49, 0x2A, 0x00, 8, 0, 0, 0]) + directory(tags, value: behind) + directory([1, 2, 3, 4], value: 0)
+            #expect(PhotoLocation.isPresent(in: Data([0xFF, 0xD8]) + tiff) == (last == 0x8825))
+        }
+    }
 
     /// A picture with a film behind it, and a film alone.
     @Test func aFilmThatSaysWhere() {

@@ -7,7 +7,8 @@ package enum LocationTags {
     package static func isLocation(_ tag: String) -> Bool {
         let parts = tag.split(separator: ".", maxSplits: 2)
         guard parts.count == 3 else { return false }
-        if parts[1] == "GPSInfo" { return true }
+        // The W3C's vocabulary of places (geo:lat, geo:long, geo:alt) has nothing else.
+        if parts[1] == "GPSInfo" || parts[1] == "geo" { return true }
         // Inside XMP structures: `LocationCreated[1]/iptcExt:City`.
         return parts[2].lowercased().split { "[]/:".contains($0) }.contains { name in
             !pixelPlaces.contains(String(name))

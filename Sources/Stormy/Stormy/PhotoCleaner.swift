@@ -1,9 +1,10 @@
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// Has photos cleaned of their location by `photo-cleaner`, a program of its own: a parser of strangers' files must not take
-/// an app down with it. It stays for the next photo, and ends with this process.
+/// an app down with it. It stays for the next photo, and ends with this process. It sees one folder, in which one photo lies.
 final class PhotoCleaner: Sendable {
     enum Verdict: Sendable, Equatable {
         /// The file is clean now; what was removed from it.
@@ -29,10 +30,10 @@ final class PhotoCleaner: Sendable {
     /// Cleans the file in place. Blocks for as long as it takes; each thread that calls has a program of its own.
     func clean(_ file: URL) -> Verdict {
         guard let program = Self.program else { return .notCleaned("the program photo-cleaner is not installed") }
-        guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program) else {
+        guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program, beside: file) else {
             return .notCleaned("photo-cleaner cannot be started")
         }
-        guard let answer = helper.ask(about: file) else {
+        guard let answer = helper.clean(file) else {
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
             return .notCleaned("its metadata cannot be read (the reader ended over it)")
@@ -50,13 +51,26 @@ final class PhotoCleaner: Sendable {
         /// Both ways: a pipe to a program that died would raise SIGPIPE.
         private let socket: Int32
         private var rest: [UInt8] = []
+        private let folder: HeldFolder
+        /// Those of this process, which go with it.
+        private static let folders: Mutex<Set<String>> = {
+            atexit { for folder in Helper.folders.withLock({ $0 }) { HeldFolder.remove(folder) } }
+            return Mutex([])
+        }()
 
-        init?(_ program: String) {
+        /// - Parameter file: beside whose folder its own is made: a photo has a second name there while it is cleaned.
+        init?(_ program: String, beside file: URL) {
+            let place = file.deletingLastPathComponent().deletingLastPathComponent()
+            HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: place)
+            guard let folder = HeldFolder(prefix: HeldFolder.cleaning, in: place) else { return nil }
+            self.folder = folder
+            _ = Self.folders.withLock { $0.insert(folder.url.path) }
             var ends: [Int32] = [-1, -1]
             let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
             guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
             socket = ends[0]
             process.executableURL = URL(fileURLWithPath: program)
+            process.arguments = [folder.url.path]
             let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
             process.standardInput = theirs
             process.standardOutput = theirs
@@ -72,12 +86,32 @@ final class PhotoCleaner: Sendable {
         deinit {
             close(socket)
             process.waitUntilExit()
+            _ = Self.folders.withLock { $0.remove(folder.url.path) }
+        }
+
+        /// Cleans the file in place. `nil`: the program did not answer, and the file is as it was or cleaned in part.
+        func clean(_ file: URL) -> Answer? {
+            let name = folder.url.appendingPathComponent("photo")
+            defer { unlink(name.path) }
+            // Not every file system has second names.
+            if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
+                return Answer(removed: [], trouble: "it cannot be put into \(folder.url.path)", isUnreadable: false)
+            }
+            guard let answer = ask(about: name) else { return nil }
+            // Whoever took the program over may have put something else there, another person's file by a link, say.
+            var information = stat()
+            guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
+            // Written anew it is another file, which takes the place of the copy; or else it still is the same.
+            guard rename(name.path, file.path) == 0 else {
+                return Answer(removed: [], trouble: "\(file.path): \(String(cString: strerror(errno)))", isUnreadable: false)
+            }
+            return answer
         }
 
         func kill() { Glibc.kill(process.processIdentifier, SIGKILL) }
 
         /// `nil`: it did not answer.
-        func ask(about file: URL) -> Answer? {
+        private func ask(about file: URL) -> Answer? {
             guard var line = try? JSONEncoder().encode(file.path) else { return nil }
             line.append(0x0A)
             guard line.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == line.count

@@ -2,7 +2,7 @@ import Foundation
 
 /// What kind of picture a file is: by its first bytes, never by its name.
 package enum PhotoFormat: String, Sendable, CaseIterable {
-    case jpeg, png, webp, heic, avif, tiff, raw
+    case jpeg, png, webp, heic, avif, jxl, tiff, raw
 
     /// Bytes that are enough to tell.
     static let signatureLength = 64
@@ -31,6 +31,9 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
             } else {
                 return nil
             }
+        } else if bytes.starts(with: [0xFF, 0x0A]) || bytes.starts(with: [0, 0, 0, 0x0C]) && has("JXL \r\n", at: 4) {
+            // A bare codestream, or boxes (ISO 18181-2).
+            self = .jxl
         } else if bytes.starts(with: [0x49, 0x49, 0x2A, 0x00]) || bytes.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) {
             // Most cameras' raw files are TIFF files; Canon's says so behind the header.
             self = has("CR", at: 8) ? .raw : .tiff
@@ -61,6 +64,7 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
         case .webp: "image/webp"
         case .heic: "image/heic"
         case .avif: "image/avif"
+        case .jxl: "image/jxl"
         case .tiff: "image/tiff"
         case .raw: "application/octet-stream"
         }

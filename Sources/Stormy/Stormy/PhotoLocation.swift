@@ -4,31 +4,33 @@ import Foundation
 ///
 /// Looks at every TIFF structure in the file, wherever its container keeps it (JPEG's APP1, PNG's eXIf, WebP's EXIF,
 /// HEIC's items, TIFF and raw files themselves), and for XMP's GPS properties. Errs on the side of "yes".
-enum PhotoLocation {
+package enum PhotoLocation {
     /// Bytes that are looked at together: every pattern is sought in them before the next.
     static let window = 16 << 20
     /// Longer than each pattern, as one may lie across.
     private static let overlap = 64
-    /// TIFF marks that are followed. A file made of nothing but marks must not cost more than this.
-    private static let maximumMarks = 10_000
+    /// TIFF marks, and entries behind them, that are followed. A file made of nothing else must not cost more than this, and nobody can
+    /// say that it is without a place.
+    private static let (maximumMarks, maximumEntries) = (10_000, 2_000_000)
 
     /// - Parameter leave: told of each stretch that was looked at and will not be again but for a few numbers.
-    static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
+    package static func isPresent(in data: Data, leave: (Range<Int>) -> Void = { _ in }) -> Bool {
         var film = false
-        var marks = 0
+        var (marks, entries) = (0, 0)
         for start in stride(from: 0, to: data.count, by: window) {
             let range = start..<min(start + window + overlap, data.count)
-            if words.contains(where: { find($0, in: data, range) != nil }) { return true }
+            if words.contains(where: { isAny(of: $0.value, in: data, range) }) { return true }
             // The place of a film that goes with the picture. Four bytes stand anywhere by chance: only behind its beginning.
             let behind = film ? start : findFilm(in: data, range)
             film = behind != nil
             if let behind, places.contains(where: { find($0, in: data, behind..<range.upperBound) != nil }) { return true }
             for (mark, isLittleEndian) in tiffMarks {
                 var from = start
-                while marks < maximumMarks, let base = find(mark, in: data, from..<range.upperBound) {
+                while let base = find(mark, in: data, from..<range.upperBound) {
                     marks += 1
                     from = base + 1
-                    if hasPosition(in: data, at: base, isLittleEndian: isLittleEndian) { return true }
+                    if hasPosition(in: data, at: base, isLittleEndian: isLittleEndian, &entries) { return true }
+                    if marks >= maximumMarks || entries >= maximumEntries { return true }
                 }
             }
             leave(start..<min(start + window, data.count))
@@ -56,33 +58,54 @@ enum PhotoLocation {
     /// From one first byte to the next by libc: over all bytes of every photo, Foundation's search takes most of the time of
     /// queueing it.
     private static func find(_ pattern: [UInt8], in data: Data, _ range: Range<Int>) -> Int? {
+        find([pattern], in: data, range)
+    }
+
+    private static func isAny(of patterns: [[UInt8]], in data: Data, _ range: Range<Int>) -> Bool {
+        find(patterns, in: data, range) != nil
+    }
+
+    /// - Parameter patterns: which all begin with the same byte.
+    private static func find(_ patterns: [[UInt8]], in data: Data, _ range: Range<Int>) -> Int? {
         data.withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress, let first = pattern.first else { return nil }
+            guard let base = bytes.baseAddress, let first = patterns.first?.first else { return nil }
             var place = range.lowerBound
-            while place + pattern.count <= range.upperBound {
-                let count = range.upperBound - pattern.count - place + 1
-                guard let found = memchr(base + place, Int32(first), count) else { return nil }
-                if memcmp(found, pattern, pattern.count) == 0 { return UnsafeRawPointer(found) - base }
-                place = UnsafeRawPointer(found) - base + 1
+            while place < range.upperBound {
+                guard let found = memchr(base + place, Int32(first), range.upperBound - place) else { return nil }
+                place = UnsafeRawPointer(found) - base
+                let left = range.upperBound - place
+                if patterns.contains(where: { $0.count <= left && memcmp(found, $0, $0.count) == 0 }) { return place }
+                place += 1
             }
             return nil
         }
     }
 
-    /// XMP's properties, and others as text.
-    private static let words = [
-        "GPSLatitude", "GPSLongitude", "GPSDestLatitude", "photoshop:City", "photoshop:State", "photoshop:Country",
-        "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "Iptc4xmpExt:Location", "com.apple.quicktime.location",
-    ].map { Array($0.utf8) }
+    /// XMP's properties (those of drones misspell one), others as text, and boxes of JPEG XL that hold compressed metadata. XMP may be
+    /// UTF-16 (ISO 16684-1 §7.3): both orders of its bytes hold each word with zeros between its letters.
+    private static let words: [UInt8: [[UInt8]]] = {
+        let texts = [
+            "GPSLatitude", "GPSLongitude", "GPSDest", "GpsLatitude", "GpsLongitude", "GpsLongtitude", ":Latitude", ":Longitude",
+            ":latitude", ":longitude", "geo:lat", "geo:long", "photoshop:City", "photoshop:State", "photoshop:Country",
+            "Iptc4xmpCore:Location", "Iptc4xmpCore:CountryCode", "Iptc4xmpExt:Location",
+        ].map { Array($0.utf8) }
+        let wide = texts.map { text in Array(text.map { [$0] }.joined(separator: [0])) }
+        let others = ["com.apple.quicktime.location", "brobExif", "brobxml "].map { Array($0.utf8) }
+        return Dictionary(grouping: texts + wide + others) { $0[0] }
+    }()
 
     /// Follows the first directories of a TIFF structure to a GPS directory (tag 0x8825) with a latitude (tag 2) or longitude (4).
-    private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool) -> Bool {
+    ///
+    /// - Parameter count: of the entries that were looked at.
+    private static func hasPosition(in data: Data, at base: Int, isLittleEndian: Bool, _ count: inout Int) -> Bool {
         let reader = TIFFReader(data: data, base: base, isLittleEndian: isLittleEndian)
         guard var directory = reader.number(at: 4, bytes: 4) else { return false }
         for _ in 0..<8 where directory > 0 {
             guard let entries = reader.entries(at: directory) else { return false }
+            count += entries.count
             for entry in entries where entry.tag == 0x8825 {
                 let tags = reader.entries(at: entry.value)?.map(\.tag) ?? []
+                count += tags.count
                 if tags.contains(2) || tags.contains(4) { return true }
             }
             directory = reader.number(at: directory + 2 + 12 * entries.count, bytes: 4) ?? 0
@@ -109,7 +132,7 @@ private struct TIFFReader {
     }
 
     func entries(at offset: Int) -> [(tag: Int, value: Int)]? {
-        guard let count = number(at: offset, bytes: 2), count <= 1_000 else { return nil }
+        guard let count = number(at: offset, bytes: 2), base + offset + 2 + 12 * count <= data.endIndex else { return nil }
         var entries: [(tag: Int, value: Int)] = []
         for index in 0..<count {
             let start = offset + 2 + 12 * index

@@ -18,7 +18,7 @@ enum PhotoPrivacy: Equatable {
         case (.clean, _, true):
             self = .hold("it still says where it was taken after its metadata was cleaned; \(advice)")
         case (.clean(let removed), .some, false): self = .send(removed: removed, note: nil)
-        case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .raw, _):
+        case (.unreadable, .heic, _), (.unreadable, .avif, _), (.unreadable, .jxl, _), (.unreadable, .raw, _):
             self = .hold("\(format!.rawValue.uppercased()) photos cannot be cleaned of their location here; \(advice)")
         case (.unreadable(let why), _, true): self = .hold("it says where it was taken, and \(why); \(advice)")
         case (.unreadable(let why), .some, false):

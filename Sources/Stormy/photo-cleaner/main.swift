@@ -1,5 +1,8 @@
 // Cleans photos of their location, one after the other: a path as a JSON string per line comes in, what was removed goes out.
 // It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
+//
+// Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
+import CLinux
 import Foundation
 import PhotoMetadata
 
@@ -22,6 +25,14 @@ sigemptyset(&none)
 sigprocmask(SIG_SETMASK, &none, nil)
 
 LocationRemoval.start()
+guard CommandLine.arguments.count == 2 else {
+    FileHandle.standardError.write(Data("usage: photo-cleaner FOLDER\n".utf8))
+    exit(64)
+}
+guard clinux_confine(CommandLine.arguments[1]) == 0 else {
+    FileHandle.standardError.write(Data("photo-cleaner cannot be confined: \(String(cString: strerror(errno)))\n".utf8))
+    exit(71)
+}
 while let line = readLine() {
     var answer = Answer()
     do {
