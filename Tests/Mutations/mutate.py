@@ -1,19 +1,21 @@
 """Injects the bugs of mutations.json, one at a time, and says which test catches each.
 
-usage: mutate.py [--quick] [NAME...]
+usage: mutate.py [--quick] [--known-green] [NAME...]
 
 Each is built in a copy of the checkout with a build folder of its own. The suite is run in two steps, the quick targets first; the
 end-to-end tests only for what they do not catch; both must be green without any bug. Caught means that a test failed, or the process
 that ran it ended: a run that goes on too long is no catch. A bug that is not caught, or does not compile, is a failure. `--quick` is
-the first step alone.
+the first step alone; `--known-green` does not run the suite without any bug first.
 """
 
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -23,15 +25,39 @@ BUILD = os.path.join(COPY, ".build")
 # The architecture reads sources as text: it would catch nothing that matters, or everything.
 STEPS = (("^(?!EndToEndTests|ArchitectureTests|APICompileTests)", 900), ("EndToEndTests", 2400))
 SWIFT = os.environ.get("SWIFT", "swift")
+# One test that fails is enough.
+FAILED = re.compile(r"✘ Test \S+?\(|error: \S+ : ")
 
 
-def run(arguments, seconds):
+def run(arguments, seconds, until=None):
+    """The exit code and what was printed; -1 after `seconds`. Ends at the first line that `until` matches, with what it began."""
+    process = subprocess.Popen(
+        arguments, cwd=COPY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True
+    )
+    alarm = threading.Timer(seconds, stop, [process])
+    alarm.start()
+    lines = []
     try:
-        done = subprocess.run(arguments, cwd=COPY, capture_output=True, text=True, errors="replace", timeout=seconds)
-        return done.returncode, done.stdout + done.stderr
-    except subprocess.TimeoutExpired as late:
-        text = late.stdout or b""
-        return -1, text.decode(errors="replace") if isinstance(text, bytes) else text
+        for line in process.stdout:
+            lines.append(line)
+            if until and until.search(line):
+                stop(process)
+                break
+        late = not alarm.is_alive()
+        code = process.wait()
+    finally:
+        alarm.cancel()
+    return -1 if late else code, "".join(lines)
+
+
+def stop(process):
+    """Kills its session: tests run in process groups of their own."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.getsid(int(name)) == process.pid:
+                os.kill(int(name), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
 
 def refresh(paths):
@@ -61,7 +87,9 @@ def judge(mutant, steps):
             errors = re.findall(r"error: ([^\n]*)", text)
             return "DOES NOT COMPILE", errors[0] if errors else text[-300:]
         for step, seconds in steps:
-            code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds)
+            # What many processes do at once is judged by all of its tests: one may have failed by itself.
+            until = FAILED if step == STEPS[0][0] else None
+            code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds, until)
             by = ", ".join(caught_by(text)[:3])
             if code != 0 and by:
                 return "caught", by
@@ -77,7 +105,7 @@ def judge(mutant, steps):
 def main():
     with open(os.path.join(HERE, "mutations.json")) as file:
         mutants = json.load(file)
-    wanted = [argument for argument in sys.argv[1:] if argument != "--quick"]
+    wanted = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     steps = STEPS[:1] if "--quick" in sys.argv[1:] else STEPS
     mutants = [mutant for mutant in mutants if not wanted or mutant["name"] in wanted]
     os.makedirs(COPY, exist_ok=True)
@@ -89,7 +117,7 @@ def main():
             shutil.copy2(os.path.join(ROOT, name), os.path.join(COPY, name))
     # A suite that is red by itself would catch everything.
     code, text = run([SWIFT, "build", "--build-tests"], 3000)
-    for step, seconds in steps:
+    for step, seconds in () if "--known-green" in sys.argv[1:] else steps:
         if code == 0:
             code, text = run([SWIFT, "test", "--skip-build", "--filter", step], seconds)
     if code != 0:

@@ -12,14 +12,17 @@ before they go on; the judge believes that log and not the ledger:
 - every relaunch is explained: in the ledger's history, read after every kill because it is bounded, each generation after
   the first names its reason; a request (by its token) has one result at most, and no launch after it.
 
-usage: torture.py [KILLS] [SEED]
+With --power every other kill is a power cut: every process dies, and what was not synced is gone (power_cut.py).
+
+usage: torture.py [--power] [KILLS] [SEED]
 """
-import json, os, random, shutil, signal, sqlite3, subprocess, sys, tempfile, time
+import os, random, shutil, signal, sqlite3, subprocess, sys, tempfile, time
+
+import power_cut
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.path.join(ROOT, ".build", "debug")
-KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+HAS_POWER_CUTS, KILLS, SEED = power_cut.arguments(300)
 REQUESTS = 50
 AGENT_POINTS = ["agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded"]
 APP_POINTS = ["app.beforeResult", "app.afterResult"]
@@ -34,6 +37,12 @@ class Ground:
         self.environment.update(
             HOME=self.folder, XDG_STATE_HOME=os.path.join(self.folder, "state"), PROVING_LOG=self.log,
             PROVING_FOLDER=self.folder, PROVING_GROUND_NO_AGENT="1", BACKGROUND_UNLIMITED_REQUESTS="1")
+        # The handlers' log is the judge's, and outside.
+        self.disk = None
+        if HAS_POWER_CUTS:
+            os.mkdir(os.path.join(self.folder, "state"))
+            self.disk = power_cut.Disk(os.path.join(self.folder, "state"), os.path.join(self.folder, "unsynced"))
+            self.environment.update(self.disk.environment)
         open(self.log, "w").close()
         self.history = {}
         # What launches outside a cursed agent's life say, kept for a failure.
@@ -48,7 +57,9 @@ class Ground:
                                 env=dict(self.environment, **curse), stderr=self.agent_log, stdout=self.agent_log)
 
     def rows(self, query):
-        connection = sqlite3.connect(os.path.join(self.state, "agent.sqlite"), timeout=10)
+        # Read only: the last one to close the ledger writes into it what a killed agent left beside it, and a power cut knows nothing
+        # of that.
+        connection = sqlite3.connect(f"file:{self.state}/agent.sqlite?mode=ro", uri=True, timeout=10)
         try:
             return connection.execute(query).fetchall()
         finally:
@@ -104,6 +115,9 @@ def one_kill(ground, dice, tally):
         time.sleep(dice.uniform(0, 0.1))
         agent.kill()
     agent.wait()
+    if ground.disk and dice.random() < 0.5:
+        ground.disk.cut(dice)
+        tally["power"] = tally.get("power", 0) + 1
 
 
 def judge(ground):
@@ -156,6 +170,10 @@ def main():
     launches = len(ground.history)
     print(f"{KILLS} kills ({', '.join(f'{count} {kind}' for kind, count in sorted(tally.items()))}), "
           f"{launches} launches, {len(ground.lines())} lines of handlers, {time.time() - begin:.0f} s")
+    if ground.disk:
+        print(f"power cuts took back {ground.disk.lost_writes} writes and {ground.disk.lost_names} changes of names")
+    if ground.rows("PRAGMA integrity_check") != [("ok",)]:
+        findings.append("the ledger is damaged")
     for finding in findings:
         print(f"FOUND {finding}")
     if findings:

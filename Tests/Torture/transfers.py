@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Kills agent, app, command and server, over and over, while files come down and photos go up; then judges every byte.
 
-A round is six downloads and six photos (four to WebDAV, two of them of one name; two by plain PUT) from and to a real nginx
-that is slow enough for kills to land in the middle. Every kill is SIGKILL: of the agent, the app that it launches or the
+A round is six downloads and eight photos (four to WebDAV, two of them of one name; two by plain PUT; two to a tus server) from and to
+real servers that are slow enough for kills to land in the middle, and a missed check of the weather whose time is too short for its
+forecast: it is handed over, and the storm shown by a real notification server. Every kill is SIGKILL: of the agent, the app that it launches or the
 command that queues, at a named point or at any moment; of the server now and then, on top. The named points are read from the
 sources, so that a new one is tortured at once. Now and then a file on the server is replaced by another version of its length.
 A round goes on until all of it has ended; the next one begins in the same home, until so many kills were made.
@@ -10,20 +11,23 @@ A round goes on until all of it has ended; the next one begins in the same home,
 - After every kill no file, here or on the server, bears its final name and is half.
 - After every round each download is, by its digest, one whole version that the server had; each photo is on the server once,
   under its name, as it was; nothing else lies beside them; `stormy transfers` lists each once, as completed.
-- At the end the spool is empty, the app was told of everything, and the ledger is sound.
+- At the end the spool is empty, the app was told of everything, every storm was shown, and the ledger is sound.
+
+With --power every other kill is a power cut: every process of ours dies, and what was not synced is gone (power_cut.py).
 
 Exits 1 if something was found, and keeps the folder then. STORMY_BINARIES names another folder of built binaries.
 
-usage: transfers.py [KILLS] [SEED]
+usage: transfers.py [--power] [KILLS] [SEED]
 """
-import collections, hashlib, os, pathlib, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, urllib.parse
+import collections, hashlib, json, os, pathlib, random, re, shutil, signal, sqlite3, subprocess, sys, tempfile, time, urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Interop"))
-import support
+import power_cut, support, upload_servers
 
-KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 150
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+HAS_POWER_CUTS, KILLS, SEED = power_cut.arguments(150)
 OPEN = "SELECT 1 FROM transfer WHERE state NOT IN ('completed', 'failed', 'cancelled') LIMIT 1"
+UNSHOWN = "SELECT 1 FROM notification WHERE state IN ('pending', 'presenting') LIMIT 1"
+MISSED = "UPDATE request SET occurrence = occurrence - 86400, earliestBegin = earliestBegin - 86400 WHERE identifier = 'StormyNoon'"
 UNTOLD = "SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL LIMIT 1"
 LIVE = "SELECT 1 FROM launch WHERE endedAt IS NULL LIMIT 1"
 # Stands where one download of each round shall go.
@@ -68,7 +72,34 @@ class Nginx(support.Server):
     def command(self):
         return support.nginx(
             self.folder, self.port, f"root {self.files}; limit_rate 1m; client_max_body_size 0; "
+            f"location /v1/forecast {{ default_type application/json; limit_rate 2k; alias {self.folder}/forecast; }} "
             "location /photos/ { dav_methods PUT DELETE MKCOL COPY MOVE; } location /put/ { dav_methods PUT; }")
+
+
+class Desktop:
+    """A bus with a notification server, on a screen of its own."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        address = f"unix:path={folder}/bus"
+        environment = dict(os.environ, HOME=str(folder), DBUS_SESSION_BUS_ADDRESS=address)
+        reader, writer = os.pipe()
+        self.log = open(folder / "log", "wb")
+        begin = lambda command, **more: subprocess.Popen(command, env=environment, stdout=self.log, stderr=self.log, **more)
+        self.processes = [begin(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={address}"]),
+                          begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x600x24"], pass_fds=[writer])]
+        os.close(writer)
+        with os.fdopen(reader) as numbers:
+            environment["DISPLAY"] = ":" + numbers.readline().strip()
+        wait("the bus", 20, (folder / "bus").exists)
+        self.processes.append(begin(["dunst"]))
+        subprocess.run(["gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.Notifications"], env=environment, check=True)
+        self.environment = {name: environment[name] for name in ("DISPLAY", "DBUS_SESSION_BUS_ADDRESS")}
+
+    def stop(self):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
 
 
 class Ground:
@@ -86,16 +117,36 @@ class Ground:
         for place in ("files", "photos", "put"):
             (self.server.files / place).mkdir()
         self.url = f"http://127.0.0.1:{self.server.port}"
+        self.desktop = Desktop(self.folder / "desktop")
+        self.tus = None
+        try:
+            upload_servers.prepare("tuspyserver")
+            # It forgets in its record what it has in its file when it is killed: it is not.
+            self.tus = upload_servers.Server("tuspyserver", self.folder / "tus")
+        except (subprocess.CalledProcessError, IndexError):
+            print("no photos to a tus server: it cannot be had here")
         self.home = support.Home(self.folder / "home", "\n".join((
-            "[notifications]", "enabled = false", "[upload]", "keep_location = true",
+            "[weather]", f'base_url = "{self.url}"', "[background]", "refresh_budget_seconds = 1", "grace_seconds = 1",
+            "[upload]", "keep_location = true",
             "[upload.destinations.home]", 'kind = "webdav"', f'url = "{self.url}/photos/new/"', "limit_kbps = 10000",
-            "[upload.destinations.put]", 'kind = "put"', f'url = "{self.url}/put/"', "limit_kbps = 10000", "")))
+            "[upload.destinations.put]", 'kind = "put"', f'url = "{self.url}/put/"', "limit_kbps = 10000",
+            *(["[upload.destinations.tus]", 'kind = "tus"', f'url = "http://127.0.0.1:{self.tus.port}/files/"', "limit_kbps = 10000"]
+              if self.tus else []), "")))
+        self.home.environment.update(self.desktop.environment)
         self.home.environment["STORMY_NO_AGENT"] = "1"
         self.ledger = self.folder / "home/state/stormy/agent.sqlite"
         self.log, self.process = open(self.folder / "agents.log", "ab"), None
-        (self.folder / "got").mkdir()
+        # Where what is ours is written.
+        self.kept = self.folder / "home"
+        self.disk = power_cut.Disk(self.kept, self.folder / "unsynced") if HAS_POWER_CUTS else None
+        if self.disk:
+            self.home.environment.update(self.disk.environment)
+        self.got = self.kept / "got"
+        self.got.mkdir()
         # By the place of a download: digests of the versions that the server had. By the name wished for: of the photos.
         self.versions, self.photos, self.fixed = {}, {}, set()
+        # Digests of photos to the server that gives names of its own.
+        self.unnamed = collections.Counter()
 
     def rows(self, query, *values):
         if not self.ledger.exists():
@@ -138,7 +189,7 @@ class Ground:
         self.kills[f"{kind} at a point"] += 1
 
     def left(self):
-        return KILLS - sum(self.kills.values()) + self.kills["server"]
+        return KILLS - sum(self.kills.values()) + self.kills["server"] + self.kills["power"]
 
     def agent(self, **curse):
         self.log.write(f"-- {curse}\n".encode())
@@ -146,6 +197,12 @@ class Ground:
         self.process = subprocess.Popen([support.BINARIES / "background-agent", "--app", "stormy"], stdout=self.log,
                                         stderr=self.log, env=self.home.environment | curse)
         return self.process
+
+    def cut_power(self):
+        """After a kill, now and then: the rest dies, too, and the disk forgets."""
+        if self.disk and self.dice.random() < 0.5:
+            self.disk.cut(self.dice)
+            self.kills["power"] += 1
 
     # MARK: Work
 
@@ -164,9 +221,11 @@ class Ground:
             self.process.kill()
             self.process.wait()
             self.kills["command at any moment"] += 1
+            self.cut_power()
             return False
         if point and code == -signal.SIGKILL:
             self.was_hit("command", point)
+            self.cut_power()
             return False
         if code != 0:
             raise RuntimeError(f"`stormy {' '.join(map(str, arguments))}` ended with {code}")
@@ -183,9 +242,43 @@ class Ground:
         os.utime(new, (time.time(), time.time() - 86_400 + 10 * len(known)))
         new.replace(served)
 
+    def start(self):
+        self.serve_forecast()
+        self.server.start()
+        if self.tus:
+            self.tus.start()
+        self.home.stormy("place", "add", "Storm Bay", "-43.1,147.5", "--no-sync")
+        self.home.stormy("schedule")
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        for server in filter(None, (self.server, self.tus, self.desktop)):
+            server.stop()
+
+    def serve_forecast(self):
+        """A storm in some hours; another one for each round."""
+        start = int(time.time()) // 3600 * 3600
+        hours, storm = range(start, start + 72 * 3600, 3600), self.dice.randrange(3, 40)
+        new = self.server.folder / "forecast.new"
+        new.write_text(json.dumps({
+            "latitude": -43.1, "longitude": 147.5, "utc_offset_seconds": 0, "timezone": "GMT",
+            "hourly_units": {"time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"},
+            "hourly": {"time": list(hours), "weather_code": [95 if abs(hour - storm) < 2 else 3 for hour in range(72)],
+                       "wind_gusts_10m": [95.0 if abs(hour - storm) < 2 else 18.0 for hour in range(72)],
+                       "precipitation": [4.5] * 72, "temperature_2m": [17.5] * 72}}))
+        new.replace(self.server.folder / "forecast")
+
+    def miss_noon(self):
+        """By a process of its own: it writes where power is cut, and is noted like the others."""
+        script = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=20); c.execute(sys.argv[2]); c.commit()"
+        subprocess.run([sys.executable, "-c", script, self.ledger, MISSED], env=self.home.environment, check=True)
+
     def queue(self, number):
+        self.serve_forecast()
+        self.miss_noon()
         for index in range(6):
-            file, more = self.folder / "got" / f"{number}-{index}.bin", []
+            file, more = self.got / f"{number}-{index}.bin", []
             self.put_version(file, self.dice.choice((50_000, 300_000, 1_000_000, 2_500_000, 4_000_000)))
             if index == 0:
                 self.fixed.add(file)
@@ -197,7 +290,8 @@ class Ground:
                 self.command("download", f"{self.url}/files/{file.name}", "-o", file, *more, may_die=tries < 3)
                 tries += 1
         size = self.dice.randrange(100_000, 1_500_000)
-        for destination, place, indices in (("home", "photos/new", range(4)), ("put", "put", range(4, 6))):
+        for destination, place, indices in (("home", "photos/new", range(4)), ("put", "put", range(4, 6)),
+                                            *([("tus", None, range(6, 8))] if self.tus else [])):
             files = []
             for index in indices:
                 # The first two have one name and one length.
@@ -205,7 +299,10 @@ class Ground:
                 files[-1].parent.mkdir(parents=True)
                 data = b"\xff\xd8\xff" + self.dice.randbytes(size if index < 2 else self.dice.randrange(50_000, 1_500_000))
                 files[-1].write_bytes(data)
-                self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
+                if place:
+                    self.photos.setdefault(f"{place}/{files[-1].name}", []).append(digest(data))
+                else:
+                    self.unnamed[digest(data)] += 1
             tries = 0
             # Given again, a photo is not queued again.
             while not self.command("upload", "--to", destination, *files, may_die=tries < 3):
@@ -224,7 +321,7 @@ class Ground:
     def replace_begun(self):
         """Another version takes the place of a file that has come in part."""
         begun = {pathlib.Path(place) for (place,) in self.rows(
-            "SELECT destination FROM transfer WHERE kind = 'download' AND finishedAt IS NULL AND bytesDone > 0")}
+            "SELECT destination FROM transfer WHERE destination IS NOT NULL AND finishedAt IS NULL AND bytesDone > 0")}
         if begun - self.fixed:
             self.put_version(self.dice.choice(sorted(begun - self.fixed)))
 
@@ -248,6 +345,7 @@ class Ground:
             self.findings.append(f"an agent ended by itself with {agent.returncode}; its curse was {curse}")
         if kind == "app" and self.app_died(point, last):
             self.was_hit("app", point)
+        self.cut_power()
         self.look_for_halves()
         # The next agent has a part of what is no more.
         if self.dice.random() < 0.12:
@@ -295,15 +393,24 @@ class Ground:
                 self.findings.append(f"{name} bears its name on the server and is no photo")
 
     def judge(self):
-        rows, say = self.home.rows(), self.findings.append
+        say = self.findings.append
+        # Without the forecasts and the photos that a storm asks for.
+        rows = [row for row in self.home.rows() if row["kind"] == "upload" and row["state"] != "awaitingPhoto"
+                or row["kind"] == "download" and "/v1/forecast" not in row["url"]]
         listed = collections.Counter(row["file"] if row["kind"] == "download" else row["sourceSha256"] for row in rows)
-        wanted = collections.Counter([*map(str, self.versions), *sum(self.photos.values(), [])])
+        wanted = collections.Counter([*map(str, self.versions), *sum(self.photos.values(), [])]) + self.unnamed
         for what in (listed - wanted) + (wanted - listed):
             say(f"{what} is listed {listed[what]} times")
         there = {name: digest_of(path) for name, path in self.on_server().items()}
+        unnamed = {f"files/{path.name}": digest_of(path) for path in self.tus.files.iterdir()
+                   if path.is_file() and not path.suffix} if self.tus else {}
+        # A place that was made for one, and whose answer nobody lived to hear, stays empty until the server forgets it.
+        unnamed = {name: found for name, found in unnamed.items() if found != digest(b"")}
+        if collections.Counter(unnamed.values()) != self.unnamed:
+            say(f"the tus server has {unnamed}, and was given {self.unnamed}")
         for row in rows:
             name = urllib.parse.unquote(urllib.parse.urlsplit((row["receipt"] or {}).get("url", "")).path)[1:]
-            found = digest_of(pathlib.Path(row["file"])) if row["kind"] == "download" else there.get(name)
+            found = digest_of(pathlib.Path(row["file"])) if row["kind"] == "download" else (there | unnamed).get(name)
             if row["state"] != "completed" or row["error"]:
                 say(f"transfer {row['id']} of {row['file']} is {row['state']}: {row['error']}")
             elif not row["sha256"] == found == (row["sourceSha256"] or found):
@@ -311,7 +418,7 @@ class Ground:
         for file, versions in self.versions.items():
             if digest_of(file) not in versions:
                 say(f"{file.name} is no version: {digest_of(file)}")
-        for extra in set((self.folder / "got").iterdir()) - set(self.versions):
+        for extra in set(self.got.iterdir()) - set(self.versions):
             say(f"left beside the downloads: {extra.name}")
         for name, digests in self.photos.items():
             names = [name, name.replace(".jpg", "-1.jpg")][:len(digests)]
@@ -327,7 +434,7 @@ class Ground:
         for file in spool.iterdir():
             os.utime(file, (time.time() - 7_200,) * 2)
         self.quietly("the word to the app, and an empty spool", 400,
-                     lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or list(spool.iterdir())))
+                     lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or self.rows(UNSHOWN) or list(spool.iterdir())))
         self.judge()
         notes = self.rows("SELECT note FROM transfer WHERE kind = 'download'")
         ways = collections.Counter(re.sub("[0-9]+", "N", note or "no word") for (note,) in notes)
@@ -342,7 +449,7 @@ def main():
     print(f"seed {SEED}", flush=True)
     ground, begin, rounds = Ground(random.Random(SEED)), time.monotonic(), 0
     try:
-        ground.server.start()
+        ground.start()
         while ground.left() > 0 and not ground.findings:
             ground.round(rounds)
             rounds += 1
@@ -351,10 +458,10 @@ def main():
     except (TimeoutError, RuntimeError, subprocess.SubprocessError) as error:
         ground.findings.append(str(error))
     finally:
-        if ground.process and ground.process.poll() is None:
-            ground.process.kill()
-        ground.server.stop()
+        ground.stop()
     print(", ".join(f"{count} × {kind}" for kind, count in sorted(ground.kills.items())), f"in {time.monotonic() - begin:.0f} s")
+    if ground.disk:
+        print(f"power cuts took back {ground.disk.lost_writes} writes and {ground.disk.lost_names} changes of names")
     for point in ground.points:
         hit, tried = ([(kind, count) for (kind, name), count in counts.items() if name == point and count]
                       for counts in (ground.hit, ground.tried))
@@ -366,7 +473,7 @@ def main():
     if ground.findings:
         print(f"seed {SEED}; everything is kept in {ground.folder}")
         raise SystemExit(1)
-    print(f"{sum(ground.kills.values())} kills, {12 * rounds} transfers: every file whole, every photo once")
+    print(f"{sum(ground.kills.values()) - ground.kills['power']} kills, {(14 if ground.tus else 12) * rounds} transfers: every file whole, every photo once")
     shutil.rmtree(ground.folder)
 
 
