@@ -42,6 +42,35 @@ extension Rehearsal {
         _ = try wait("a check to end") { try $0.history(limit: 10).first { $0.kind == .appRefresh && $0.outcome == outcome } }
     }
 
+    /// Another day, for which the service has a forecast; a check runs there.
+    func comeTo(in seconds: Double, _ travel: (Rehearsal) throws -> Void) throws {
+        let forecast = DemoServers.stormyForecast(now: control.now + seconds)
+        serveForecast(.json(String(decoding: forecast, as: UTF8.self)))
+        try travel(self)
+        try waitForCheck()
+    }
+
+    /// The person mistypes the configuration.
+    /// - Returns: puts it right again.
+    func spoilConfiguration() throws -> () throws -> Void {
+        let file = home.directories.configuration.appendingPathComponent("config.toml")
+        let right = try Data(contentsOf: file)
+        try (right + Data("[weather\n".utf8)).write(to: file)
+        return { try right.write(to: file) }
+    }
+
+    func waitForTrouble() throws {
+        _ = try wait("word of the mistake") {
+            try $0.notifications().first { $0.identifier.hasPrefix("trouble-") && $0.state == .delivered }
+        }
+    }
+
+    /// How often the person was told that something is to be mended.
+    func seenOfTrouble() throws -> String {
+        let count = try ledger { try $0.notifications().filter { $0.identifier.hasPrefix("trouble-") }.count }
+        return count == 1 ? "told once of the mistake" : "told \(count) TIMES of the mistake"
+    }
+
     /// Launches, and when the next noon is.
     func seenOfSchedule() throws -> String {
         // With nothing to wait for the agent leaves, and would not answer.

@@ -87,6 +87,8 @@ extension Rehearsal {
         try control.set { $0.conditions.isNetworkAvailable = false }
         try sync()
         try control.set { $0.conditions.isNetworkAvailable = true }
+        // What waits there until then looks as settled as it did before.
+        try sync()
     }
 
     /// What the person was told of it.

@@ -5,6 +5,8 @@ import Foundation
 // What happens to the host: its clock, its zone, its sleep, its power, its disk, its notification server.
 extension Scenario {
     private static let hour = 3_600.0
+    private static let day = 24 * hour
+    private static let mended = "\(oneCheck); next tomorrow at 12:00; told once of the mistake"
     private static let oneCheck = "check completed; 1 request; 1 storm told"
 
     static let schedules: [Scenario] = [
@@ -50,6 +52,39 @@ extension Scenario {
             try $0.control.stepClock(2 * hour)
             try $0.waitForCheck()
             try $0.control.stepClock(-2 * hour)
+        },
+        Scenario(
+            .scheduled, "the clock is set forward a year and back",
+            promise: "The year that was not keeps no noon from being served.",
+            expects: "\(oneCheck); next today at 12:00"
+        ) {
+            try $0.comeTo(in: 365 * day) { try $0.control.stepClock(365 * day) }
+            try $0.control.stepClock(-365 * day)
+            try $0.sync()
+        },
+        Scenario(
+            .scheduled, "switched off for a week", promise: "The check runs once, and the next noon stands.",
+            expects: "\(oneCheck); next today at 12:00"
+        ) {
+            try $0.send(SIGTERM, to: .agent)
+            try $0.comeTo(in: 7 * day) {
+                try $0.control.stepClock(7 * day)
+                try $0.logIn()
+            }
+        },
+        Scenario(
+            .scheduled, "the configuration has a mistake at noon",
+            promise: "The person is told once; the check is made up for when the file is mended, and is not done until then.",
+            // As often as it is tried meanwhile.
+            expects: "check crashed, \(mended)", "check crashed, check crashed, \(mended)",
+            "check crashed, check crashed, check crashed, \(mended)", also: { try $0.seenOfTrouble() }
+        ) {
+            let mend = try $0.spoilConfiguration()
+            try $0.control.stepClock(2 * hour)
+            try $0.waitForCheck(.crashed)
+            try $0.waitForTrouble()
+            try mend()
+            try $0.waitForCheck()
         },
         Scenario(
             .scheduled, "the clock is set back", promise: "It waits for noon by the clock that there is.",
@@ -166,6 +201,16 @@ extension Scenario {
             try $0.control.suspend(hour)
             try $0.sync()
             $0.dropConnections()
+        },
+        Scenario(
+            .upload, "switched off for a week",
+            promise: "A week in which nobody could try gives nothing up: it is sent, and is there once.",
+            expects: "completed; storm.bmp whole; sent twice"
+        ) {
+            try $0.send(SIGTERM, to: .agent)
+            $0.dropConnections()
+            try $0.control.stepClock(8 * day)
+            try $0.logIn()
         },
         Scenario(
             .upload, "power is awaited", promise: "`--when charging` holds it; it is sent when power comes.",
