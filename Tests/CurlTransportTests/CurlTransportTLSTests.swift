@@ -25,7 +25,7 @@ private final class TLSServer {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CurlTransportTLSTests {
     @Test func whatIsTrustedIsFetched() async throws {
         let secure = try await TLSServer()
@@ -66,9 +66,11 @@ struct CurlTransportTLSTests {
         secure.server.route("GET", "/whole", [.status(200), .body("hello")])
         secure.server.route("GET", "/known", [.status(200), .headers(["Content-Length": "5"]), .body("hello"), .cut])
         secure.server.route("GET", "/first", [.status(200), .headers(["Content-Length": "5"]), .body("hello")])
+        secure.server.route("GET", "/old", [.status(200), .headers(["Transfer-Encoding": "identity"]), .body("hello"), .cut])
         let bench = Bench(certificateAuthorities: secure.authority)
         for (path, failure) in [
-            ("/cut", WireFailure.connectionLost), ("/whole", nil), ("/known", nil), ("/cut", .connectionLost),
+            ("/cut", WireFailure.connectionLost), ("/whole", nil), ("/known", nil), ("/old", .connectionLost),
+            ("/cut", .connectionLost),
         ] {
             // The second request of a connection, as well as its first.
             for isReused in [false, true] {

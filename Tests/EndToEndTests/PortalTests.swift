@@ -45,31 +45,38 @@ extension EndToEnd {
             try #require(try xdotool(["search", "--sync"] + Self.window.dropFirst() + ["windowfocus", "--sync"]))
         }
 
-        /// The chooser took no path in ten tries.
-        private struct NoChoice: Error {}
+        /// The chooser took no path in twelve tries.
+        private struct NoChoice: Error {
+            /// Names of the windows that stand there then.
+            let windows: String
+        }
 
-        /// It has closed, or has had a second for it: it looks at the file first.
-        private func isClosing() throws -> Bool {
-            let end = ContinuousClock.now + .seconds(1)
+        /// It has closed, or has had so many seconds for it: it looks at the file first.
+        private func isClosing(within seconds: Int) throws -> Bool {
+            let end = ContinuousClock.now + .seconds(seconds)
             while ContinuousClock.now < end { if try !xdotool(Self.window) { return true } }
             return false
         }
 
         /// Types a path, as often as it takes: on a busy machine the chooser loses keys, or puts a proposal of its own behind them.
+        /// Each try is slower than the one before.
         private func choose(_ path: String) throws {
-            for round in 0..<10 {
+            for round in 0..<12 {
+                // A dialog in front of it, about a half-typed name, takes the keys and goes with one of the Returns below.
+                try xdotool(Self.window + ["windowfocus", "--sync"])
                 // Not in one call with the search: keys that are meant for one window are not a person's to it. Ctrl+l closes an
                 // entry for a path that is open; then a slash opens it.
-                if round.isMultiple(of: 2) { try xdotool(["key", "ctrl+l"]) }
+                if [0, 3].contains(round % 4) { try xdotool(["key", "ctrl+l"]) }
                 try xdotool(["key", "ctrl+a"])
-                try xdotool(["type", path])
+                try xdotool(["type", "--delay", "\(12 + 10 * round)", path])
                 // The first may take what the chooser proposes.
-                for _ in 0..<3 {
+                for _ in 0..<(round.isMultiple(of: 2) ? 3 : 2) {
                     try xdotool(["key", "Return"])
-                    if try isClosing() { return }
+                    if try isClosing(within: 1 + round / 3) { return }
                 }
             }
-            throw NoChoice()
+            let names = ["search", "--onlyvisible", "--name", ".", "getwindowname", "%@"]
+            throw NoChoice(windows: try Child.run("xdotool", names, environment: environment).output)
         }
 
         @Test func aPhotoChosenInItIsUploaded() throws {

@@ -78,7 +78,7 @@ struct DavTests {
         }
     }
 
-    @Test("faults: refused, cut, stalled, answer lost", .timeLimit(.minutes(1)))
+    @Test("faults: refused, cut, stalled, answer lost", .timeLimit(.minutes(5)))
     func faults() async throws {
         try await withStore { server, store, client in
             store.refuse(status: 507, method: "PUT")
