@@ -259,4 +259,45 @@ import TransferMachines
         #expect(bench.host.hasFinished)
         #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
     }
+
+    /// A clock that is a year ahead, and then right, costs no copy that was put aside.
+    @Test func aCopyPutAsideGoesWhenItIsSurelyOld() throws {
+        let (directories, day) = (bench.ledger.directories, 86_400)
+        try FileManager.default.createDirectory(at: directories.leftCopies, withIntermediateDirectories: true)
+        let copy = directories.leftCopies.appendingPathComponent("upload-1").path
+        #expect(FileManager.default.createFile(atPath: copy, contents: Data("photo".utf8)))
+        let begin = 1_750_000_000
+        let times = [timespec(tv_sec: begin, tv_nsec: 0), timespec(tv_sec: begin, tv_nsec: 0)]
+        #expect(utimensat(AT_FDCWD, copy, times, 0) == 0)
+        func isThere(after days: Int) -> Bool {
+            directories.removeOldCopies(now: begin + days * day)
+            return FileManager.default.fileExists(atPath: copy)
+        }
+        #expect(isThere(after: 29))
+        #expect(isThere(after: 365), "ahead")
+        #expect(isThere(after: 366))
+        #expect(isThere(after: 2), "right again")
+        #expect(isThere(after: 32), "a month is over")
+        #expect(isThere(after: 38))
+        #expect(!isThere(after: 40))
+    }
+
+    /// A configuration that is a link, into a folder of dot-files perhaps: it is changed where it leads.
+    @Test func aFileBehindALinkIsWatched() throws {
+        let (behind, links) = (bench.folder.appendingPathComponent("dotfiles"), bench.folder.appendingPathComponent("links"))
+        for folder in [behind, links] { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+        let (file, link) = (behind.appendingPathComponent("config.toml"), links.appendingPathComponent("config.toml"))
+        try Data("old".utf8).write(to: file)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        guard let watch = FileWatch([link.path]) else {
+            Issue.record("nothing is watched")
+            return
+        }
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        #expect(read(watch.descriptor, &bytes, bytes.count) < 0)
+        try Data("new".utf8).write(to: file)
+        #expect(read(watch.descriptor, &bytes, bytes.count) > 0)
+        try FileManager.default.removeItem(at: link)
+        #expect(read(watch.descriptor, &bytes, bytes.count) > 0)
+    }
 }

@@ -177,8 +177,10 @@ extension EndToEnd {
                 // Waits, visibly, with an agent that is well.
                 try app.home.wait("an agent") { try $0.fact(.conditions) }
                 #expect(try app.condition("earliestBeginDate")["met"] as? Bool == false)
-                #expect(try app.run("background", "why").status == 0)
+                #expect(try !app.run("background", "why").output.contains("agent:"))
                 #expect(app.home.agentPID != nil)
+                try app.home.killAgent()
+                #expect(try app.run("background", "why").output.contains("agent: none was running; one was started just now"))
             }
         }
 
@@ -369,6 +371,9 @@ extension EndToEnd {
             let export = try app.run("export", "export.1", "queue", "1")
             #expect(export.status == 0)
             #expect(export.errors.contains("export.1 cannot begin: no agent stays"))
+            let log = app.home.directories.agentLog.path
+            let why = try app.run("background", "why", "refresh")
+            #expect(why.output.contains("one was started just now and did not stay; its log says why: \(log)"), "\(why)")
         }
 
         @Test func aRefusedSubmitLeavesNoLoginEntry() throws {

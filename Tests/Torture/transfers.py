@@ -130,7 +130,7 @@ class Ground:
             "[upload]", "keep_location = true",
             "[upload.destinations.home]", 'kind = "webdav"', f'url = "{self.url}/photos/new/"', "limit_kbps = 10000",
             "[upload.destinations.put]", 'kind = "put"', f'url = "{self.url}/put/"', "limit_kbps = 10000",
-            *(["[upload.destinations.tus]", 'kind = "tus"', f'url = "http://127.0.0.1:{self.tus.port}/files/"', "limit_kbps = 10000"]
+            *(["[upload.destinations.tus]", 'kind = "tus"', f'url = "http://127.0.0.1:{self.tus.port}/files/"', "limit_kbps = 2000"]
               if self.tus else []), "")))
         self.home.environment.update(self.desktop.environment)
         self.home.environment["STORMY_NO_AGENT"] = "1"
@@ -165,13 +165,17 @@ class Ground:
 
     # MARK: Curses
 
+    def own_points(self, kind):
+        return [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
+
     def curse(self, kind, is_first=False):
         """A named point of this kind of process, and at which passage it kills.
 
         The agent has points of its own; the others are the app's and its commands'. Every one has its turn, those that were hit
-        before more often. But a round's first agent passes the most points, and dies at one that was never hit, if there is one.
+        before more often. But a round's first agent passes the most points, and the check of the weather that it launches those of an
+        await: it dies at one that was never hit, if there is one.
         """
-        own = [point for point in self.points if point.startswith("agent.") == (kind == "agent")]
+        own = self.own_points(kind)
         hit = [point for point in own if self.hit[kind, point]]
         self.dice.shuffle(own)
         if is_first:
@@ -327,11 +331,16 @@ class Ground:
 
     def life(self, is_first):
         """One agent, until it dies."""
-        kind = "agent" if is_first else self.dice.choice(("agent",) * 6 + ("app",) + ("any",))
+        if is_first:
+            is_app_through = all(self.hit["app", point] for point in self.own_points("app"))
+            kind = "agent" if is_app_through else self.dice.choice(("agent", "app"))
+        else:
+            kind = self.dice.choice(("agent",) * 6 + ("app",) + ("any",))
         point, curse = (None, None) if kind == "any" else self.curse(kind, is_first)
         last = self.rows("SELECT COALESCE(MAX(id), 0) FROM launch")[0][0]
         agent = self.agent(**({"BACKGROUND_CRASH_AT" if kind == "agent" else "BACKGROUND_APP_CRASH_AT": curse} if point else {}))
-        end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 2)
+        # A check is handed over after a second, and its await given up.
+        end = time.monotonic() + (self.dice.uniform(0, 1.5) if kind == "any" else 4 if is_first and kind == "app" else 2)
         while time.monotonic() < end and agent.poll() is None and not (kind == "app" and self.app_died(point, last)):
             self.disturb()
             time.sleep(0.05)

@@ -40,10 +40,9 @@ public struct WhyCommand: BackgroundCommand {
             return wanted.map(picture.row)
         }
         if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "no request named \(identifier) is pending") }
-        let starter = AgentStarter(directories: AppRuntime.shared.directories)
-        let isRunning = starter.isRunning
         if json { return try Output.json(rows) }
-        if rows.isEmpty { Output.line("Nothing is pending.") }
+        guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
+        let agent = try await lineOfAgent()
         for row in rows {
             Output.line(Output.bold(row.identifier))
             for condition in row.conditions {
@@ -51,14 +50,29 @@ public struct WhyCommand: BackgroundCommand {
                 let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
                 Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
             }
-            if !isRunning {
-                Output.line("  ✗ agent: not running; one is started now, unless \(starter.forbiddingVariable)=1")
-            }
+            if let agent { Output.line("  " + agent) }
         }
-        if !rows.isEmpty, !AutostartEntry(directories: AppRuntime.shared.directories).hasUserManager {
+        if !AutostartEntry(directories: AppRuntime.shared.directories).hasUserManager {
             Output.line(
                 "No systemd user manager runs here: an agent that is killed comes back at the next login or with the next command."
             )
+        }
+    }
+
+    /// `nil`: one was there.
+    private func lineOfAgent() async throws -> String? {
+        let directories = AppRuntime.shared.directories
+        let starter = AgentStarter(directories: directories)
+        switch try await starter.bringBack() {
+        case .runs: return nil
+        case .wasBroughtBack: return "✓ agent: none was running; one was started just now"
+        case .leavesAtOnce:
+            return "✗ agent: one was started just now and did not stay; its log says why: \(directories.agentLog.path)"
+        case .cannotStart(.forbidden): return "✗ agent: none is running, and \(starter.forbiddingVariable)=1 forbids to start one"
+        case .cannotStart(.notFound(let places)):
+            return "✗ agent: none is running, and no background-agent is there: looked in \(places.joined(separator: ", "))"
+        case .cannotStart(.failed(let reason)): return "✗ agent: none is running, and none could be started: \(reason)"
+        case .cannotStart(.started), .cannotStart(.alreadyRunning): return nil
         }
     }
 

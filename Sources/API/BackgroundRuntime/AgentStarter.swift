@@ -51,6 +51,29 @@ package struct AgentStarter: Sendable {
         }
     }
 
+    /// Whether an agent stays, with one brought back where none ran.
+    package enum Standing: Sendable, Equatable {
+        case runs
+        case wasBroughtBack
+        case leavesAtOnce
+        case cannotStart(Result)
+    }
+
+    /// Takes up to three seconds where no agent ran.
+    package func bringBack() async throws -> Standing {
+        if isRunning { return .runs }
+        let result = startIfNeeded()
+        guard [.started, .alreadyRunning].contains(result) else { return .cannotStart(result) }
+        let (clock, interval) = (ContinuousClock(), Duration.milliseconds(50))
+        let (end, enough) = (clock.now + .seconds(3), 10)
+        var looksInARow = 0
+        while clock.now < end, looksInARow < enough {
+            try await clock.sleep(for: interval)
+            looksInARow = isRunning ? looksInARow + 1 : 0
+        }
+        return looksInARow < enough ? .leavesAtOnce : .wasBroughtBack
+    }
+
     /// Beside the app's executable, in `../libexec` and `../bin`, then in `PATH`; `BACKGROUND_AGENT` names it outright.
     package static func findAgent(environment: [String: String]) -> Swift.Result<String, CompanionProgram.Missing> {
         CompanionProgram.find("background-agent", environment: environment, override: "BACKGROUND_AGENT")

@@ -63,17 +63,36 @@ extension AppDirectories {
         HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: state)
         return withUnknownFiles(of: ledger) { names in
             for name in names where !name.hasPrefix(Self.copyPrefix) || !putAside(name) { remove(name) }
-            removeOldCopies()
+            removeOldCopies(now: time(nil))
         }
     }
 
-    private func removeOldCopies() {
+    /// After a month, and a week more in which they were known to be old: a clock that is ahead and then right removes nothing.
+    ///
+    /// A copy's modification time is when it was put aside, its access time when it was first found old.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func removeOldCopies(now: Int) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: leftCopies.path)) ?? [] {
             let path = leftCopies.appendingPathComponent(name).path
             var information = stat()
             guard lstat(path, &information) == 0 else { continue }
-            if Double(time(nil) - information.st_mtim.tv_sec) > Self.leftCopyRetention { unlink(path) }
+            let (putAside, foundOld) = (information.st_mtim.tv_sec, information.st_atim.tv_sec)
+            let isOld = now - putAside > Int(Self.leftCopyRetention)
+            let isNoted = foundOld > putAside && foundOld <= now
+            switch (isOld, isNoted) {
+            case (true, true): if now - foundOld > Self.weekOfDoubt { unlink(path) }
+            case (true, false): Self.note(path, putAside: putAside, foundOld: now)
+            case (false, _): if foundOld != putAside { Self.note(path, putAside: putAside, foundOld: putAside) }
+            }
         }
+    }
+
+    private static let weekOfDoubt = 7 * 86_400
+
+    private static func note(_ path: String, putAside: Int, foundOld: Int) {
+        let times = [timespec(tv_sec: foundOld, tv_nsec: 0), timespec(tv_sec: putAside, tv_nsec: 0)]
+        utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW)
     }
 
     private func remove(_ name: String) { unlink(spool.appendingPathComponent(name).path) }
