@@ -128,6 +128,14 @@ extension Ledger {
     /// Every commit of this view that changes something fails so; `nil`: none does any more.
     package func setTrouble(_ trouble: StoreError?) { LedgerMemory.setTrouble(trouble, of: view) }
 
+    /// A newer version of the program has migrated it, or it is as this version left it.
+    package func setSuperseded(_ isSuperseded: Bool) throws(StoreError) {
+        try write { transaction in
+            try transaction.database.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '9999: newer'")
+            if isSuperseded { try transaction.database.execute(sql: "INSERT INTO grdb_migrations VALUES ('9999: newer')") }
+        }
+    }
+
     /// A copy of all that is in a ledger in memory.
     package func backUp() throws -> Backup {
         let copy = try DatabaseQueue()

@@ -103,7 +103,7 @@ package final class SimulatedHost {
     ///
     /// - Parameter commits: the agent dies at this commit of its own, counted from 1; `nil`: it lives.
     package func startAgent(dyingAt commits: Int? = nil, _ moment: LedgerCommitMoment = .committed) throws {
-        guard agent == nil else { return }
+        guard agent == nil, !isNewerInUse else { return }
         agentsStarted += 1
         let view = ledger.anotherView()
         let life = AgentLife()
@@ -138,6 +138,16 @@ package final class SimulatedHost {
         }
         self.agent?.hear(.conditions(conditions.current))
     }
+
+    /// A newer version takes over the ledger: the agent makes way, and none of this version can begin until it is back.
+    package func useNewerVersion(_ isNewer: Bool) throws {
+        note(isNewer ? "a newer version takes over" : "this version is back")
+        isNewerInUse = isNewer
+        try ledger.setSuperseded(isNewer)
+        try run()
+    }
+
+    private var isNewerInUse = false
 
     /// The agent cannot write its ledger, for a reason that passes; `nil`: it can.
     package func troubleLedger(_ trouble: StoreError?) {
@@ -228,7 +238,7 @@ package final class SimulatedHost {
             }
             var hasTurned = false
             try guarded { () throws(StoreError) in hasTurned = try host?.turn() ?? false }
-            if let host, host.hasFinished { leave() } else if !hasTurned, host != nil { return }
+            if let host, host.hasFinished { try leave() } else if !hasTurned, host != nil { return }
         }
         throw Endless(transcript: transcript.suffix(40).joined(separator: "\n"))
     }
@@ -239,13 +249,16 @@ package final class SimulatedHost {
         var description: String { "time stands still: one thing leads to another without end\n" + transcript }
     }
 
-    private func leave() {
+    private func leave() throws {
         note("the agent leaves")
+        let madeWay = agent?.lifetime == .finished(.superseded)
         discardAgent()
+        // As its process does: the program that is there by now goes on.
+        if madeWay { try startAgent() }
     }
 
     private func startIfNeeded() throws {
-        guard agent == nil, startsAgents, seenCommits != ledger.commitCount else { return }
+        guard agent == nil, startsAgents, !isNewerInUse, seenCommits != ledger.commitCount else { return }
         seenCommits = ledger.commitCount
         guard try ledger.read({ try $0.hasUnfinishedWork() }) else { return }
         try startAgent()

@@ -52,7 +52,7 @@ extension Simulation {
     }
 
     private func worsen() throws {
-        switch dice.number(0..<14) {
+        switch dice.number(0..<15) {
         case 0: try setClockWrong()
         case 1: try setClockRight()
         case 2: try machine.switchOff(dice.between(3_600, 14 * 86_400))
@@ -71,8 +71,16 @@ extension Simulation {
         case 10: repairConfiguration()
         case 11: changeServers()
         case 12: machine.removeApp(dice.chance(0.5))
+        case 13: try tryANewerVersion()
         default: machine.setDiskFull(dice.chance(0.5))
         }
+    }
+
+    /// Somebody installs a newer version, which changes the ledger, and goes back to this one and its ledger.
+    private func tryANewerVersion() throws {
+        try machine.useNewerVersion(true)
+        try passThroughTrouble(dice.chance(0.5) ? dice.between(1, 600) : dice.between(600, 3 * 86_400))
+        try machine.useNewerVersion(false)
     }
 
     // MARK: Clocks

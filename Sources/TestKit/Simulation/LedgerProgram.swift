@@ -6,8 +6,6 @@ import Foundation
 /// An app that is simulated at the ledger: what its processes do is written there, in virtual time.
 protocol LedgerProgram: VirtualProgram {
     var host: SimulatedHost { get }
-    /// Launches whose process was killed.
-    var dead: Set<Int64> { get }
 }
 
 extension LedgerProgram {
@@ -30,6 +28,6 @@ extension LedgerProgram {
 
     /// As long as the process lives.
     func later(_ seconds: Double, _ process: VirtualProcess, _ action: @escaping @Sendable () -> Void) {
-        host.clock.schedule(after: seconds) { [self] in if process.isAlive, !dead.contains(process.launch) { action() } }
+        host.clock.schedule(after: seconds) { if process.isAlive { action() } }
     }
 }

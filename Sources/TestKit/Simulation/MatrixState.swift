@@ -51,7 +51,6 @@ package enum MatrixCause: String, CaseIterable, Sendable {
 final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simulation has one thread
     unowned var machine: SimulatedHost!
     var host: SimulatedHost { machine }
-    private(set) var dead: Set<Int64> = []
     /// A button was pressed, and its launch told of it.
     private(set) var responses = 0
     /// Seconds that deliveries take.
@@ -81,7 +80,7 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
         }
     }
 
-    func died(_ process: VirtualProcess) { dead.insert(process.launch) }
+    func died(_ process: VirtualProcess) {}
 
     private func finish(_ process: VirtualProcess, _ result: LaunchOutcome) {
         write { try $0.setResult(result, detail: nil, ofLaunch: process.launch) }

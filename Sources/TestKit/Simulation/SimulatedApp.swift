@@ -35,7 +35,6 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     /// Photos that a ledger from a backup did not know, or knew as not sent: a server may have them twice.
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
-    private(set) var dead: Set<Int64> = []
     private var storms = 0
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
@@ -76,7 +75,6 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     }
 
     func died(_ process: VirtualProcess) {
-        dead.insert(process.launch)
         guard !isCalm, dice.chance(0.3) else { return }
         // What it forked speaks for it when all is over: nobody may believe that.
         machine.clock.schedule(after: dice.between(0, 20)) { [self] in
