@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import BackgroundTasksTesting
 import Foundation
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -36,6 +37,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     private(set) var sentAgain: Set<Data> = []
     private var hasOldLedger = false
     private var storms = 0
+    /// Processes whose awaits were cancelled, as their time was up: no answer comes to them any more.
+    private var handedOver: Set<ProcessIdentity> = []
 
     init(_ machine: SimulatedHost, _ dice: Dice) { (self.machine, self.dice) = (machine, dice) }
 
@@ -69,6 +72,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
     func warned(_ process: VirtualProcess) {
         if !isCalm, dice.chance(0.15) { return machine.note("launch \(process.launch) does not listen") }
         later(dice.between(0.001, 0.5), process) { [self] in
+            handedOver.insert(process.identity)
             write { try $0.handOver(process: process.identity, now: now, taking: { dice.chance(0.8) }) }
             later(dice.between(0.001, 1), process) { [self] in finish(process, .expired) }
         }
@@ -106,6 +110,7 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     private func look(_ process: VirtualProcess, _ id: Int64) {
         later(1, process) { [self] in
+            if handedOver.contains(process.identity) { return }
             // Whoever waits sees to it that an agent is there.
             if !machine.hasAgent { try? machine.startAgent() }
             let transfer = write { try $0.transfer(id) }
