@@ -31,7 +31,7 @@ final class DiskFollower: Sendable {
     }
 }
 
-/// Commits of an agent that failed, one after the other, and when it tries again: as `AgentProcess` does on a real host.
+/// Commits of an agent that failed, one after the other, and when it tries again: `Setback` in virtual time.
 struct AgentSetback {
     private var failures = 0
     /// In waking seconds.
@@ -42,7 +42,7 @@ struct AgentSetback {
     /// - Returns: seconds until the next try.
     mutating func count(now: Double) -> Double {
         failures += 1
-        let pause = min(exp2(Double(failures - 1)), 60)
+        let pause = Setback.pause(after: failures)
         until = now + pause
         return pause
     }

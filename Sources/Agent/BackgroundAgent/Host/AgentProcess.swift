@@ -16,7 +16,6 @@ package final class AgentProcess {
     private var files: FileWatch?
     private var program: ProgramFile
     private var makesWay = false
-    private var lostItsLock = false
     private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
 
     /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
@@ -107,28 +106,6 @@ package final class AgentProcess {
         }
     }
 
-    /// Commits that failed, one after the other.
-    private struct Setback {
-        private(set) var count = 0
-        private(set) var nextTry = Date.distantPast
-        private var since = Date.distantPast
-        private var reason = ""
-
-        /// Seconds until the next try, a minute at most: what comes back is noticed soon.
-        var pause: Double { min(pow(2, Double(count - 1)), 60) }
-
-        mutating func count(_ error: StoreError, now: Date) -> AgentTrouble {
-            if count == 0 { since = now }
-            count += 1
-            reason = "\(error)"
-            nextTry = now.addingTimeInterval(pause)
-            return AgentTrouble(reason: reason, since: since, nextTry: nextTry)
-        }
-
-        /// A clock that was set back prolongs no pause.
-        func isOver(now: Date) -> Bool { now >= nextTry || nextTry.timeIntervalSince(now) > pause }
-    }
-
     /// Hands events to the agent's loop, from any thread. Valid while ``run(version:ports:)`` runs.
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
@@ -208,13 +185,16 @@ package final class AgentProcess {
 
     private func run(_ host: AgentHost) throws(StoreError) {
         var failure: StoreError?
+        func end(_ error: StoreError) {
+            failure = error
+            loop.stop()
+        }
         func turn() {
             do throws(StoreError) {
-                guard !ledger.isReplaced else { throw .busy(path: ledger.directories.ledger.path) }
+                guard !ledger.isReplaced else { return end(.busy(path: ledger.directories.ledger.path)) }
                 guard try lock.isStillHeld() else {
                     log.write("the lock was taken away, and another agent has it now")
-                    lostItsLock = true
-                    throw .busy(path: ledger.directories.agentLock.path)
+                    return end(.busy(path: ledger.directories.agentLock.path))
                 }
                 guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
                 // Before a turn, which may begin something: at noon the new program does it.
@@ -231,10 +211,7 @@ package final class AgentProcess {
                 loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
                 if host.hasFinished { loop.stop() }
             } catch {
-                guard error.isPassing, !ledger.isReplaced, !lostItsLock, !wasAskedToStop else {
-                    failure = error
-                    return loop.stop()
-                }
+                guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return end(error) }
                 // The parts are as they were, and what was heard is heard again.
                 noteSetback(error)
             }
