@@ -223,6 +223,19 @@ extension EndToEnd {
                     atPath: home.folder.path + "/config/autostart/background-agent-stormy.desktop"))
         }
 
+        @Test func aStoppedAgentIsNamed() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("schedule")
+            try home.wait("its agent") { try $0.fact(.agent)?.pid }
+            let pid = try #require(try home.status("agent", "pid") as? Int)
+            kill(Int32(pid), SIGSTOP)
+            defer { kill(Int32(pid), SIGCONT) }
+            let sentence = "process \(pid) (background-agen), which is stopped (kill -CONT \(pid) continues it)"
+            #expect(try home.stormy("status").output.contains(sentence))
+            let said = try home.stormy("quit")
+            #expect(said.status == 75 && said.errors.contains("the agent has not ended: it is \(sentence)"), "\(said)")
+        }
+
         @Test func aSecondAgentFromAnotherRuntimeFolderLeaves() throws {
             let home = try Home(server: server)
             let first = try home.startAgent()

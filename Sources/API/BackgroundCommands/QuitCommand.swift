@@ -83,9 +83,13 @@ public struct QuitCommand: BackgroundCommand {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
         let deadline = Date().addingTimeInterval(settings.grace + 10)
+        let patience = Date().addingTimeInterval(2)
         while starter.isRunning {
+            if Date() > patience, let stopped = try AgentReport.current().stopped {
+                throw CommandFailure(.tryAgain, "the agent has not ended: it is \(stopped)")
+            }
             guard Date() < deadline else {
-                throw CommandFailure(.tryAgain, "the agent has not stopped yet: a launch is still ending")
+                throw CommandFailure(.tryAgain, "the agent has not ended yet: a launch, or a file, is still under way")
             }
             try await Task.sleep(for: .milliseconds(20))
         }

@@ -99,6 +99,9 @@ package struct AgentReport: Encodable {
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
 
+    /// It, where a signal has stopped it.
+    var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
+
     package var line: String {
         guard running else { return "Agent       not running" }
         let trouble = trouble.value.map { reason in
@@ -108,7 +111,8 @@ package struct AgentReport: Encodable {
             isRemoved
             ? "\n            its program was removed: nothing goes on once it ends"
             : outdated ? "\n            its program was replaced: the new one goes on as soon as nothing is under way" : ""
-        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + update + (trouble ?? "")
+        let stopped = stopped.map { "\n            nothing goes on: it is \($0)" } ?? ""
+        return "Agent       " + (pid.value.map { "running, pid \($0)" } ?? "starting") + stopped + update + (trouble ?? "")
     }
 }
 

@@ -1,23 +1,14 @@
 import Foundation
 
 /// Who holds a lock, for a message: a process that was stopped holds up everybody, and only a person can do something about it.
-package struct LockHolder: CustomStringConvertible {
-    let pid: Int32
-    let name: String
-    let isStopped: Bool
-
-    /// "process 123 (stormy)", and what helps where it was stopped.
-    package var description: String {
-        "process \(pid) (\(name))" + (isStopped ? ", which is stopped (kill -CONT \(pid) continues it)" : "")
-    }
-
+package enum LockHolder {
     /// `nil`: nobody is known to. Looks at the open files of every process of this user: some milliseconds.
     ///
     /// Not in `/proc/locks`: that is read in pieces, and while others lock and unlock, entries between two pieces are missed. Not with
     /// `F_GETLK` through a descriptor of its own either: to close that would release the locks of this process.
     ///
     /// - Parameter path: of a database in write-ahead mode.
-    package static func find(database path: String) -> LockHolder? {
+    package static func find(database path: String) -> RunningProcess? {
         let files = [path + "-shm", path].compactMap(File.init)
         guard !files.isEmpty else { return nil }
         var other: Int32?
@@ -26,11 +17,11 @@ package struct LockHolder: CustomStringConvertible {
                 guard let file = File("/proc/\(pid)/fd/\(descriptor)"), files.contains(file) else { continue }
                 let starts = writeLocks(pid, descriptor)
                 // Others copy into the database, recover it, or are the last to close it.
-                if starts.contains(writeLock) { return LockHolder(pid) }
+                if starts.contains(writeLock) { return RunningProcess(pid) }
                 if !starts.isEmpty { other = pid }
             }
         }
-        return other.map { LockHolder($0) }
+        return other.map { RunningProcess($0) }
     }
 
     /// The byte of the side file that a writer locks: "WAL-Index Locks" in SQLite's "WAL-mode File Format".
@@ -59,14 +50,5 @@ package struct LockHolder: CustomStringConvertible {
             let words = line.split { $0 == " " || $0 == "\t" }
             return words.count >= 9 && words[0] == "lock:" && words[4] == "WRITE" ? String(words[7]) : nil
         }
-    }
-
-    private init(_ pid: Int32) {
-        self.pid = pid
-        name = (try? String(contentsOfFile: "/proc/\(pid)/comm", encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? "?"
-        let status = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
-        // "pid (name) state …": the name may hold anything.
-        let state = status.lastIndex(of: ")").map { status[status.index(after: $0)...].drop { $0 == " " }.first } ?? nil
-        isStopped = state == "T" || state == "t"
     }
 }
