@@ -60,9 +60,9 @@ extension StormyStore {
                 known.timeZone = zone
                 try known.update(database)
             }
-            // An answer that was handed over may arrive after a fresher one.
-            let held = try ForecastRecord.fetchOne(database, key: place.id)
-            if (held?.fetchedAt ?? .distantPast) <= fetchedAt {
+            // An answer that was handed over may arrive after a fresher one. One from the future was taken by a clock that was ahead.
+            let held = try ForecastRecord.fetchOne(database, key: place.id)?.fetchedAt ?? .distantPast
+            if held <= fetchedAt || held > now {
                 var record = ForecastRecord(place: place.id!, content: forecast, fetchedAt: fetchedAt)
                 try record.save(database)
                 var check = CheckRecord(

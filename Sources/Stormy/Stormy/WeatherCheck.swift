@@ -93,6 +93,12 @@ package struct WeatherCheck: Sendable {
                 place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "no forecast is stored yet", isStale: true,
                 source: OpenMeteo.source)
         }
+        // Fetched under a clock that was ahead: nobody knows how old it is.
+        guard fetchedAt <= now else {
+            return CheckOutcome(
+                place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "the stored forecast is dated in the future",
+                isStale: true, source: forecast.source)
+        }
         return CheckOutcome(
             place: place, assessment: settings.rule.assess(forecast, now: now), fetchedAt: fetchedAt, trouble: trouble,
             isStale: trouble != nil || now.timeIntervalSince(fetchedAt) > Self.staleAge, source: forecast.source)

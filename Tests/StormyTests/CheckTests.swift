@@ -1,0 +1,43 @@
+import Foundation
+import StormyWeather
+import Testing
+
+@testable import Stormy
+
+/// What is kept of a forecast, whatever the clock said when it came.
+@Suite final class CheckTests {
+    private let folder: URL
+    private let store: StormyStore
+    private let noon = Date(timeIntervalSince1970: 1_800_000_000)
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("stormy-" + UUID().uuidString)
+        store = try StormyStore(folder: folder)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private func forecast(_ code: Int, from start: Date) -> Forecast {
+        Forecast(hours: (0..<24).map { ForecastHour(start: start.addingTimeInterval(Double($0) * 3600), weatherCode: code) })
+    }
+
+    private func take(_ code: Int, of place: Place, fetchedAt: Date, now: Date) throws {
+        _ = try store.take(forecast(code, from: now), of: place, fetchedAt: fetchedAt, rule: StormRule(), now: now)
+    }
+
+    /// By a day, and by a year: what was fetched then gives way to what is fetched under the right clock.
+    @Test(arguments: [86_400, 365 * 86_400] as [Double]) func aClockThatWasAheadHoldsNoForecast(_ ahead: Double) throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try take(0, of: place, fetchedAt: noon + ahead, now: noon + ahead)
+        try take(95, of: place, fetchedAt: noon, now: noon)
+        #expect(try store.lastForecast(of: place)?.fetchedAt == noon)
+        #expect(try store.checks().map(\.isStormy) == [true])
+    }
+
+    @Test func aLateAnswerReplacesNoFresherOne() throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try take(95, of: place, fetchedAt: noon, now: noon)
+        try take(0, of: place, fetchedAt: noon - 60, now: noon + 60)
+        #expect(try store.lastForecast(of: place)?.fetchedAt == noon)
+    }
+}
