@@ -50,9 +50,14 @@ package enum PhotoFormat: String, Sendable, CaseIterable {
 
     /// `nil`: not a picture, or not to be read.
     package init?(of file: URL) {
-        guard let handle = try? FileHandle(forReadingFrom: file) else { return nil }
-        defer { try? handle.close() }
-        guard let bytes = try? handle.read(upToCount: Self.signatureLength) else { return nil }
+        // Opening a named pipe must not wait for whoever writes into it.
+        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var information = stat()
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG,
+            let bytes = try? handle.read(upToCount: Self.signatureLength)
+        else { return nil }
         self.init(firstBytes: bytes)
     }
 
