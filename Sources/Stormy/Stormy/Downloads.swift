@@ -17,7 +17,7 @@ package enum Downloads {
     ///
     /// - Parameters:
     ///   - sha256: 64 hex digits that its digest must be.
-    ///   - replacing: whatever stands at `file` in the end.
+    ///   - replacing: whatever stands at `file` in the end; else nothing, not even what appears there just now.
     package static func task(
         from url: URL, to file: URL, replacing: Bool, sha256: String?, in session: URLSession
     ) -> URLSessionDownloadTask {

@@ -34,7 +34,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var expectsToReceive: Int64?
         var startsSuspended = false
         var destination: URL?
-        var replacesDestination = false
+        /// `nil`: what stands there when the task is resumed.
+        var replacesDestination: Bool?
         var listedPath: String?
         var expectedSHA256: String?
         var delegate: (any URLSessionTaskDelegate)?
@@ -187,9 +188,10 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
         set { facts.withLock { $0.destination = newValue } }
     }
 
-    /// Whatever stands at ``destination`` in the end is replaced. Set before `resume()`. Background sessions only; beyond Apple.
+    /// `true`: whatever stands at ``destination`` in the end is replaced. `false`, once set: nothing is, also what stands there when
+    /// the task is resumed. Never set, only the latter is. Set before `resume()`. Background sessions only; beyond Apple.
     public var replacesDestination: Bool {
-        get { facts.withLock { $0.replacesDestination } }
+        get { facts.withLock { $0.replacesDestination ?? false } }
         set { facts.withLock { $0.replacesDestination = newValue } }
     }
 

@@ -74,7 +74,7 @@ extension BackgroundSession {
         record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
         // What stands there now is meant to go; what somebody puts there later is not.
         record.mayReplace =
-            facts.replacesDestination || record.destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
+            facts.replacesDestination ?? record.destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {
             record.earliestBegin = facts.earliestBegin

@@ -56,13 +56,13 @@ struct DownloadVerb: AsyncParsableCommand {
         guard let address = URL(string: url), let scheme = address.scheme?.lowercased(), ["http", "https"].contains(scheme),
             address.host?.isEmpty == false
         else { throw CommandFailure(.badData, "\(url): not an http or https address") }
-        let file = try place(for: address)
+        let (file, replaces) = try place(for: address)
         let follower = DownloadFollower()
         // Followed here, its end is told here: without a delegate the agent launches the app for it.
         let configuration = Downloads.configuration()
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let session = URLSession(configuration: configuration, delegate: wait ? follower : nil)
-        let task = Downloads.task(from: address, to: file, replacing: force, sha256: sha256, in: session)
+        let task = Downloads.task(from: address, to: file, replacing: replaces, sha256: sha256, in: session)
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
@@ -81,7 +81,8 @@ struct DownloadVerb: AsyncParsableCommand {
         try report(ended, file)
     }
 
-    private func place(for address: URL) throws -> URL {
+    /// - Returns: the file, and whether what stands there in the end is meant to go.
+    private func place(for address: URL) throws -> (file: URL, replaces: Bool) {
         let chosen = output ?? Self.fileName(of: address)
         var file = URL(fileURLWithPath: chosen).standardizedFileURL
         let folder = file.deletingLastPathComponent().path
@@ -90,7 +91,7 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        var found = stat()
+        var (found, replaces) = (stat(), force)
         if lstat(file.path, &found) == 0 {
             // A link is written through, as other tools do.
             if found.st_mode & S_IFMT == S_IFLNK {
@@ -102,11 +103,12 @@ struct DownloadVerb: AsyncParsableCommand {
             if output == nil, !force {
                 throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
             }
+            replaces = true
         }
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
         }
-        return file
+        return (file, replaces)
     }
 
     /// The last part of the address, made harmless: it is the server's choice, and must not lead to another folder, hide, or
