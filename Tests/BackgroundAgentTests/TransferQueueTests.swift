@@ -316,7 +316,7 @@ import TransferMachines
         #expect(try bench.transfer(id).state == .completed)
         #expect(try String(contentsOf: place(), encoding: .utf8) == "my notes")
         #expect(try String(contentsOf: place("file (1).bin"), encoding: .utf8) == "mine, too")
-        let name = dies ? "file (1) (1).bin" : "file (2).bin"
+        let name = dies ? "file (2).bin" : "file (2).bin"
         #expect(try String(contentsOf: place(name), encoding: .utf8) == "sunny")
         #expect(try bench.transfer(id).destination == place(name).path)
         #expect(try bench.transfer(id).note?.contains("saved as \(name)") == true)

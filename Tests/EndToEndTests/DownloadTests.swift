@@ -71,6 +71,23 @@ extension EndToEnd {
             }
         }
 
+        /// Many of one name, asked for at once: each that is queued is there in the end.
+        @Test func nobodyTakesAnothersName() throws {
+            for number in 0..<12 {
+                server.route("GET", "/\(number)/same", .file(Payload.pattern(1000 + number), etag: "\"v\(number)\""))
+            }
+            let verb = "'\(Home.product("stormy"))' download '\(server.url)/{}/same' && echo queued"
+            let words = "cd '\(folder.path)' && seq 0 11 | xargs -P 12 -I{} sh -c \"\(verb)\""
+            let all = try Child.run("/bin/sh", ["-c", words], environment: home.environment)
+            let queued = all.output.split(separator: "\n").filter { $0 == "queued" }.count
+            try home.wait("all of them") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(queued > 0)
+            let wanted = (0..<queued).map { $0 == 0 ? "same" : "same (\($0))" }
+            #expect(try names(folder) == wanted.sorted(), "\(all)")
+            let places = try home.rows("transfers").compactMap { $0["file"] as? String }
+            #expect(Set(places) == Set(wanted.map { folder.appendingPathComponent($0).path }), "\(places)")
+        }
+
         /// Without a schedule: what is unfinished comes back at the next login all the same.
         @Test func whatIsUnfinishedBringsTheAgentBackAtLogin() throws {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))

@@ -79,12 +79,15 @@ package enum FileName {
         return rename(part.path, whole.path) == 0 ? .given : .failed(FileTrouble(with: whole.path))
     }
 
-    /// The name with the first number that is free: "notes (1).txt".
+    /// The name with the first number that is free: "notes (1).txt"; after "notes (1).txt" it is "notes (2).txt".
     private static func nextFree(_ part: URL, _ whole: URL) -> Giving {
         let (folder, full) = (whole.deletingLastPathComponent(), whole.lastPathComponent)
         let ending = whole.pathExtension.isEmpty ? "" : ".\(whole.pathExtension)"
-        var base = full.dropLast(ending.count)
-        for number in 1...9_999 {
+        var (base, last) = (full.dropLast(ending.count), 0)
+        if let mark = base.wholeMatch(of: /(.+) \(([1-9][0-9]{0,3})\)/) {
+            (base, last) = (mark.1, Int(mark.2) ?? 0)
+        }
+        for number in last + 1...last + 9_999 {
             let mark = " (\(number))"
             while base.utf8.count + mark.utf8.count + ending.utf8.count > 255, !base.isEmpty { base = base.dropLast() }
             let name = folder.appendingPathComponent("\(base)\(mark)\(ending)", isDirectory: false)
