@@ -132,6 +132,47 @@ extension EndToEnd {
             }
         }
 
+        /// The password of its destination cannot be read just then: it waits, and goes nowhere else, as it says where it was taken.
+        @Test func afterALostLedgerNoPhotoGoesElsewhere() throws {
+            let nginx = try Nginx()
+            let password = FileManager.default.temporaryDirectory.appendingPathComponent("password-" + UUID().uuidString)
+            defer { try? FileManager.default.removeItem(at: password) }
+            let home = try Home(
+                extra: """
+                    [upload]
+                    default = "public"
+                    [upload.destinations.public]
+                    kind = "webdav"
+                    url = "\(nginx.url)photos/"
+                    [upload.destinations.private]
+                    kind = "webdav"
+                    url = "\(nginx.url)photos/"
+                    user = "me"
+                    password_file = "\(password.path)"
+                    """)
+            try Data("secret".utf8).write(to: password)
+            chmod(password.path, 0o600)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let wanted = try Self.makePhotos(1, in: home.folder.appendingPathComponent("camera"))
+            let file = home.folder.appendingPathComponent("camera/" + wanted.keys.first!)
+            #expect(try home.stormy("upload", file.path, "--to", "private", "--keep-location").status == 0)
+            for file in Self.ledgerFiles(home) { try FileManager.default.removeItem(at: file) }
+            let away = home.folder.appendingPathComponent("away")
+            try FileManager.default.moveItem(at: password, to: away)
+            home.environment["STORMY_NO_AGENT"] = nil
+            let said = try home.stormy("transfers")
+            #expect(said.errors.contains("1 photo for \"private \(nginx.url)photos/\", which is not configured"), "\(said)")
+            #expect(try home.rows("transfers").isEmpty)
+            #expect(
+                try Ledger(home.directories).read { try $0.notifications() }.map(\.content.title) == [
+                    "Photos wait for their destination"
+                ])
+            try FileManager.default.moveItem(at: away, to: password)
+            #expect(try home.stormy("transfers").errors.contains("1 photo queued again"))
+            try home.wait("the photo", seconds: 60) { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+        }
+
         /// Of one neither the copy nor the file is left: that is said, and the others go.
         @Test func whatIsLostIsSaid() throws {
             let nginx = try Nginx()

@@ -18,6 +18,9 @@ package struct PhotoReconciliation {
         package var adopted = 0
         /// What became of those whose end this store had not heard of.
         package var failed: [String] = []
+        /// How many cannot be queued again before their destination is configured, by what it is called. Sent elsewhere they would
+        /// be shown to others than the person chose.
+        package var waiting: [String: Int] = [:]
         /// Paths of those of which nothing is left to send.
         package var lost: [String] = []
         package var isNothing: Bool { self == Outcome() }
@@ -31,6 +34,10 @@ package struct PhotoReconciliation {
                 sentences.append("\(count(queuedAgain)) queued again: the agent did not know of \(them(queuedAgain)) any more")
             }
             if adopted > 0 { sentences.append("\(count(adopted)) found again, on the way to the server") }
+            for (name, number) in waiting.sorted(by: { $0.key < $1.key }) {
+                sentences.append(
+                    "\(count(number)) for \(name), which is not configured as then, or has a password that cannot be read")
+            }
             sentences += failed
             for path in lost {
                 sentences.append("\(path): not sent, and neither the file nor its queued copy is here any more")
@@ -53,7 +60,8 @@ package struct PhotoReconciliation {
         if !looksRight { try queueAgain(queued, &outcome) }
         try endWhatHasEnded(queued, &outcome)
         try adoptUnknown(&outcome)
-        if !outcome.lost.isEmpty { tell(outcome) }
+        if !outcome.lost.isEmpty { tellOfLost(outcome) }
+        if !outcome.waiting.isEmpty { tellOfWaiting(outcome) }
         return outcome
     }
 
@@ -107,6 +115,7 @@ package struct PhotoReconciliation {
             switch try queueAgain(photo, photo.digest.flatMap { copies[$0] }) {
             case .queued: outcome.queuedAgain += 1
             case .lost: outcome.lost.append(photo.path ?? "a photo")
+            case .waitsForDestination(let name): outcome.waiting[name, default: 0] += 1
             case .waits: break
             }
         }
@@ -114,7 +123,9 @@ package struct PhotoReconciliation {
 
     private enum End {
         case queued
-        /// For its destination to be configured again, say.
+        /// For its destination to be configured as it was, or its password to be there again.
+        case waitsForDestination(String)
+        /// For the next time.
         case waits
         case lost
     }
@@ -126,8 +137,9 @@ package struct PhotoReconciliation {
             try store.photoIsUnknown(photo, message: "its queued copy is gone, and so is the file")
             return .lost
         }
-        guard let destination = settings.destinations.first(where: { $0.identity == photo.destination }) ?? settings.destination
-        else { return .waits }
+        guard let destination = destination(of: photo) else {
+            return .waitsForDestination(photo.destination.map { "\"\($0)\"" } ?? "a destination")
+        }
         var order = PhotoUploads.BatchOptions(
             to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells)
         if copy != nil { order.keepsLocation = true }
@@ -148,6 +160,12 @@ package struct PhotoReconciliation {
         copy?.remove()
         if case .held = result { return .waits }
         return .queued
+    }
+
+    /// Never another than the person chose; those of old versions, which did not write it down, have the default.
+    private func destination(of photo: PhotoRecord) -> PhotoDestination? {
+        guard let identity = photo.destination else { return settings.destination }
+        return settings.destinations.first { $0.identity == identity }
     }
 
     // MARK: What this store does not know
@@ -173,11 +191,20 @@ package struct PhotoReconciliation {
         return !photos.contains { $0.transfer == transfer.id || $0.id == label.photo && $0.transfer == nil }
     }
 
-    private func tell(_ outcome: Outcome) {
+    private func tellOfWaiting(_ outcome: Outcome) {
+        tell("photos-wait", "Photos wait for their destination", outcome.waiting.keys.sorted().joined(separator: "\n"))
+    }
+
+    private func tellOfLost(_ outcome: Outcome) {
+        tell(
+            "photos-lost", outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost",
+            outcome.lost.prefix(3).joined(separator: "\n") + "\nNeither the file nor its queued copy is here any more.")
+    }
+
+    private func tell(_ identifier: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
-        content.title = outcome.lost.count == 1 ? "A photo is lost" : "\(outcome.lost.count) photos are lost"
-        content.body = outcome.lost.prefix(3).joined(separator: "\n") + "\nNeither the file nor its queued copy is here any more."
+        (content.title, content.body) = (title, body)
         UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: "photos-lost", content: content, trigger: nil, alertsOncePerContent: true))
+            UNNotificationRequest(identifier: identifier, content: content, trigger: nil, alertsOncePerContent: true))
     }
 }
