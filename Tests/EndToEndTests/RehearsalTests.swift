@@ -82,8 +82,11 @@ extension EndToEnd {
                     Home.product("stormy"), ["rehearse", "check-nothing-happens"] + arguments,
                     environment: home.environment.merging(temporary.map { ["TMPDIR": $0] } ?? [:]) { $1 })
             }
-            let missing = try rehearse(temporary: "/nonexistent")
-            #expect(missing.status == 73 && missing.errors.contains("/nonexistent"), "\(missing)")
+            // Below a file nobody can make a folder, not even root.
+            let file = home.folder.appendingPathComponent("file")
+            try Data().write(to: file)
+            let missing = try rehearse(temporary: file.path + "/folder")
+            #expect(missing.status == 73 && missing.errors.contains(file.path), "\(missing)")
             // Longer than the name of a socket can be.
             let long = home.folder.appendingPathComponent(String(repeating: "x", count: 90))
             try FileManager.default.createDirectory(at: long, withIntermediateDirectories: true)
