@@ -173,6 +173,22 @@ extension EndToEnd {
             #expect(try Self.digests(in: nginx.photos) == wanted)
         }
 
+        /// What was to wait for power waits for it again.
+        @Test func afterALostLedgerWhatWaitsForPowerWaits() throws {
+            let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let source = home.folder.appendingPathComponent("camera")
+            let names = try Self.makePhotos(2, in: source).keys.sorted()
+            let files = names.map { source.appendingPathComponent($0).path }
+            #expect(try home.stormy("upload", files[0], files[1], "--when", "charging").status == 0)
+            #expect(try home.stormy("upload", files[1]).status == 0)
+            for file in Self.ledgerFiles(home) { try FileManager.default.removeItem(at: file) }
+            #expect(try home.stormy("transfers").errors.contains("2 photos queued again"))
+            let states = try home.rows("transfers").reduce(into: [:]) { $0[$1["file"] as? String] = $1["state"] as? String }
+            #expect(states == [files[0]: "held", files[1]: "queued"])
+            #expect(try Ledger(home.directories).read { try $0.requests() }.map(\.identifier) == ["StormyUploads"])
+        }
+
         /// Of one neither the copy nor the file is left: that is said, and the others go.
         @Test func whatIsLostIsSaid() throws {
             let nginx = try Nginx()

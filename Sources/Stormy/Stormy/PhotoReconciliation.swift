@@ -141,13 +141,16 @@ package struct PhotoReconciliation {
             return .waitsForDestination(photo.destination.map { "\"\($0)\"" } ?? "a destination")
         }
         var order = PhotoUploads.BatchOptions(
-            to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells)
+            to: destination, keepsLocation: settings.keepsLocation, storm: photo.storm, tells: photo.tells,
+            isHeld: photo.isForLater)
         if copy != nil { order.keepsLocation = true }
         let uploads = PhotoUploads(store: store)
         let made = logged(path) {
             try copy.map { try uploads.prepare(copy: $0, of: path, order) } ?? uploads.prepare(URL(fileURLWithPath: path), order)
         }
         guard let prepared = made else { return .waits }
+        // The request for that moment went with the ledger.
+        if order.isHeld { try HeldUploads.submit() }
         try store.forgetTransfer(of: photo)
         let queued = logged(path) { try uploads.queue([prepared], order) }
         guard case .success(let result)? = queued?.first else {

@@ -102,6 +102,7 @@ package struct PhotoUploads: Sendable {
     /// A copy that was made and cleaned before, of a file that may be gone.
     func prepare(copy: BackgroundTransfers.LeftCopy, of path: String, _ order: BatchOptions) throws -> Prepared {
         let task = session(for: order.destination).uploadTask(with: Self.request(to: order.destination), fromFile: copy.file)
+        task.startsSuspended = order.isHeld
         task.listedPath = path
         let original = URL(fileURLWithPath: path)
         task.delivery = UploadDelivery(
@@ -154,7 +155,7 @@ package struct PhotoUploads: Sendable {
             sendable.map {
                 StormyStore.NewPhoto(
                     path: photos[$0].path, digest: photos[$0].digest, storm: order.storm, destination: order.destination.identity,
-                    tells: order.tells)
+                    tells: order.tells, isForLater: order.isHeld)
             })
         var begun: [(index: Int, photo: PhotoRecord, before: PhotoRecord?)] = []
         for (index, (photo, before)) in zip(sendable, records) {

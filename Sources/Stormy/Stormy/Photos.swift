@@ -35,6 +35,8 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var remoteURL: String?
     /// A notification says how it ended: nobody waits for it at a terminal.
     package var tells = false
+    /// Given to be sent at a good moment (``HeldUploads``). Its transfer says whether it still waits for one.
+    package var isForLater = false
 
     /// Nothing is left to do: it is there, or on its way. What this process just changed is not.
     func isKnown(_ before: PhotoRecord?) -> Bool {
@@ -82,6 +84,7 @@ extension StormyStore {
         var storm: Int64?
         var destination: String?
         var tells = false
+        var isForLater = false
     }
 
     private static func begin(
@@ -96,7 +99,11 @@ extension StormyStore {
                 AND destination IS ?3 AND (?3 IS NOT NULL OR storm IS ?2 AND ?2 IS NOT NULL)
                 ORDER BY state, id LIMIT 1
                 """, arguments: [digest, storm, destination])
-        if let again, state == .queued {
+        if var again, state == .queued {
+            if again.isForLater, !new.isForLater {
+                again.isForLater = false
+                try again.update(database)
+            }
             if let storm, again.storm != storm { try closeJob(of: storm, in: database) }
             return (again, again)
         }
@@ -120,6 +127,7 @@ extension StormyStore {
         photo.destination = destination
         photo.storm = photo.storm ?? storm
         photo.tells = new.tells
+        photo.isForLater = new.isForLater
         photo.key = UUID().uuidString
         photo.message = message
         photo.changedAt = now

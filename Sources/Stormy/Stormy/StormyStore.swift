@@ -241,6 +241,11 @@ package final class StormyStore: Sendable {
                     arguments: [PhotoDestination.withoutPassword(identity), identity])
             }
         }
+        migrator.registerMigration("5: photos that wait for a good moment") { database in
+            try database.alter(table: "photo") { table in
+                table.add(column: "isForLater", .boolean).notNull().defaults(to: false)
+            }
+        }
         return migrator
     }
 
