@@ -259,8 +259,9 @@ extension EndToEnd {
             try home.stormy("schedule")
             Weather.serve(bad.script, on: server)
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            try home.waitForQuiet()
-            #expect(try desktop.heardSoFar() == [])
+            // Nothing was ever known of that place.
+            try home.wait("word of it") { try $0.notification("trouble-weather")?.state == .delivered ? true : nil }
+            #expect(try desktop.heardSoFar() == ["The weather is not known"])
             let check = try #require((try home.status()["checks"] as? [[String: Any]])?.first)
             #expect(check["stormy"] is NSNull)
             #expect((check["trouble"] as? String)?.contains(bad.words) == true)

@@ -85,6 +85,36 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
+        /// A network's log-in page at noon is no check: it is made up for, and said where nothing has been known for a day.
+        @Test(arguments: [false, true]) func anUnusableAnswerIsNoCheck(_ isOverdue: Bool) throws {
+            let home = try Home(server: server, desktop: desktop)
+            if isOverdue {
+                try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            } else {
+                Weather.serve(.json(Weather.calm), on: server)
+                #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
+            }
+            try home.stormy("schedule")
+            Weather.serve(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>"), on: server)
+            try Self.missDays(1, home)
+            let failed = try home.wait("two tries", seconds: 60) {
+                let ended = try $0.history(limit: 9).filter { $0.outcome == .crashed }
+                return ended.count >= 2 ? ended.first : nil
+            }
+            #expect(failed.detail?.hasPrefix("Here: ") == true && failed.detail?.contains("login page") == true, "\(failed)")
+            if isOverdue {
+                try home.wait("word of it") { try $0.notification("trouble-weather")?.state == .delivered ? true : nil }
+            }
+            Weather.serve(.json(Weather.forecast()), on: server)
+            try home.wait("the check", seconds: 60) {
+                try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
+            }
+            try home.waitForQuiet()
+            #expect(
+                try desktop.heardSoFar() == (isOverdue ? ["The weather is not known"] : []) + ["Storm expected in Here"])
+            #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather")?.state } != .delivered)
+        }
+
         /// The data folder is gone: nothing was checked, and that is no calm.
         @Test func aLostDataFolderIsSaid() throws {
             let home = try Home(server: server, desktop: desktop)

@@ -163,6 +163,12 @@ public final class UNUserNotificationCenter: Sendable {
     }
 
     private func remove(_ isWanted: @escaping @Sendable (NotificationRecord) -> Bool) {
+        // What is not there needs no write, which would ring the bell and start an agent.
+        if DurableWrites.shared.settle() == nil,
+            let records = try? AppRuntime.shared.ledger().read({ try $0.notifications() }), !records.contains(where: isWanted)
+        {
+            return
+        }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
             for var record in try transaction.notifications() where isWanted(record) {

@@ -102,6 +102,8 @@ struct NoonCheck {
     let store: StormyStore
     let settings: StormySettings
 
+    /// Where the weather stays unknown the launch is abandoned: it is made up for, with pauses that grow.
+    ///
     /// - Throws: what the store says when it could not be asked, or cannot keep an answer: then not everything was checked.
     func run() async throws {
         let schedule = NoonSchedule(store: store, settings: settings)
@@ -127,7 +129,7 @@ struct NoonCheck {
         }
         let question = StormQuestion(store: store, settings: settings)
         let places = try store.places()
-        let trouble = FirstError()
+        let (trouble, unknown) = (FirstError(), FirstError())
         // Side by side: a place whose service stalls holds back no other.
         await withTaskGroup(of: Void.self) { group in
             for place in places {
@@ -135,11 +137,17 @@ struct NoonCheck {
                     do {
                         if try await question.isStormy(at: place) == true { try StormTeller(store: store).tell(place) }
                     } catch {
-                        trouble.note(error)
+                        (error is WeatherUnknown ? unknown : trouble).note(error)
                     }
                 }
             }
         }
         try trouble.check()
+        do {
+            try unknown.check()
+            StormyTrouble.isOver("weather")
+        } catch let error as WeatherUnknown {
+            BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
+        }
     }
 }

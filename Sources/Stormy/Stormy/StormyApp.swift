@@ -47,6 +47,7 @@ package struct StormyApp: App {
     private static func orAgain(_ body: () async throws -> Void) async {
         do {
             try await body()
+            StormyTrouble.isOver("store")
         } catch {
             let reason = StormyStoreError.words(for: error)
             StormyTrouble.tell("store", "Stormy cannot work", reason)

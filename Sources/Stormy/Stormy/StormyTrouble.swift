@@ -15,4 +15,11 @@ package enum StormyTrouble {
             if let error { logError("not told: \(title): \(error)") }
         }
     }
+
+    /// Takes it back: what was told does not hold any more, and is told again should it come back.
+    package static func isOver(_ kind: String) {
+        let center = UNUserNotificationCenter.current()
+        center.removePendingNotificationRequests(withIdentifiers: ["trouble-\(kind)"])
+        center.removeDeliveredNotifications(withIdentifiers: ["trouble-\(kind)"])
+    }
 }

@@ -29,7 +29,13 @@ enum WeatherSession {
     }
 }
 
-/// Is it stormy there? The shape of the WWDC22 sample, with a third answer for "unknown".
+/// There is no answer, or none that can be used. It is written down at its place.
+struct WeatherUnknown: Error {
+    let place: Place
+    let reason: String
+}
+
+/// Is it stormy there? The shape of the WWDC22 sample, with a third answer for what is handed over.
 struct StormQuestion {
     let store: StormyStore
     let settings: StormySettings
@@ -39,13 +45,14 @@ struct StormQuestion {
     /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
     /// promoted here goes on in the agent, on the same connection, until its result launches the app.
     ///
-    /// - Throws: what the store says when it cannot keep the answer: then nothing was checked.
+    /// - Returns: `nil`: handed over.
+    /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
     func isStormy(at place: Place) async throws -> Bool? {
         let session = URLSession(configuration: WeatherSession.configuration())
-        guard let request = try? WeatherSession.request(for: place) else { return nil }
-        let answer: (Data, URLResponse)?
+        let request = try WeatherSession.request(for: place)
+        let (data, response): (Data, URLResponse)
         do {
-            answer = try await withTaskCancellationHandler {
+            (data, response) = try await withTaskCancellationHandler {
                 try await session.data(for: request)
             } onCancel: {
                 let task = session.downloadTask(with: request)
@@ -54,34 +61,39 @@ struct StormQuestion {
             }
         } catch let error as URLError where error.code == .cancelled {
             // Handed over: its end will be told.
-            answer = nil
+            return nil
         } catch {
-            try record(error.localizedDescription, of: place)
-            answer = nil
+            throw try unknown(error.localizedDescription, at: place)
         }
-        guard let (data, response) = answer else { return nil }
-        return try take(data, response, of: place)?.isStormy
+        return try take(data, response, of: place).isStormy
     }
 
-    /// Judges an answer and writes it down. `nil`: it could not be used, which is written down too.
-    func take(_ data: Data, _ response: URLResponse?, of place: Place) throws -> Assessment? {
+    /// Judges an answer and writes it down.
+    /// - Throws: ``WeatherUnknown``; what the store says.
+    func take(_ data: Data, _ response: URLResponse?, of place: Place) throws -> Assessment {
         let now = BGTaskScheduler.now
         let forecast: Forecast
         do {
             forecast = try OpenMeteo.parseForecast(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
         } catch {
-            try record(error.message, of: place)
-            return nil
+            throw try unknown(error.message, at: place)
         }
         return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
     }
-}
 
-extension StormQuestion {
-    /// Why there is no answer, for whoever asks later.
-    fileprivate func record(_ trouble: String, of place: Place) throws {
-        try store.noteTrouble(trouble, of: place, now: BGTaskScheduler.now)
+    /// Writes down why there is no answer, for whoever asks later, and tells the person where there has been none for long.
+    func unknown(_ reason: String, at place: Place) throws -> WeatherUnknown {
+        let now = BGTaskScheduler.now
+        try store.noteTrouble(reason, of: place, now: now)
+        let last = try store.lastForecast(of: place)?.fetchedAt ?? .distantPast
+        if now.timeIntervalSince(last) > Self.longestSilence {
+            StormyTrouble.tell("weather", "The weather is not known", "\(place.name): \(reason)")
+        }
+        return WeatherUnknown(place: place, reason: reason)
     }
+
+    /// Seconds since the last forecast: a day, and an hour in which the check was tried again.
+    private static let longestSilence: Double = 25 * 3600
 }
 
 /// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
@@ -95,8 +107,13 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
             guard let place = try place(of: downloadTask) else { return }
-            if try question.take(Data(contentsOf: location), downloadTask.response, of: place)?.isStormy == true {
+            do {
+                guard try question.take(Data(contentsOf: location), downloadTask.response, of: place).isStormy == true else {
+                    return
+                }
                 try StormTeller(store: question.store).tell(place)
+            } catch is WeatherUnknown {
+                // Written down, and the next check is at the next noon.
             }
         }
     }
@@ -104,7 +121,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
         trouble.noting {
-            if let place = try place(of: task) { try question.record(error.localizedDescription, of: place) }
+            if let place = try place(of: task) { _ = try question.unknown(error.localizedDescription, at: place) }
         }
     }
 

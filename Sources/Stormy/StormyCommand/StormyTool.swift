@@ -28,6 +28,7 @@ package enum StormyTool {
         if let launch = LaunchContext.current {
             do {
                 try configure()
+                StormyTrouble.isOver("configuration")
             } catch {
                 // Never "completed" without having checked: said once, and tried again, at once when the file changes.
                 let message = CommandFailure(ofStormy: error).message

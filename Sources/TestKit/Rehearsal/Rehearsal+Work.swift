@@ -45,12 +45,6 @@ extension Rehearsal {
             + "; \(count(forecastRequests, "request")); \(count(notices.count, "storm")) told"
     }
 
-    /// What `check` says of the place, to a person, when no service can be asked.
-    func seenOfCheckByHand() throws -> String {
-        let output = try verb("check", ending: .unavailable)
-        return "`check`: " + (String(decoding: output, as: UTF8.self).split(separator: "\n").first.map(String.init) ?? "nothing")
-    }
-
     // MARK: Downloads
 
     /// More than half of a file is here, under another name.
