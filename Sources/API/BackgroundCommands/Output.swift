@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 
 /// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
@@ -57,11 +58,15 @@ package enum Output {
                 }))
     }
 
-    /// Something that was to be written was not: a full disk, a reader that left.
+    /// Something that was to be written was not: a full disk, say.
     package private(set) nonisolated(unsafe) static var hasFailed = false
 
     private static func write(_ data: Data, to handle: FileHandle) {
-        do { try handle.write(contentsOf: data) } catch { hasFailed = true }
+        do { try handle.write(contentsOf: data) } catch {
+            // A reader that has seen enough, as `head` has, is no failure.
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            if cause?.domain != NSPOSIXErrorDomain || cause?.code != Int(EPIPE) { hasFailed = true }
+        }
     }
 
     package static func clearScreen() {
@@ -73,8 +78,9 @@ package enum Output {
     /// In the person's locale and zone, the relative time beside it.
     package static func moment(_ date: Date, now: Date = Date()) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        let style = Date.FormatStyle(date: isNear ? .omitted : .abbreviated, time: .shortened)
-        return "\(date.formatted(style)) (\(relative(date, now: now)))"
+        let style = Date.FormatStyle(date: isNear ? .omitted : .abbreviated, time: .shortened, locale: PersonLocale.current)
+        // ICU puts narrow no-break spaces before "PM"; not every terminal has them.
+        return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }
 
     /// "in 3 h 12 min", "2 min ago".

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 import StormyWeather
@@ -41,7 +42,7 @@ package struct StormTeller: Sendable {
     private func add(_ storm: StormRecord, _ place: Place) throws {
         let content = UNMutableNotificationContent()
         content.title = StormText.title(place: place.name)
-        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: .current)
+        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: PersonLocale.current)
         content.categoryIdentifier = Self.category
         content.interruptionLevel = .timeSensitive
         content.sound = .default

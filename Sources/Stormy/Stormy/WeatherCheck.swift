@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -111,7 +112,7 @@ package struct PlaceSearch: Sendable {
 
     /// Best match first; empty when there is none.
     package func matches(_ name: String) async throws -> [GeocodingMatch] {
-        let language = Locale.current.language.languageCode?.identifier ?? "en"
+        let language = PersonLocale.current.language.languageCode?.identifier ?? "en"
         let text = try OpenMeteo.geocodingURL(
             name: name, count: 5, language: language, baseURL: StormySettings.current.geocodingBaseURL)
         guard let url = URL(string: text) else { throw URLError(.badURL) }

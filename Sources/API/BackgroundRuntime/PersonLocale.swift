@@ -1,0 +1,15 @@
+import Foundation
+
+/// The locale in which a person reads dates and times. Foundation on Linux does not ask the environment: there everybody gets "12:00 PM".
+package enum PersonLocale {
+    package static let current = locale(in: ProcessInfo.processInfo.environment)
+
+    /// Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`, the first that is not empty; a codeset and a
+    /// modifier may follow. `C` and `POSIX` have 24 hours, and English words as everything else here.
+    package static func locale(in environment: [String: String]) -> Locale {
+        let value = ["LC_ALL", "LC_TIME", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
+        let name = String(value.prefix { $0 != "." && $0 != "@" })
+        let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true
+        return Locale(identifier: isKnown ? name : "en_GB")
+    }
+}
