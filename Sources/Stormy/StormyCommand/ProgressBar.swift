@@ -4,13 +4,17 @@ import Foundation
 /// A line on the terminal's error side that redraws itself: bytes, rate, time left. Elsewhere only what changes: why it waits.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
-    private let isOn = isatty(2) == 1 && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+    private let isOn = isatty(2) == 1 && canRedraw(ProcessInfo.processInfo.environment)
     /// When and at how many bytes the rate's window began.
     private var window: (time: ContinuousClock.Instant, bytes: Int64)?
     private var rate: Double?
 
     /// Seconds over which a rate is taken.
     private static let rateWindow = 2.0
+
+    private static func canRedraw(_ environment: [String: String]) -> Bool {
+        environment["NO_COLOR"] == nil && !["", "dumb"].contains(environment["TERM"] ?? "")
+    }
 
     /// - Parameter total: 0: nobody knows it.
     func show(done: Int64, of total: Int64, waiting: String?) {
@@ -20,22 +24,34 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
             return
         }
         measure(done)
-        var parts: [String] = []
-        if total > 0 {
-            let width = 30
-            let filled = Int(Double(width) * Double(min(done, total)) / Double(total))
-            parts.append(String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled))
-            parts.append("\(Output.bytes(done)) of \(Output.bytes(total))")
-        } else {
-            parts.append(Output.bytes(done))
-        }
+        var rest: [String] = []
         if let waiting {
-            parts.append(" waiting: \(Output.withoutControls(waiting))")
+            rest.append("waiting: \(Output.withoutControls(waiting))")
         } else if let rate, rate >= 1 {
-            parts.append(" \(Output.bytes(Int64(rate)))/s")
-            if total > done { parts.append(" \(Output.duration(Int((Double(total - done) / rate).rounded(.up)))) left") }
+            rest.append("\(Output.bytes(Int64(rate)))/s")
+            if total > done { rest.append("\(Output.duration(Int((Double(total - done) / rate).rounded(.up)))) left") }
         }
-        FileHandle.standardError.write(Data("\r\u{1B}[K\(parts.joined(separator: " "))".utf8))
+        let line = Self.line(done: done, of: total, rest, columns: Self.columns)
+        FileHandle.standardError.write(Data("\r\u{1B}[K\(line)".utf8))
+    }
+
+    /// Columns of the terminal; 80 where it does not say.
+    private static var columns: Int {
+        var size = winsize()
+        return ioctl(2, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    }
+
+    /// One line that leaves the last column free: a line that wraps cannot be redrawn. The bar gives way first, then what stands
+    /// last.
+    private static func line(done: Int64, of total: Int64, _ rest: [String], columns: Int) -> String {
+        var words = ([total > 0 ? "\(Output.bytes(done)) of \(Output.bytes(total))" : Output.bytes(done)] + rest)
+            .joined(separator: "  ")
+        let width = min(30, columns - 1 - words.count - 1)
+        if total > 0, width >= 5 {
+            let filled = Int(Double(width) * Double(min(done, total)) / Double(total))
+            words = String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled) + " " + words
+        }
+        return String(words.prefix(max(columns - 1, 0)))
     }
 
     private func measure(_ done: Int64) {
