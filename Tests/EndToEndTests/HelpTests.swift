@@ -1,17 +1,83 @@
+import FaultyServer
 import Foundation
 import Testing
 
 extension EndToEnd {
     @Suite struct Help {
-        /// Every verb says how it is used, with an example.
+        /// Every verb, and every verb below it, says how it is used, with an example.
+        @Test func everyVerbShowsAnExample() throws {
+            let home = try Home()
+            var (open, seen) = ([[String]()], 0)
+            while let verb = open.popLast() {
+                let result = try home.run("stormy", verb + ["--help"])
+                let name = (["stormy"] + verb).joined(separator: " ")
+                #expect(result.status == 0 && result.output.contains("Example:\n  \(name)"), "\(name): \(result)")
+                #expect(!result.output.contains("<rest>"), "\(name): \(result)")
+                seen += 1
+                guard let list = result.output.range(of: "SUBCOMMANDS:\n") else { continue }
+                for line in result.output[list.upperBound...].split(separator: "\n", omittingEmptySubsequences: false) {
+                    // The names stand two columns in, what continues their sentences further.
+                    guard line.hasPrefix("  ") else { break }
+                    guard !line.hasPrefix("   "), let word = line.split(separator: " ").first else { continue }
+                    open.append(verb + [word.trimmingCharacters(in: .punctuationCharacters)])
+                }
+            }
+            #expect(seen >= 19, "\(seen)")
+        }
+
+        @Test func aMistypedVerbIsGuessed() throws {
+            let home = try Home()
+            for (typed, meant) in [("chekc", "check"), ("statsu", "status"), ("uplaod", "upload")] {
+                let result = try home.stormy(typed, "--json")
+                #expect(result.status == 64 && result.errors.contains("Did you mean: stormy \(meant)?"), "\(result)")
+            }
+            #expect(try home.stormy("xyzzyxyzzy").status == 64)
+        }
+
+        /// A reader that has seen enough is no failure.
+        @Test func listsMayBeCutShort() throws {
+            let home = try Home()
+            let words = "set -o pipefail; '\(Home.product("stormy"))' rehearse --list | head -n 1"
+            let result = try Child.run("bash", ["-c", words], environment: home.environment)
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+        }
+
+        /// As each locale has it, also where the system has no such locale installed.
         @Test(arguments: [
-            "place", "schedule", "unschedule", "check", "status", "why", "history", "upload", "transfers", "agent", "quit",
-            "simulate", "demo", "rehearse",
+            ("de_DE.UTF-8", "12:00"), ("en_US.UTF-8", "12:00 PM"), ("C", "12:00"), ("", "12:00"), ("nonsense", "12:00"),
+            ("fr_CH.UTF-8@euro", "12:00"),
         ])
-        func showsAnExample(_ verb: String) throws {
-            let result = try Home().stormy(verb, "--help")
-            #expect(result.status == 0)
-            #expect(result.output.contains("Example:\n  stormy \(verb)"))
+        func timesAreThoseOfTheLocale(_ locale: String, _ noon: String) throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_TIME"] = locale
+            home.environment["LANG"] = locale
+            // Soon, so that no date stands before it.
+            home.environment["TZ"] = "UTC"
+            let said = try home.stormy("schedule").output
+            let next = said.split(separator: "\n").first ?? ""
+            #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
+        }
+
+        /// A terminal of forty columns: no line wraps. A dumb one gets none that redraws itself.
+        @Test func progressFitsTheTerminal() async throws {
+            let server = try await FaultyServer.start()
+            let file = Payload.pattern(3_000_000)
+            server.route("GET", "/file", .file(file, etag: "\"v1\""))
+            let home = try Home()
+            let stormy = Home.product("stormy")
+            func run(_ terminal: String, _ name: String) throws -> String {
+                (home.environment["TERM"], home.environment["NO_COLOR"]) = (terminal, nil)
+                let words =
+                    "stty cols 40; '\(stormy)' download '\(server.url)/file' --limit-rate 2M -o '\(home.folder.path)/\(name)' --wait"
+                return try Child.run("script", ["-qec", words, "/dev/null"], environment: home.environment).output
+            }
+            let shown = try run("xterm", "one")
+            let frames = shown.components(separatedBy: "\r\u{1B}[K").dropFirst().map { $0.prefix { $0 != "\r" && $0 != "\r\n" } }
+            #expect(frames.contains { $0.contains("MB of 3.0 MB") }, "\(shown)")
+            for frame in frames where frame.contains("MB of") { #expect(frame.count < 40, "\(frame)") }
+            #expect(try !run("dumb", "two").contains("\u{1B}"))
         }
 
         /// What another program does, that program explains.

@@ -1,5 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
+import Foundation
+import StormyConfiguration
 
 /// All verbs.
 struct StormyRoot: AsyncParsableCommand {
@@ -19,11 +21,23 @@ struct StormyRoot: AsyncParsableCommand {
             DemoVerb.self, RehearseVerb.self,
         ])
 
+    /// `nil`: it is a verb, or an option, or like none.
+    private static func verb(meantBy word: String) -> String? {
+        let verbs = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+        guard !word.hasPrefix("-"), !verbs.contains(word), let nearest = NearestName.find(word, among: verbs), nearest.isLikely
+        else { return nil }
+        return nearest.name
+    }
+
     /// Parses, runs, and leaves with the contract's exit code.
     static func runAndExit(_ asked: [String]) async -> Never {
         // What another program does, that program explains.
         let isOfAnother = asked.count == 2 && asked[0] == "help" && ["demo", "rehearse"].contains(asked[1])
         let arguments = isOfAnother ? [asked[1], "--help"] : asked
+        if let first = asked.first, let meant = verb(meantBy: first) {
+            Output.note("stormy: there is no verb \"\(first)\". Did you mean: stormy \(meant)?")
+            Foundation.exit(ExitStatus.usage.rawValue)
+        }
         await CommandRunner.runAndExit(
             StormyRoot.self, arguments,
             before: { if $0 is any BackgroundCommand { try StormyTool.configure() } },

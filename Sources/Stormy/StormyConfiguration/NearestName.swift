@@ -1,7 +1,7 @@
 /// Which known name a mistyped one was meant to be.
-enum NearestName {
+package enum NearestName {
     /// The known name with the least distance, ties by order; nil without names.
-    static func find(_ name: String, among known: [String]) -> (name: String, isLikely: Bool)? {
+    package static func find(_ name: String, among known: [String]) -> (name: String, isLikely: Bool)? {
         var best: (name: String, distance: Int)?
         for candidate in known {
             let distance = distance(name.lowercased(), candidate)

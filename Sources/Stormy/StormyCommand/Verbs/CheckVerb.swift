@@ -8,7 +8,7 @@ import StormyWeather
 struct CheckVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Checks now: stormy or calm, and why.",
-        discussion: "Example:\n  stormy check Sydney --exit-code || echo storm")
+        discussion: "Example:\n  stormy check Sydney --exit-code; [ $? -eq 10 ] && echo storm")
 
     @Argument(help: "One place; all of them without it.") var name: String?
     @Flag(help: "Refresh, and fail when that is not possible.") var fresh = false
@@ -83,7 +83,10 @@ struct CheckVerb: AsyncParsableCommand {
         switch outcome.assessment?.verdict {
         case .stormy?:
             Output.line(Output.loud("\(name): stormy."))
-            Output.line("  " + StormText.body(outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: .current))
+            Output.line(
+                "  "
+                    + StormText.body(
+                        outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current))
         case .calm?:
             Output.line("\(name): calm.")
         case .unknown(let why)?:

@@ -13,15 +13,20 @@ struct PlaceVerb: AsyncParsableCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds a place; without coordinates its name is looked up.",
+            usage: "stormy place add <name> [<lat,lon>] [--no-sync]",
             discussion: "Example:\n  stormy place add Sydney -33.87,151.21")
 
+        @Flag(name: .customLong("no-sync"), help: "Do not fetch its first forecast now.") var isNotFetched = false
         @Argument(help: "What you call it.") var name: String
-        @Argument(parsing: .captureForPassthrough, help: "LAT,LON in degrees.") var rest: [String] = []
+        // As it may begin with a minus sign, what follows the name is taken as it stands.
+        @Argument(
+            parsing: .captureForPassthrough,
+            help: ArgumentHelp("Degrees north and east, negative: south and west.", valueName: "lat,lon"))
+        var rest: [String] = []
 
         func run() async throws {
-            // The coordinates may begin with a minus sign, so everything after the name is taken as it stands.
             var words = rest.filter { $0 != "--" }
-            let syncs = !words.contains("--no-sync")
+            let syncs = !isNotFetched && !words.contains("--no-sync")
             words.removeAll { $0 == "--no-sync" }
             if words.contains("--help") || words.contains("-h") { throw CleanExit.helpRequest(Self.self) }
             guard words.count <= 1, !(words.first?.hasPrefix("--") ?? false) else {

@@ -8,7 +8,7 @@ import Stormy
 
 struct ScheduleVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schedule", abstract: "Turns the daily check on, at noon unless said otherwise.",
+        commandName: "schedule", abstract: "Turns the daily check on: at noon, or at the time that was given last.",
         discussion: "Example:\n  stormy schedule --at 12:00")
 
     @Option(help: "Time of day, HH:MM or HH:MM:SS.") var at: String?

@@ -16,7 +16,8 @@ struct StatusVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        if watch { AgentVerb.startIfWorkIsLeft() }
+        // Before it is asked whether one runs.
+        AgentVerb.startIfWorkIsLeft()
         try show(store)
         guard watch else { return }
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
