@@ -20,6 +20,8 @@ import Testing
 
         init(refusing refusals: [StoreError]) { state = Mutex(State(refusals: refusals)) }
 
+        func refuseNoMore() { state.withLock { $0.refusals = [] } }
+
         var written: [String] { state.withLock { $0.written } }
         var said: [String] { state.withLock { $0.said } }
 
@@ -59,11 +61,13 @@ import Testing
     }
 
     @Test func aFullDiskDelaysAndLosesNothing() async {
-        let store = Store(refusing: [full, full, full])
+        // As often as it is tried before there is room.
+        let store = Store(refusing: Array(repeating: full, count: 10_000))
         let writes = store.writes()
         store.add("a cancel", to: writes)
         #expect(!store.calls.isEmpty, "the process does not leave")
         store.add("a suspend", to: writes)
+        store.refuseNoMore()
         await store.calls.finished()
         #expect(store.written == ["a cancel", "a suspend"], "in their order")
         #expect(store.said.count == 1)
