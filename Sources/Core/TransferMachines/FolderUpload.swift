@@ -40,6 +40,16 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The server said how long the file is that it has.
     var isLengthConfirmed = false
+    /// Addresses of this machine's other uploads.
+    private(set) var taken: Set<String> = []
+
+    mutating func note(taken: Set<String>) { self.taken = taken }
+
+    /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
+    var memory: UploadMemory? {
+        guard plan.kind == .put, case .choosingName(let index, let isStored) = state else { return nil }
+        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored)
+    }
 
     /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
     init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {

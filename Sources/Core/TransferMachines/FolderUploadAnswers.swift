@@ -17,9 +17,17 @@ extension FolderUpload {
     /// Answers that mean the same to every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard let common = CommonAnswer(head, pauses) else { return nil }
-        if common.mayHaveActed { noteUncertainty() }
+        if case .sendingBody(let index, _) = state, plan.kind == .put, !common.mayHaveActed || Self.refusals.contains(head.status)
+        {
+            state = .choosingName(index, isStored: false)
+        } else if common.mayHaveActed {
+            noteUncertainty()
+        }
         return common.outcome
     }
+
+    /// Answers by which a server says that it did nothing (RFC 9110 §15.6.4, RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2).
+    private static let refusals: Set<Int> = [423, 425, 429, 503]
 
     mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
@@ -55,6 +63,7 @@ extension FolderUpload {
         case 412 where plan.kind == .put:
             return tryName(after: index, isStored: false)
         default:
+            if plan.kind == .put { state = .choosingName(index, isStored: false) }
             return refused(head)
         }
     }
@@ -152,10 +161,12 @@ extension FolderUpload {
     }
 
     /// The final name after an answer was lost. A file of our length there is ours: the name was free just before.
-    /// (With a plain PUT that can be wrong, if somebody took the name in that moment with a file of the same length
-    /// **and** the 412 was lost. WebDAV has no such gap: there the temporary file tells.)
+    /// (With a plain PUT that can be wrong, if somebody else took the name with a file of the same length after the answer was lost.
+    /// Another upload of this machine is known. WebDAV has no such gap: there the temporary file tells.)
     mutating func afterTargetCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
+        case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:
+            return tryName(after: index, isStored: false)
         case .there(let length):
             // A MOVE is whole or not at all, so a server without lengths is believed; a lost PUT may be half.
             if length == plan.byteCount || (length == nil && plan.kind == .webdav) {

@@ -110,6 +110,12 @@ package struct UploadMachine: Sendable {
     /// Bytes that the server has for good, and that are not sent again.
     package var storedBytes: Int64 { rules.storedBytes }
 
+    /// What the next attempt begins with, where the last answer said more than what was committed before it; else `nil`.
+    package var memory: UploadMemory? { rules.memory }
+
+    /// Addresses under which this machine's other uploads are: a file there is not this one.
+    package mutating func note(taken: Set<String>) { rules.note(taken: taken) }
+
     /// How it is known that the server has the whole file.
     package var proof: UploadProof { rules.proof }
 
@@ -140,6 +146,8 @@ protocol UploadProtocol: Sendable {
     var proof: UploadProof { get }
     var removal: WireRequest? { get }
     var knowledge: ServerKnowledge { get }
+    var memory: UploadMemory? { get }
+    mutating func note(taken: Set<String>)
 }
 
 /// Of one request with nothing before or after it.
@@ -153,6 +161,8 @@ extension UploadProtocol {
     var proof: UploadProof { .answer }
     var removal: WireRequest? { nil }
     var knowledge: ServerKnowledge { ServerKnowledge() }
+    var memory: UploadMemory? { nil }
+    mutating func note(taken: Set<String>) {}
 }
 
 extension UploadOutcome {

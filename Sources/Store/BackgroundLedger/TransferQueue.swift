@@ -219,6 +219,17 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
+    /// Addresses of the files that other uploads into a folder left there.
+    package func storedUploads(to url: String, except id: Int64) throws -> Set<String> {
+        try Set(
+            String.fetchAll(
+                database.cachedStatement(
+                    sql: """
+                        SELECT json_extract(receipt, '$.url') FROM transfer
+                        WHERE kind = 'upload' AND state = 'completed' AND url = ? AND id <> ? AND receipt IS NOT NULL
+                        """), arguments: [url, id]))
+    }
+
     /// An unfinished download that will get this name.
     package func unfinishedTransfer(to destination: String) throws -> TransferRecord? {
         try TransferRecord.fetchOne(

@@ -134,11 +134,13 @@ struct AttemptEnding {
         case .retry(let after, let trouble):
             // What the server did not keep will be sent again: that is no progress.
             transfer.bytesDone = machine.storedBytes
+            transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             record(progress: false, &transfer, &entry, pass)
             try wait(&transfer, after, trouble, &entry, &pass)
         case .finished(let remoteURL):
             try Self.finishUpload(&transfer, machine, at: remoteURL, &pass)
         case .fail(let trouble):
+            transfer.uploadMemory = machine.memory ?? transfer.uploadMemory
             try pass.fail(&transfer, trouble)
         }
         return .nothing

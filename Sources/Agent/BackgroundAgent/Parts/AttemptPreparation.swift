@@ -65,6 +65,9 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
+        if transfer.upload?.method == .put, transfer.uploadMemory?.step == .put {
+            machine.note(taken: try pass.transaction.storedUploads(to: transfer.url, except: id))
+        }
         let command = machine.next()
         known = machine
         switch command {
