@@ -43,7 +43,8 @@ import TransferMachines
                 let event = event(at: Self.start + Double(step), isUpload, &dice)
                 var expected = record.life
                 let facts = TransferLife.Facts(
-                    isUpload: isUpload, mayBeRepeated: record.mayBeRepeated, hasBody: record.bodyFile != nil,
+                    isUpload: isUpload, mayBeRepeated: record.mayBeRepeated, mayBeCut: record.mayBeInterrupted,
+                    hasBody: record.bodyFile != nil,
                     hasResumablePart: record.partial?.isResumable == true, hasAnswer: record.head != nil, newToken: "")
                 let commands = expected.handle(event, facts)
                 #expect(record.handle(event) == commands, "seed \(seed), step \(step): \(event)")

@@ -9,12 +9,23 @@ import Testing
     private let trouble = TransferLife.Reason(code: -1005, message: "The connection broke.")
 
     static func facts(
-        isUpload: Bool = false, mayBeRepeated: Bool = true, hasBody: Bool = false, hasResumablePart: Bool = false,
+        isUpload: Bool = false, mayBeRepeated: Bool = true, mayBeCut: Bool = true, hasBody: Bool = false,
+        hasResumablePart: Bool = false,
         hasAnswer: Bool = false
     ) -> TransferLife.Facts {
         TransferLife.Facts(
-            isUpload: isUpload, mayBeRepeated: mayBeRepeated, hasBody: hasBody, hasResumablePart: hasResumablePart,
+            isUpload: isUpload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: hasBody,
+            hasResumablePart: hasResumablePart,
             hasAnswer: hasAnswer, newToken: "token")
+    }
+
+    /// A form whose answer is lost cannot be asked about: in flight it is let finish, as a POST of the app's is.
+    @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
+    func whatMayNotBeCutIsLetFinish(_ mayBeRepeated: Bool, _ mayBeCut: Bool) {
+        var life = Self.begun()
+        let facts = Self.facts(isUpload: true, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: true)
+        _ = life.handle(.paused, facts)
+        #expect((life == Self.begun()) == !(mayBeRepeated && mayBeCut))
     }
 
     static func begun(adopted: Bool = true) -> TransferLife {

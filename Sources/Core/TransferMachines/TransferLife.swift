@@ -86,7 +86,7 @@ package struct TransferLife: Equatable, Sendable {
             return []
         case .paused:
             // What must not be done twice is let finish.
-            if isBeingSent, !facts.mayBeRepeated { return [] }
+            if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []
         case .unpaused(let now):

@@ -151,6 +151,8 @@ extension TransferLife {
         package var isUpload: Bool
         /// May be sent a second time, or its protocol knows what the server has: see ``TransferRequest/isIdempotent``.
         package var mayBeRepeated: Bool
+        /// Stopping it half-way does no harm: its server can be asked what it has.
+        package var mayBeCut: Bool
         package var hasBody: Bool
         package var hasResumablePart: Bool
         /// An answer came, whatever its status.
@@ -159,9 +161,10 @@ extension TransferLife {
         package var newToken: String
 
         package init(
-            isUpload: Bool, mayBeRepeated: Bool, hasBody: Bool, hasResumablePart: Bool, hasAnswer: Bool, newToken: String
+            isUpload: Bool, mayBeRepeated: Bool, mayBeCut: Bool, hasBody: Bool, hasResumablePart: Bool, hasAnswer: Bool,
+            newToken: String
         ) {
-            (self.isUpload, self.mayBeRepeated, self.hasBody) = (isUpload, mayBeRepeated, hasBody)
+            (self.isUpload, self.mayBeRepeated, self.mayBeCut, self.hasBody) = (isUpload, mayBeRepeated, mayBeCut, hasBody)
             (self.hasResumablePart, self.hasAnswer, self.newToken) = (hasResumablePart, hasAnswer, newToken)
         }
     }

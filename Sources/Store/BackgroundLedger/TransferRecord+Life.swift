@@ -87,7 +87,7 @@ extension TransferRecord {
 
     private var facts: TransferLife.Facts {
         TransferLife.Facts(
-            isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, hasBody: bodyFile != nil,
+            isUpload: kind == .upload, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeInterrupted, hasBody: bodyFile != nil,
             hasResumablePart: partial?.isResumable == true, hasAnswer: head != nil,
             // Only a part is named by it, and this is asked at every progress.
             newToken: partial?.isResumable == true ? UUID().uuidString.lowercased() : "")
