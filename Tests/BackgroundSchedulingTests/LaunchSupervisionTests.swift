@@ -10,15 +10,15 @@ import Testing
 
     @Test func warnsWhenTheTimeIsUpAndKillsAfterTheGrace() {
         var launch = fresh()
-        #expect(launch.deadline(isPersonChoosing: false) == at(30))
+        #expect(launch.deadline == at(30))
         #expect(launch.tick(now: at(29.9), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(30), isPersonChoosing: false) == .warn(.expired))
         #expect(launch.tick(now: at(30), isPersonChoosing: false) == nil, "once")
-        #expect(launch.deadline(isPersonChoosing: false) == at(35))
+        #expect(launch.deadline == at(35))
         #expect(launch.tick(now: at(34.9), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(35), isPersonChoosing: false) == .kill)
         #expect(launch.tick(now: at(99), isPersonChoosing: false) == nil, "once")
-        #expect(launch.deadline(isPersonChoosing: false) == nil)
+        #expect(launch.deadline == nil)
     }
 
     @Test func aLateWarningStillLeavesTheWholeGrace() {
@@ -30,20 +30,45 @@ import Testing
 
     @Test func noExpiryWhileAPersonChooses() {
         var launch = fresh()
-        #expect(launch.deadline(isPersonChoosing: true) == at(600))
+        #expect(launch.tick(now: at(0), isPersonChoosing: true) == nil)
+        #expect(launch.deadline == at(600))
         #expect(launch.tick(now: at(599), isPersonChoosing: true) == nil)
         #expect(launch.tick(now: at(600), isPersonChoosing: true) == .warn(.expired), "the ceiling")
     }
 
-    @Test func chosenAfterTheBudgetEndsAtOnce() {
+    /// What is to be done with the choice has the time that was there before.
+    @Test func choosingTakesNothingOfTheTime() {
         var launch = fresh()
+        #expect(launch.tick(now: at(10), isPersonChoosing: false) == nil)
+        #expect(launch.tick(now: at(10), isPersonChoosing: true) == nil)
         #expect(launch.tick(now: at(200), isPersonChoosing: true) == nil)
-        #expect(launch.tick(now: at(201), isPersonChoosing: false) == .warn(.expired))
+        #expect(launch.tick(now: at(210), isPersonChoosing: false) == nil)
+        #expect(launch.deadline == at(230))
+        #expect(launch.tick(now: at(230), isPersonChoosing: false) == .warn(.expired))
+    }
+
+    @Test func choosingAgainAndAgainHasOneCeiling() {
+        var launch = fresh()
+        for round in 0..<10 {
+            #expect(launch.tick(now: at(Double(round) * 66), isPersonChoosing: true) == nil)
+            guard round < 9 else { break }
+            #expect(launch.tick(now: at(Double(round) * 66 + 65), isPersonChoosing: false) == nil, "\(round)")
+        }
+        #expect(launch.tick(now: at(700), isPersonChoosing: true) == .warn(.expired))
+    }
+
+    /// The agent that saw it begin has died: it began no earlier than the launch.
+    @Test func aChoiceThatIsTakenUpHasItsTime() {
+        var launch = fresh()
+        #expect(launch.tick(now: at(100), isPersonChoosing: true) == nil)
+        #expect(launch.tick(now: at(101), isPersonChoosing: false) == nil)
+        #expect(launch.deadline == at(131))
     }
 
     @Test func aBudgetAboveTheCeilingStands() {
-        let launch = LaunchSupervision(startedAt: start, budget: 900, grace: 5)
-        #expect(launch.deadline(isPersonChoosing: true) == at(900))
+        var launch = LaunchSupervision(startedAt: start, budget: 900, grace: 5)
+        #expect(launch.tick(now: at(0), isPersonChoosing: true) == nil)
+        #expect(launch.deadline == at(900))
     }
 
     @Test func choosingDoesNotHoldOffTheKill() {
@@ -65,7 +90,7 @@ import Testing
     @Test func aClockThatIsSetNeitherEndsNorProlongs() {
         var launch = fresh()
         launch.shift(by: -3_600)
-        #expect(launch.deadline(isPersonChoosing: false) == at(30 - 3_600))
+        #expect(launch.deadline == at(30 - 3_600))
         launch.shift(by: 7_200)
         #expect(launch.tick(now: at(3_600 + 29), isPersonChoosing: false) == nil)
         #expect(launch.tick(now: at(3_600 + 30), isPersonChoosing: false) == .warn(.expired))

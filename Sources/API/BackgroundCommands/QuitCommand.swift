@@ -30,6 +30,10 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.setFact(.significantTime, nil)
             try stopContinuedProcessing(transaction)
             try transaction.dropQuestions()
+            // A press whose launch is ended here opens no chooser later on.
+            for response in try transaction.undeliveredResponses() {
+                try transaction.responseWasDelivered(response.id!, now: Date())
+            }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
                 // Launches that an agent left behind when it died need another one, which warns them and waits.

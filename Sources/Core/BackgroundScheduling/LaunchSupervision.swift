@@ -61,6 +61,11 @@ package struct LaunchSupervision: Sendable, Equatable {
 
     private var state: State = .running
     private var startedAt: Date
+    /// Since when a person is choosing; `nil`: nobody is.
+    private var choosingSince: Date?
+    /// Seconds that choosing took before.
+    private var chosenFor: Double = 0
+    private var wasLookedAt = false
     private let budget: Double
     private let grace: Double
 
@@ -78,17 +83,33 @@ package struct LaunchSupervision: Sendable, Equatable {
     package static let choosingCeiling: Double = 600
 
     /// When to look again.
-    package func deadline(isPersonChoosing: Bool) -> Date? {
+    package var deadline: Date? {
         switch state {
-        case .running: startedAt.addingTimeInterval(isPersonChoosing ? max(budget, Self.choosingCeiling) : budget)
+        case .running:
+            if let choosingSince {
+                max(startedAt.addingTimeInterval(budget), choosingSince.addingTimeInterval(Self.choosingCeiling - chosenFor))
+            } else {
+                startedAt.addingTimeInterval(budget)
+            }
         case .warned(let killAt): killAt
         case .killed: nil
         }
     }
 
-    /// Time has passed.
+    /// Time has passed. What a person took to choose is added to the budget.
     package mutating func tick(now: Date, isPersonChoosing: Bool) -> Command? {
-        guard let deadline = deadline(isPersonChoosing: isPersonChoosing), now >= deadline else { return nil }
+        switch (isPersonChoosing, choosingSince) {
+        // Taken up from an earlier agent: since when is not known.
+        case (true, nil): choosingSince = wasLookedAt ? now : startedAt
+        case (false, let since?):
+            let span = min(max(now.timeIntervalSince(since), 0), Self.choosingCeiling - chosenFor)
+            startedAt.addTimeInterval(span)
+            chosenFor += span
+            choosingSince = nil
+        case (true, _?), (false, nil): break
+        }
+        wasLookedAt = true
+        guard let deadline, now >= deadline else { return nil }
         switch state {
         case .running:
             state = .warned(killAt: now.addingTimeInterval(grace))
@@ -120,6 +141,7 @@ package struct LaunchSupervision: Sendable, Equatable {
     /// The clock was set by so many seconds: what is left of the time stays what it was.
     package mutating func shift(by seconds: Double) {
         startedAt.addTimeInterval(seconds)
+        choosingSince?.addTimeInterval(seconds)
         switch state {
         case .running, .killed: return
         case .warned(let killAt): state = .warned(killAt: killAt.addingTimeInterval(seconds))

@@ -1,3 +1,4 @@
+import BackgroundTransfer
 import Foundation
 import UserNotifications
 
@@ -7,37 +8,65 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         let info = response.notification.request.content.userInfo
         let storm = (info["storm"] as? NSNumber)?.int64Value ?? (info["storm"] as? Int).map(Int64.init)
         switch response.actionIdentifier {
-        case "photo": await addPhoto(storm: storm)
+        case "photo": await addPhoto(storm: storm, from: response.notification.request.identifier)
         case "snooze": await showAgain(response.notification.request, after: 3600)
         case UNNotificationDefaultActionIdentifier, "details": await explain(response.notification.request)
         default: return
         }
     }
 
-    private func addPhoto(storm: Int64?) async {
+    private func addPhoto(storm: Int64?, from notification: String) async {
         guard let destination = StormySettings.current.destination else {
             return await say(
                 "No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
         }
-        switch await FileChooser.choosePhotos() {
-        case .cancelled: return
-        case .unavailable:
-            await say("Add a photo", "No file chooser is installed. In a terminal: stormy upload FILE")
-        case .chosen(let files):
-            for file in files {
-                let order = PhotoUploads.BatchOptions(
-                    to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
-                // One that cannot be read, say, keeps none of the others back.
-                do {
-                    switch try PhotoUploads(store: StormyStore.open()).add(file, order) {
-                    case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
-                    case .known: await say("Photo is there already", file.lastPathComponent)
-                    case .queued: break
-                    }
-                } catch {
-                    await say("Photo not queued", "\(file.lastPathComponent): \(StormyStoreError.words(for: error))")
-                }
+        do {
+            let store = try StormyStore.open()
+            guard let files = try await choice(for: notification, store) else { return }
+            let order = PhotoUploads.BatchOptions(
+                to: destination, keepsLocation: StormySettings.current.keepsLocation, storm: storm, tells: true)
+            for (index, file) in files.enumerated() {
+                await add(file, order, store)
+                try store.rememberChoice(Array(files[(index + 1)...]), for: notification)
+                // The next launch goes on with the others.
+                if Task.isCancelled { return }
             }
+        } catch {
+            await say("Photo not queued", StormyStoreError.words(for: error))
+        }
+    }
+
+    /// What the person chose, perhaps in a launch whose time ran out while it copied. `nil`: nothing.
+    private func choice(for notification: String, _ store: StormyStore) async throws -> [URL]? {
+        if let files = try store.rememberedChoice(for: notification) { return files }
+        switch await FileChooser.choosePhotos() {
+        case .cancelled: return nil
+        case .tooLate:
+            await say("Add a photo", "No photo was chosen for ten minutes. In a terminal: stormy upload FILE")
+            return nil
+        case .unavailable:
+            await say("Add a photo", "No file chooser could be opened. In a terminal: stormy upload FILE")
+            return nil
+        case .chosen(let files):
+            try store.rememberChoice(files, for: notification)
+            return files
+        }
+    }
+
+    private func add(_ file: URL, _ order: PhotoUploads.BatchOptions, _ store: StormyStore) async {
+        // One that cannot be read, say, keeps none of the others back.
+        do {
+            switch try PhotoUploads(store: store).add(file, order) {
+            case .held(_, let reason): await say("Photo held back", "\(file.lastPathComponent): \(reason)")
+            case .known(_, _, .some): await say("Photo is there already", file.lastPathComponent)
+            case .known(_, let transfer, nil):
+                // Given again it goes on, where somebody had paused it.
+                if let transfer { try BackgroundTransfers.unpause([transfer]) }
+                await say("Photo is on its way already", file.lastPathComponent)
+            case .queued: break
+            }
+        } catch {
+            await say("Photo not queued", "\(file.lastPathComponent): \(StormyStoreError.words(for: error))")
         }
     }
 
@@ -48,7 +77,7 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
         await show(
             UNNotificationRequest(
-                identifier: request.identifier + "-snoozed", content: request.content,
+                identifier: request.identifier + StormTeller.snoozed, content: request.content,
                 trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
     }
 
@@ -65,5 +94,17 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         do { try await UNUserNotificationCenter.current().add(request) } catch {
             logError("\(request.content.title): cannot be shown: \(error)")
         }
+    }
+}
+
+extension StormyStore {
+    /// What a person chose at a notification and is not queued yet.
+    fileprivate func rememberedChoice(for notification: String) throws -> [URL]? {
+        try setting("chosen \(notification)").flatMap { try? JSONDecoder().decode([URL].self, from: Data($0.utf8)) }
+    }
+
+    fileprivate func rememberChoice(_ files: [URL], for notification: String) throws {
+        guard !files.isEmpty else { return try removeSetting("chosen \(notification)") }
+        try set("chosen \(notification)", String(decoding: JSONEncoder().encode(files), as: UTF8.self))
     }
 }

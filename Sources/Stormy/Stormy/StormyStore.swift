@@ -61,7 +61,7 @@ extension StormyStoreError {
 
 /// Places, forecasts, storms and photos: Stormy's own SQLite file, apart from the agent's ledger.
 package final class StormyStore: Sendable {
-    static let fileName = "stormy.sqlite"
+    package static let fileName = "stormy.sqlite"
     let queue: DatabaseQueue
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
@@ -253,6 +253,10 @@ package final class StormyStore: Sendable {
 
     func setting(_ name: String) throws -> String? {
         try queue.read { try String.fetchOne($0, sql: "SELECT value FROM setting WHERE name = ?", arguments: [name]) }
+    }
+
+    func removeSetting(_ name: String) throws {
+        try queue.write { try $0.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [name]) }
     }
 
     func set(_ name: String, _ value: String) throws {

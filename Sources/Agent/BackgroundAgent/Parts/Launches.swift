@@ -127,7 +127,7 @@ struct Launches {
             (watch.isPersonChoosing, watch.isContinued) = (launch.isPersonChoosing, launch.kind == .continuedProcessing)
             watches[id] = watch
             if let command { try apply(command, to: launch, &pass) }
-            pass.wake(at: supervision.deadline(isPersonChoosing: launch.isPersonChoosing))
+            pass.wake(at: supervision.deadline)
         }
     }
 
