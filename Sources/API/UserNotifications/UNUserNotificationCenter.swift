@@ -150,13 +150,14 @@ public final class UNUserNotificationCenter: Sendable {
     /// Takes back all that were not shown yet.
     public func removeAllPendingNotificationRequests() { remove { $0.state == .pending } }
 
-    /// Takes these off the screen.
+    /// Takes these off the screen. Those that a person has closed are forgotten, so that a request that
+    /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
-        remove { ($0.state == .delivered || $0.state == .presenting) && identifiers.contains($0.identifier) }
+        remove { $0.isShown && identifiers.contains($0.identifier) }
     }
 
-    /// Takes all off the screen.
-    public func removeAllDeliveredNotifications() { remove { $0.state == .delivered || $0.state == .presenting } }
+    /// Takes all off the screen, as ``removeDeliveredNotifications(withIdentifiers:)`` does.
+    public func removeAllDeliveredNotifications() { remove(\.isShown) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
         ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
@@ -172,7 +173,7 @@ public final class UNUserNotificationCenter: Sendable {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
             for var record in try transaction.notifications() where isWanted(record) {
-                record.state = record.state == .pending ? .withdrawn : .withdrawing
+                record.state = [.pending, .closed].contains(record.state) ? .withdrawn : .withdrawing
                 record.endedAt = now
                 try transaction.save(record)
             }
@@ -215,4 +216,9 @@ public final class UNUserNotificationCenter: Sendable {
     private static func request(from record: NotificationRecord) -> UNNotificationRequest {
         UNNotificationRequest(identifier: record.identifier, content: .make(from: record.content), trigger: nil)
     }
+}
+
+extension NotificationRecord {
+    /// It is, or was, on the screen.
+    fileprivate var isShown: Bool { [.presenting, .delivered, .closed].contains(state) }
 }

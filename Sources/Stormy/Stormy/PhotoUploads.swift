@@ -21,6 +21,10 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
 /// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
+    /// Photos are tried again: how that ends is told again, also in the same words.
+    package static func forgetTold() {
+        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [PhotoBatch.notification])
+    }
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:

@@ -247,6 +247,26 @@ extension StormyStore {
         }
     }
 
+    /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
+    ///
+    /// - Returns: whether it may be: sent now, it would be there twice.
+    package func retryPhoto(_ id: Int64, transfer: Int64) throws -> Bool {
+        try queue.write { database in
+            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer == transfer else { return true }
+            let isElsewhere = try Bool.fetchOne(
+                database,
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination IS ? AND id <> ?
+                    AND state IN ('queued', 'completed'))
+                    """, arguments: [photo.digest, photo.destination, id])
+            if isElsewhere == true { return false }
+            guard photo.state == .failed else { return true }
+            (photo.state, photo.message, photo.changedAt) = (.queued, nil, BGTaskScheduler.now)
+            try photo.update(database)
+            return true
+        }
+    }
+
     /// A server no longer has it: it may be given again.
     package func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
         try queue.write { database in

@@ -162,7 +162,12 @@ public enum BackgroundTransfers {
         let now = AppRuntime.shared.now
         // Asked before the ledger is entered: others wait for that.
         let credentials = try action == .resume || action == .retry ? credentials(of: selection, renewal) : [:]
-        return try AppRuntime.shared.commit { transaction -> Changes in
+        // What goes on survives a reboot.
+        let comeBack = { (changes: Changes) in
+            let goesOn = action == .resume || action == .retry
+            if goesOn, !changes.changed.isEmpty { AppRuntime.shared.comeBackAtLogin() }
+        }
+        return try AppRuntime.shared.commit(beforeStart: comeBack) { transaction -> Changes in
             var changes = Changes()
             if case .ids(let ids) = selection { changes.unknown = ids }
             // Also for those that only wait for their host to be there again.
@@ -205,7 +210,7 @@ public enum BackgroundTransfers {
     /// - Throws: when the ledger cannot be written. Nothing has changed then.
     public static func unpause(_ ids: [Int64]) throws {
         let now = AppRuntime.shared.now
-        try AppRuntime.shared.commit { transaction in
+        try AppRuntime.shared.commit(beforeStart: { AppRuntime.shared.comeBackAtLogin() }) { transaction in
             for id in ids { try transaction.handle(.unpaused(now: now), transfer: id, now: now) }
         }
     }

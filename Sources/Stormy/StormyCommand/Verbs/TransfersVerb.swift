@@ -46,13 +46,8 @@ struct TransfersVerb: AsyncParsableCommand {
 
     private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws {
         var unknown = Set(ids.filter { $0 != "all" })
-        if action == .cancel {
-            for photo in try store.photos() {
-                let id = TransferReport.identifier(of: photo)
-                guard ids.contains("all") || ids.contains(id), let number = photo.id else { continue }
-                if try store.cancelPhoto(number) { unknown.remove(id) }
-            }
-        }
+        // What the ledger can end it ends, also where this store cannot be written.
+        let photosEnded = Result { if action == .cancel { try cancelPhotos(store, &unknown) } }
         if action != .cancel {
             for id in unknown.sorted() where try store.photos().contains(where: { TransferReport.identifier(of: $0) == id }) {
                 throw CommandFailure(.usage, "\(id) is not being sent: only cancel applies to it")
@@ -62,9 +57,12 @@ struct TransfersVerb: AsyncParsableCommand {
         let destinations = action == .resume || action == .retry ? try Destinations() : nil
         let photos = try store.photos()
         let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
-        let changes = try BackgroundTransfers.perform(action, on: ids.contains("all") ? .all : .ids(Set(numbers))) {
+        var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
+        if action == .retry { selection = try withoutPhotosElsewhere(selection, store) }
+        let changes = try BackgroundTransfers.perform(action, on: selection) {
             try destinations?.of($0, photos)?.asCredential
         }
+        try photosEnded.get()
         let nobodys = unknown.subtracting(numbers.map(String.init)).union(changes.unknown.map(String.init))
         if let first = nobodys.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
         for id in changes.unrenewed {
@@ -75,6 +73,39 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         let count = changes.changed.count
         if !json { Output.note("\(action.rawValue): \(count) transfer\(count == 1 ? "" : "s")") }
+    }
+
+    /// Photos that are with no agent: jobs that wait, and those that are held back.
+    private func cancelPhotos(_ store: StormyStore, _ unknown: inout Set<String>) throws {
+        for photo in try store.photos() {
+            let id = TransferReport.identifier(of: photo)
+            guard ids.contains("all") || ids.contains(id), let number = photo.id else { continue }
+            if try store.cancelPhoto(number) { unknown.remove(id) }
+        }
+    }
+
+    /// A photo that was given again since its upload failed would be there twice.
+    private func withoutPhotosElsewhere(
+        _ selection: BackgroundTransfers.Selection, _ store: StormyStore
+    ) throws -> BackgroundTransfers.Selection {
+        let asked =
+            switch selection {
+            case .all: try BackgroundTransfers.all()
+            case .ids(let ids): try BackgroundTransfers.statuses(of: ids.sorted())
+            }
+        var skipped: Set<Int64> = []
+        for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
+            guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { continue }
+            if try store.retryPhoto(label.photo, transfer: transfer.id) { continue }
+            skipped.insert(transfer.id)
+            Output.note("\(transfer.id): the same photo was given again and is there, or on its way")
+        }
+        PhotoUploads.forgetTold()
+        guard !skipped.isEmpty else { return selection }
+        switch selection {
+        case .all: return .ids(Set(asked.map(\.id)).subtracting(skipped))
+        case .ids(let ids): return .ids(ids.subtracting(skipped))
+        }
     }
 }
 
