@@ -93,7 +93,7 @@ extension EndToEnd {
             server.route("GET", "/slow", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
             #expect(try download(server.url + "/slow").status == 0)
             let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
-            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("--app stormy"))
+            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\(Home.product("stormy"))\" agent\n"))
             #expect(try home.stormy("unschedule").status == 0)
             #expect(FileManager.default.fileExists(atPath: entry), "the check is off, the download is not")
             #expect(try home.stormy("quit").status == 0)

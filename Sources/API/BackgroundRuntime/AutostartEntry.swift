@@ -2,6 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import CLinux
 import Foundation
+import Synchronization
 
 /// Brings the agent back at the next login: a systemd user unit where a user manager runs, an XDG autostart entry otherwise.
 package struct AutostartEntry: Sendable {
@@ -18,6 +19,10 @@ package struct AutostartEntry: Sendable {
 
     let directories: AppDirectories
     let environment: [String: String]
+
+    /// What is run at the login in place of the agent itself: a verb that becomes it, and first puts right what the app knows and a lost
+    /// ledger does not. Empty: the agent.
+    package static let command = Mutex<[String]>([])
 
     package init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
         self.directories = directories
@@ -100,9 +105,11 @@ package struct AutostartEntry: Sendable {
             Description=Background work of \(Self.unitEscaped(displayName))
 
             [Service]
-            \(variables)ExecStart="\(Self.unitEscaped(agent))" --app \(directories.appIdentifier)
+            \(variables)ExecStart=\(command(agent, Self.unitEscaped))
             Restart=on-failure
             RestartSec=5
+            # Nothing that another start would change: a ledger that is damaged, or of a newer version.
+            RestartPreventExitStatus=73 74 78
             # The agent's launches are its children and end with their own budgets.
             KillMode=mixed
 
@@ -112,20 +119,28 @@ package struct AutostartEntry: Sendable {
             """
     }
 
+    /// The words behind the program are ours, and need no quotes.
+    private func command(_ agent: String, _ escaped: (String) -> String) -> String {
+        let command = Self.command.withLock { $0 }
+        let words = command.isEmpty ? [agent, "--app", directories.appIdentifier] : command
+        return "\"\(escaped(words[0]))\"" + words.dropFirst().map { " \($0)" }.joined()
+    }
+
     private static func unitEscaped(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
-            .replacingOccurrences(of: "%", with: "%%").replacingOccurrences(of: "\n", with: " ")
+            .replacingOccurrences(of: "%", with: "%%").replacingOccurrences(of: "$", with: "$$")
+            .replacingOccurrences(of: "\n", with: " ")
     }
 
     private func desktopText(agent: String, displayName: String) -> String {
         let assignments = folderVariables.map { "\"\(Self.desktopEscaped("\($0.0)=\($0.1)"))\" " }.joined()
-        let command = assignments.isEmpty ? "" : "env " + assignments
+        let variables = assignments.isEmpty ? "" : "env " + assignments
         return """
             [Desktop Entry]
             Type=Application
             Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
             Comment=Written by schedule; removed by unschedule and quit
-            Exec=\(command)"\(Self.desktopEscaped(agent))" --app \(directories.appIdentifier)
+            Exec=\(variables)\(command(agent, Self.desktopEscaped))
             NoDisplay=true
             X-GNOME-Autostart-enabled=true
 

@@ -69,6 +69,7 @@ package enum BackgroundAgentTool {
             return code
         } catch {
             logError("background-agent: \(error)\n")
+            if case .notADatabase = error { LastWords.say("\(error)", of: appIdentifier) }
             if case .newerVersion = error { return 78 }
             if case .cannotCreate = error { return 73 }
             return 74

@@ -40,7 +40,11 @@ struct StormyRoot: AsyncParsableCommand {
         }
         await CommandRunner.runAndExit(
             StormyRoot.self, arguments,
-            before: { if $0 is any BackgroundCommand { try StormyTool.configure() } },
+            before: { command in
+                guard command is any BackgroundCommand else { return }
+                try StormyTool.configure()
+                AgentVerb.restoreLostCheck()
+            },
             after: AgentVerb.startIfWorkIsLeft(after:), explain: CommandFailure.init(ofStormy:))
     }
 }

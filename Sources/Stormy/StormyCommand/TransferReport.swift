@@ -92,9 +92,6 @@ struct TransferReport: Encodable {
     static func reconcile(_ store: StormyStore) throws {
         try recoverPhotos(store)
         for sentence in try PhotoReconciliation(store: store).run().sentences { Output.note("stormy: \(sentence)") }
-        if try NoonSchedule(store: store).restoreIfLost() {
-            Output.note("stormy: the daily check is planned again: the agent did not know of it any more")
-        }
     }
 
     private static func recoverPhotos(_ store: StormyStore) throws {

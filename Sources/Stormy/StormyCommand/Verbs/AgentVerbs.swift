@@ -10,9 +10,20 @@ struct AgentVerb: AsyncParsableCommand {
         commandName: "agent", abstract: "Runs the agent in the foreground.", discussion: "Example:\n  stormy agent")
 
     func run() async throws {
-        try StormyTool.configure()
-        // Where this app is, for the agent to launch.
-        try AppRuntime.shared.introduceApp()
+        // The person's login runs this: whatever is wrong here, an agent there must be, which says the rest.
+        do {
+            try StormyTool.configureIfPossible()
+            // Where this app is, for the agent to launch.
+            try AppRuntime.shared.introduceApp()
+            // This process becomes the agent: what it plans starts no other.
+            let variable = AgentStarter(directories: AppRuntime.shared.directories).forbiddingVariable
+            let isForbidden = getenv(variable) != nil
+            setenv(variable, "1", 0)
+            Self.restoreLostCheck()
+            if !isForbidden { unsetenv(variable) }
+        } catch {
+            Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
+        }
         switch AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment) {
         case .failure(let missing):
             throw CommandFailure(.unavailable, "\(missing)")
@@ -24,7 +35,21 @@ struct AgentVerb: AsyncParsableCommand {
     /// Every verb starts an agent that is missing while work is left, but those that are about the agent itself.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
         if command is AgentVerb || command is QuitVerb || command is DemoVerb || command is RehearseVerb { return }
+        restoreLostCheck()
         startIfWorkIsLeft()
+    }
+
+    /// A ledger that was moved away, or comes from a backup, does not know of the daily check; Stormy's own store does.
+    static func restoreLostCheck() {
+        let file = AppRuntime.shared.directories.data.appendingPathComponent(StormyStore.fileName)
+        guard FileManager.default.fileExists(atPath: file.path) else { return }
+        do {
+            if try NoonSchedule(store: StormyStore.open()).restoreIfLost() {
+                Output.note("stormy: the daily check is planned again: the agent did not know of it any more")
+            }
+        } catch {
+            // The verb itself has said what is wrong with the store, or does not need it.
+        }
     }
 
     /// For verbs that show whether one runs, or stay.
@@ -41,8 +66,8 @@ struct QuitVerb: AsyncParsableCommand {
         try StormyTool.configureIfPossible()
         let store = try StormyStore.open()
         let wasOn = try NoonSchedule(store: store).isEnabled
-        // First, or a check that runs just now would plan the next one.
-        try NoonSchedule.setEnabled(false, in: store)
+        // First, or a check that runs just now would plan the next one. All the rest ends also where that cannot be written.
+        let noted = Result { try NoonSchedule.setEnabled(false, in: store) }
         var isOff = false
         do {
             try await QuitCommand.endAll { requests, transfers in
@@ -63,6 +88,15 @@ struct QuitVerb: AsyncParsableCommand {
                 }
             }
             throw error
+        }
+        do {
+            try noted.get()
+        } catch {
+            let failure = CommandFailure(ofStormy: error)
+            throw CommandFailure(
+                failure.status,
+                "all work is ended, but the next verb plans the daily check again, as that could not be written down: \(failure.message)"
+            )
         }
     }
 }

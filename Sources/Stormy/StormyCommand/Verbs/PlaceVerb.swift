@@ -108,7 +108,11 @@ struct PlaceVerb: AsyncParsableCommand {
 
         func run() async throws {
             try StormyTool.configure()
-            try StormyStore.open().removePlace(name)
+            let store = try StormyStore.open()
+            let place = try store.place(named: name)
+            let storms = try store.storms().filter { $0.place == place.id }
+            try store.removePlace(name)
+            StormTeller.withdraw(storms)
             Output.line("Removed \(name).")
         }
     }

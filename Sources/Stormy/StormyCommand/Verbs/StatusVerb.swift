@@ -16,7 +16,8 @@ struct StatusVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        // Before it is asked whether one runs.
+        // Before it is asked what is planned, and whether an agent runs.
+        AgentVerb.restoreLostCheck()
         AgentVerb.startIfWorkIsLeft()
         try show(store)
         guard watch else { return }
