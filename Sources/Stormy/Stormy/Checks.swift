@@ -44,7 +44,17 @@ extension StormyStore {
     package func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
 
     func lastForecast(of place: Place) throws -> (forecast: Forecast, fetchedAt: Date)? {
-        try queue.read { try ForecastRecord.fetchOne($0, key: place.id) }.map { ($0.content, $0.fetchedAt) }
+        try queue.read { Self.forecast(of: place, $0) }.map { ($0.content, $0.fetchedAt) }
+    }
+
+    /// What cannot be read is as good as none: the next answer takes its place.
+    private static func forecast(of place: Place, _ database: Database) -> ForecastRecord? {
+        do {
+            return try ForecastRecord.fetchOne(database, key: place.id)
+        } catch {
+            logError("the forecast of \(place.name) cannot be read: \(error)")
+            return nil
+        }
     }
 
     /// Takes an answer in one transaction: forecast, judgement, storms. Taking the same answer twice changes nothing more.
@@ -61,7 +71,7 @@ extension StormyStore {
                 try known.update(database)
             }
             // An answer that was handed over may arrive after a fresher one. One from the future was taken by a clock that was ahead.
-            let held = try ForecastRecord.fetchOne(database, key: place.id)?.fetchedAt ?? .distantPast
+            let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
             if held <= fetchedAt || held > now {
                 var record = ForecastRecord(place: place.id!, content: forecast, fetchedAt: fetchedAt)
                 try record.save(database)

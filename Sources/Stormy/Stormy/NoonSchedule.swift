@@ -136,13 +136,18 @@ struct NoonCheck {
                 group.addTask {
                     do {
                         if try await question.isStormy(at: place) == true { try StormTeller(store: store).tell(place) }
+                    } catch let error as WeatherUnknown {
+                        unknown.note(error)
+                        // What an earlier look saw, and nobody was told of.
+                        trouble.noting { try StormTeller(store: store).tell(place) }
                     } catch {
-                        (error is WeatherUnknown ? unknown : trouble).note(error)
+                        trouble.note(error)
                     }
                 }
             }
         }
         try trouble.check()
+        try StormTeller(store: store).withdrawPast()
         do {
             try unknown.check()
             StormyTrouble.isOver("weather")

@@ -180,7 +180,10 @@ package struct PhotoReconciliation {
         let photos = try store.photos()
         for transfer in try BackgroundTransfers.unfinished(session: PhotoUploads.sessionIdentifier)
         where isUnknown(transfer, by: photos) {
-            let destination = settings.destinations.first { $0.url.absoluteString == transfer.url }
+            let address = transfer.url.map(PhotoDestination.withoutPassword)
+            let destination = settings.destinations.first {
+                PhotoDestination.withoutPassword($0.url.absoluteString) == address
+            }
             try store.adoptPhoto(
                 path: transfer.file ?? "photo", digest: transfer.sourceSHA256, destination: destination?.identity,
                 transfer: transfer.id)

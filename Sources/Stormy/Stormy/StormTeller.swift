@@ -30,7 +30,7 @@ package struct StormTeller: Sendable {
     package func tell(_ place: Place) throws {
         // As it is now: the answer that showed the storm also told the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
-        let storms = try store.untoldStorms(of: place)
+        let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now)
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {
@@ -38,6 +38,29 @@ package struct StormTeller: Sendable {
             try store.markTold(storm, now: BGTaskScheduler.now)
         }
     }
+
+    /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed.
+    func withdrawPast() throws { Self.withdrawPending(try store.storms().suffix(50).filter(\.isClosed)) }
+
+    /// Takes back everything that is, or is to be, on the screen.
+    package static func withdraw(_ storms: [StormRecord]) {
+        withdrawPending(storms)
+        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: storms.flatMap(identifiers))
+    }
+
+    private static func withdrawPending(_ storms: [StormRecord]) {
+        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: storms.flatMap(identifiers))
+    }
+
+    private static func identifiers(of storm: StormRecord) -> [String] {
+        let identifier = identifier(of: storm)
+        return [identifier, identifier + snoozed]
+    }
+
+    private static func identifier(of storm: StormRecord) -> String { "storm-\(storm.id ?? 0)" }
+
+    /// Ends the identifier of one that is shown again later.
+    static let snoozed = "-snoozed"
 
     private func add(_ storm: StormRecord, _ place: Place) throws {
         let content = UNMutableNotificationContent()
@@ -48,7 +71,7 @@ package struct StormTeller: Sendable {
         content.sound = .default
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name]
         let request = UNNotificationRequest(
-            identifier: "storm-\(storm.id ?? 0)", content: content, trigger: nil, alertsOncePerContent: true)
+            identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()
         UNUserNotificationCenter.current().add(request) { failure.set($0) }
         if let error = failure.error { throw error }

@@ -73,10 +73,11 @@ extension StormyStore {
     }
 
     /// Storms of a place that the person was not told of.
-    func untoldStorms(of place: Place) throws -> [StormRecord] {
+    func untoldStorms(of place: Place, now: Date) throws -> [StormRecord] {
         try queue.read {
             try StormRecord.fetchAll(
-                $0, sql: "SELECT * FROM storm WHERE place = ? AND isTold = 0 AND isClosed = 0 ORDER BY id", arguments: [place.id])
+                $0, sql: "SELECT * FROM storm WHERE place = ? AND isTold = 0 AND isClosed = 0 AND ends > ? ORDER BY id",
+                arguments: [place.id, now.timeIntervalSince1970])
         }
     }
 

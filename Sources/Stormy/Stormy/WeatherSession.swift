@@ -106,14 +106,14 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
 
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
-            guard let place = try place(of: downloadTask) else { return }
-            do {
-                guard try question.take(Data(contentsOf: location), downloadTask.response, of: place).isStormy == true else {
-                    return
+            let data = try Data(contentsOf: location)
+            for place in try places(of: downloadTask) {
+                do {
+                    guard try question.take(data, downloadTask.response, of: place).isStormy == true else { continue }
+                    try StormTeller(store: question.store).tell(place)
+                } catch is WeatherUnknown {
+                    // Written down, and the next check is at the next noon.
                 }
-                try StormTeller(store: question.store).tell(place)
-            } catch is WeatherUnknown {
-                // Written down, and the next check is at the next noon.
             }
         }
     }
@@ -121,14 +121,14 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
         trouble.noting {
-            if let place = try place(of: task) { _ = try question.unknown(error.localizedDescription, at: place) }
+            for place in try places(of: task) { _ = try question.unknown(error.localizedDescription, at: place) }
         }
     }
 
-    /// By the address asked: the same place always asks the same one. `nil`: removed meanwhile.
-    private func place(of task: URLSessionTask) throws -> Place? {
+    /// By the address asked: the same place always asks the same one, and so do two at one point. Empty: removed meanwhile.
+    private func places(of task: URLSessionTask) throws -> [Place] {
         let url = task.originalRequest?.url
-        return try question.store.places().first { (try? WeatherSession.request(for: $0))?.url == url }
+        return try question.store.places().filter { (try? WeatherSession.request(for: $0))?.url == url }
     }
 }
 
