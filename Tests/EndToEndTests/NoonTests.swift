@@ -66,6 +66,74 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
+        /// The same mistake, made again after it was mended, is told again.
+        @Test func aMistakeThatComesBackIsToldAgain() throws {
+            let home = try Home(server: server, desktop: desktop)
+            let file = home.directories.configuration.appendingPathComponent("config.toml")
+            let right = try Data(contentsOf: file)
+            Weather.serve(.json(Weather.calm), on: server)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            for round in 1...2 {
+                try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
+                try Self.missDays(1, home)
+                try home.wait("word of it", seconds: 60) {
+                    try $0.notification("trouble-configuration")?.state == .delivered ? true : nil
+                }
+                try right.write(to: file)
+                try home.wait("the check", seconds: 60) {
+                    try $0.history(limit: 50).filter { $0.outcome == .completed }.count == round ? true : nil
+                }
+                try home.waitForQuiet()
+            }
+            #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Stormy cannot work"])
+        }
+
+        /// Seen when the place was added, and the service fails at noon: it is told all the same.
+        @Test func aStormThatIsKnownIsToldWithoutAnAnswer() throws {
+            let home = try Home(server: server, desktop: desktop)
+            #expect(try home.stormy("place", "add", "Here", "1,1").output.contains("stormy"))
+            try home.stormy("schedule")
+            Weather.serve(.status(404, body: "gone"), on: server)
+            try Self.missDays(1, home)
+            try home.waitForEnded("appRefresh")
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+        }
+
+        /// The ledger is lost: whichever verb comes next plans the check again, and so does the next login.
+        @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
+        func aLostLedgerLosesNoNoon(_ verb: String) throws {
+            let home = try Home(server: server, desktop: desktop)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            try home.stormy("place", "add", "Here", "1,1")
+            try home.stormy("schedule")
+            for file in try FileManager.default.contentsOfDirectory(atPath: home.directories.state.path)
+            where file.hasPrefix("agent.sqlite") {
+                try FileManager.default.removeItem(atPath: home.directories.state.path + "/" + file)
+            }
+            if verb == "agent" {
+                let agent = try Child(Home.product("stormy"), ["agent"], environment: home.environment)
+                try home.wait("the check") { try $0.request("StormyNoon")?.occurrence != nil ? true : nil }
+                #expect(try home.wait("the agent") { try $0.fact(.agent)?.pid } == agent.pid)
+                agent.end()
+            } else {
+                let said = try home.run("stormy", verb.split(separator: " ").map(String.init))
+                #expect(said.status == 0 && !said.output.contains("none: stormy schedule"), "\(said)")
+                #expect(try Ledger(home.directories).read { try $0.request("StormyNoon") } != nil)
+            }
+        }
+
+        /// A login with a damaged ledger is not the silent end of all checks.
+        @Test func aDamagedLedgerIsSaidAtLogin() throws {
+            let home = try Home(server: server, desktop: desktop)
+            try FileManager.default.createDirectory(at: home.directories.state, withIntermediateDirectories: true)
+            try Data(repeating: 7, count: 5_000).write(to: home.directories.ledger)
+            let agent = try home.run("background-agent", ["--app", "stormy"])
+            #expect(agent.status == 74, "\(agent)")
+            #expect(try desktop.heardSoFar() == ["stormy cannot work"])
+        }
+
         /// An answer that cannot be kept was no check: it is made up for, and the person told.
         @Test func anAnswerThatCannotBeKeptIsNoCheck() throws {
             let home = try Home(server: server, desktop: desktop)

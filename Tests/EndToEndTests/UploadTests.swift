@@ -300,6 +300,70 @@ extension EndToEnd {
             #expect(store.unfinishedUploads == 0)
         }
 
+        /// Cameras give one name to many photos, and raws of one size: after a refusal another's file is not taken for one's own.
+        @Test(arguments: [503, 403]) func twoOfOneNameAndSizeAreBothThere(_ status: Int) async throws {
+            let server = try await FaultyServer.start()
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/photos/\"\n")
+            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+            let files = try (0..<2).map { number in
+                let photo = home.folder.appendingPathComponent("\(number)/DSC1.jpg")
+                try FileManager.default.createDirectory(at: photo.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try (JPEG.withoutPosition + Data(repeating: UInt8(number), count: 1_000)).write(to: photo)
+                return photo
+            }
+            store.refuse(status: status, method: "PUT", next: 1)
+            #expect(try home.stormy("upload", files[0].path).status == 0)
+            if status == 403 { try home.wait("its end") { try $0.transfers().first?.state == .failed ? true : nil } }
+            #expect(try home.stormy("upload", files[1].path).status == 0)
+            try home.wait("all of them") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            if status == 403 {
+                #expect(try home.stormy("transfers", "retry", "all").status == 0)
+                try home.wait("the retry") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            }
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["completed", "completed"])
+            let there = store.files.compactMap { store.contents(of: $0) }
+            #expect(try Set(there) == Set(files.map { try Data(contentsOf: $0) }), "\(store.files)")
+        }
+
+        /// Given again after it failed, and its failed upload tried again: it is there once, whichever came first.
+        @Test(arguments: [false, true]) func aRetriedPhotoIsThereOnce(_ retriesFirst: Bool) async throws {
+            let server = try await FaultyServer.start()
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+            let home = try Home(extra: Self.destination(server.url + "/photos/"))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            store.refuse(status: 403, method: "PUT", next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
+            func retry() throws -> Child.Result {
+                defer { _ = try? home.wait("the retry") { try $0.unfinishedTransfers().isEmpty ? true : nil } }
+                return try home.stormy("transfers", "retry", "all")
+            }
+            if retriesFirst {
+                #expect(try retry().status == 0)
+                #expect(try home.stormy("upload", "--wait", photo.path).errors.contains("is there already"))
+            } else {
+                #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+                #expect(try retry().errors.contains("the same photo was given again"))
+            }
+            #expect(store.files.count == 1, "\(store.files)")
+        }
+
+        /// What was ended, and goes on, comes back at the next login.
+        @Test func whatIsResumedComesBackAtLogin() throws {
+            let home = try Home(extra: Self.destination("http://127.0.0.1:1/photos/"))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            #expect(try home.stormy("quit").status == 0)
+            let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
+            #expect(!FileManager.default.fileExists(atPath: entry))
+            #expect(try home.stormy("transfers", "resume", "all").status == 0)
+            #expect(FileManager.default.fileExists(atPath: entry))
+        }
+
         /// The store of photos was lost and begins to count anew; the ledger was not.
         @Test func aNewStoreTakesNoOldUploadForItsOwn() async throws {
             let server = try await FaultyServer.start()
@@ -366,6 +430,50 @@ extension EndToEnd {
             #expect(result.status == 78 && result.errors.contains("more than one line, or a control character"), "\(result)")
         }
 
+        /// Stands for the person's choice in the desktop's chooser; everything else is real.
+        private static func install(chooser script: String, in home: Home) throws {
+            let bin = home.folder.appendingPathComponent("bin")
+            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+            let chooser = bin.appendingPathComponent("zenity")
+            try Data("#!/bin/sh\n\(script)\n".utf8).write(to: chooser)
+            chmod(chooser.path, 0o700)
+            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+        }
+
+        /// Whoever takes longer than a launch may has chosen all the same, and is asked once.
+        @Test func aPersonMayTakeTheirTime() async throws {
+            let desktop = try Desktop()
+            let nginx = try Nginx()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, budget: 2, extra: Self.destination(nginx.url + "photos/"))
+            let source = home.folder.appendingPathComponent("camera")
+            let wanted = try Self.makePhotos(4, in: source)
+            let asked = home.folder.appendingPathComponent("asked")
+            try Self.install(chooser: "echo asked >> '\(asked.path)'; sleep 4; ls -d '\(source.path)'/*", in: home)
+            try home.pressAddPhoto(on: desktop)
+            try home.wait("the photos", seconds: 60) {
+                try $0.transfers().filter { $0.kind == .upload && $0.state == .completed }.count == 4 ? true : nil
+            }
+            try home.waitForQuiet()
+            #expect(try Self.digests(in: nginx.photos) == wanted)
+            #expect(try String(contentsOf: asked, encoding: .utf8) == "asked\n")
+        }
+
+        /// A chooser that dies is no person who chose nothing.
+        @Test(arguments: ["kill -SEGV $$", "exit 127", "echo 'cannot open display: :7' >&2; exit 1"])
+        func aChooserThatDiesIsSaid(_ script: String) async throws {
+            let desktop = try Desktop()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop, extra: Self.destination("http://127.0.0.1:1/photos/"))
+            try Self.install(chooser: script, in: home)
+            try home.pressAddPhoto(on: desktop)
+            try home.waitForEnded("notificationResponse")
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here", "Add a photo"])
+        }
+
         @Test func theButtonTakesAFileAndFillsTheJob() async throws {
             let desktop = try Desktop()
             let nginx = try Nginx()
@@ -374,13 +482,7 @@ extension EndToEnd {
             let home = try Home(server: server, desktop: desktop, extra: Self.destination(nginx.url + "photos/"))
             let source = home.folder.appendingPathComponent("camera")
             let wanted = try Self.makePhotos(1, in: source)
-            // Stands for the person's choice in the desktop's chooser; everything else is real.
-            let bin = home.folder.appendingPathComponent("bin")
-            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
-            let chooser = bin.appendingPathComponent("zenity")
-            try Data("#!/bin/sh\necho '\(source.path)/\(wanted.keys.first!)'\n".utf8).write(to: chooser)
-            chmod(chooser.path, 0o700)
-            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+            try Self.install(chooser: "echo '\(source.path)/\(wanted.keys.first!)'", in: home)
             try home.pressAddPhoto(on: desktop)
             #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Photo uploaded"])
             try home.waitForQuiet()
