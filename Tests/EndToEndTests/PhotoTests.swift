@@ -206,7 +206,9 @@ extension EndToEnd {
             try home.wait("sending") { try $0.transfers().first?.state == .running ? true : nil }
             _ = try home.stormy("simulate", "expire", "StormyUploads")
             try home.wait("held again") { transaction in
-                try transaction.transfers().first?.isSuspended == true && transaction.request("StormyUploads") != nil ? true : nil
+                let photo = try transaction.transfers().first
+                let isHeld = photo?.isSuspended == true && photo?.state != .running
+                return try isHeld && transaction.request("StormyUploads") != nil ? true : nil
             }
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held"])
             #expect(try home.stormy("transfers", "cancel", "all").status == 0)

@@ -35,6 +35,9 @@ package struct StormySettings: Sendable, Equatable {
 
     private static let chosen = Mutex<StormySettings?>(nil)
 
+    /// The configuration could be read.
+    package static var areSet: Bool { chosen.withLock { $0 != nil } }
+
     /// Those of this process. Set once, before anything else of Stormy is used.
     package static var current: StormySettings {
         get {
