@@ -12,7 +12,7 @@ extension EndToEnd {
             let evidence = home.folder.appendingPathComponent("evidence")
             let result = try home.stormy("demo", "--evidence", evidence.path)
             #expect(result.status == 0, "\(result.output)\(result.errors)")
-            #expect(result.output.contains("11 of 11 held"))
+            #expect(result.output.contains("12 of 12 held"))
             // The bus heard one notification.
             #expect(try desktop.heardSoFar() == ["Storm expected in Storm Bay"])
             // The server answered one weather request, whole.
@@ -23,9 +23,15 @@ extension EndToEnd {
             #expect(Set(weather.compactMap { $0["id"] as? Int }).count == 1)
             #expect(weather.last?["outcome"] as? String == "answered")
             // The photo that arrived is the photo that was sent.
-            let sent = try FileDigest.sha256(of: evidence.appendingPathComponent("storm.bmp"))
-            let received = try FileDigest.sha256(of: evidence.appendingPathComponent("received/storm.bmp"))
-            #expect(sent == received)
+            let photos = ["storm.jpg", "received/storm.jpg"].map { evidence.appendingPathComponent($0).path }
+            func seen(_ tool: String, _ arguments: [String]) throws -> [String] {
+                try photos.map { try Child.run(tool, arguments + [$0], environment: home.environment).output }
+            }
+            let pixels = try seen("identify", ["-format", "%m %w %h %#"])
+            #expect(pixels[0] == pixels[1] && pixels[0].hasPrefix("JPEG 320 200 "), "\(pixels)")
+            let places = try seen("exiftool", ["-n", "-s3", "-GPSPosition"])
+            #expect(places == ["-43.1 147.5\n", ""], "\(places)")
+            #expect(result.output.contains("place add Sydney -33.87,151.21 && stormy schedule"))
             // Nothing of it touched the person's own home.
             #expect(!FileManager.default.fileExists(atPath: home.directories.ledger.path))
         }

@@ -15,6 +15,13 @@ struct DemoCommand: AsyncParsableCommand {
             "Keep the server's log and what it received in this folder.", valueName: "folder"),
         completion: .directory) var evidence: String?
 
+    /// What to type next. A program that lies in a build folder is not installed yet.
+    private static func next(program: String) -> String {
+        let isBuilt = program.contains("/.build/")
+        let name = isBuilt ? "stormy" : URL(fileURLWithPath: program).lastPathComponent
+        return (isBuilt ? "sudo make install   then   " : "") + "\(name) place add Sydney -33.87,151.21 && \(name) schedule"
+    }
+
     func run() async throws {
         let folder = evidence.map { URL(fileURLWithPath: $0) }
         let begin = Date()
@@ -49,5 +56,6 @@ struct DemoCommand: AsyncParsableCommand {
         Output.line()
         Output.line("\(held) of \(story.claims.lines.count) held, in \(Int(Date().timeIntervalSince(begin).rounded())) s.")
         if !story.claims.allHeld { throw ExitCode(1) }
+        Output.line("Yours: " + Self.next(program: home.program))
     }
 }

@@ -72,7 +72,8 @@ final class ThrowawayHome: Sendable {
     private let verbs = Mutex(Verbs())
     private let isSilent: Bool
     private let isKept: Bool
-    /// The program whose verbs are run.
+    /// Whose verbs are run: its path.
+    var program: String { stormy }
     private let stormy: String
 
     /// Weather and photos at one server; its only destination is called `destination`. Times in seconds.

@@ -137,22 +137,35 @@ struct DemoStory {
     private mutating func uploadPhoto() throws {
         Output.line(Output.bold("5. A photo of the storm, uploaded and verified"))
         let bytes = DemoPhoto.bytes()
-        let file = (evidence ?? home.folder).appendingPathComponent("storm.bmp")
+        let file = (evidence ?? home.folder).appendingPathComponent("storm.jpg")
         try bytes.write(to: file)
-        Output.line("   $ stormy upload storm.bmp --wait")
+        Output.line("   $ stormy upload storm.jpg --wait")
         let result = try home.stormy("upload", file.path, "--wait")
-        let received = servers.receivedPhoto("storm.bmp")
-        let digest = FileDigest.sha256(of: bytes)
+        let received = servers.receivedPhoto("storm.jpg") ?? Data()
+        let digest = FileDigest.sha256(of: received)
         claims.add(
             "it arrived whole, under its own name",
-            result.status == 0 && received.map(FileDigest.sha256(of:)) == digest && servers.receivedFiles.count == 1,
+            try result.status == 0 && sentDigest() == digest && DemoPhoto.pixels(of: received) == DemoPhoto.pixels(of: bytes)
+                && servers.receivedFiles.count == 1,
             seen: "SHA-256 \(digest.prefix(12))…")
+        claims.add(
+            "where it was taken stayed here",
+            DemoPhoto.isLocated(bytes) && !received.isEmpty && !DemoPhoto.isLocated(received),
+            seen: "43.1° S, 147.5° E is in your file, and not in theirs")
         claims.add("the photo job is filled", try photoJobs(in: "awaitingPhoto") == 0)
     }
 
     private func photoJobs(in state: String) throws -> Int {
+        try transfers().filter { $0["state"] as? String == state }.count
+    }
+
+    /// Of the photo, as the receipt says.
+    private func sentDigest() throws -> String? {
+        try transfers().first { $0["kind"] as? String == "upload" && $0["state"] as? String == "completed" }?["sha256"] as? String
+    }
+
+    private func transfers() throws -> [[String: Any]] {
         let output = try home.stormy("transfers", "--json").output
-        let rows = try JSONSerialization.jsonObject(with: output) as? [[String: Any]] ?? []
-        return rows.filter { $0["state"] as? String == state }.count
+        return try JSONSerialization.jsonObject(with: output) as? [[String: Any]] ?? []
     }
 }
