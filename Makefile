@@ -21,6 +21,10 @@ CONFIGURATION ?= release
 FUZZERS = fuzz-wire fuzz-resume fuzz-ledger fuzz-configuration fuzz-photo
 # What `make demo` runs, and what a person installs.
 PROGRAMS = stormy background-agent photo-cleaner file-chooser stormy-rehearse
+# Where `make install` puts them; DESTDIR stands before that, for packagers. NAME: what the command is called.
+PREFIX ?= /usr/local
+DESTDIR ?=
+NAME ?= stormy
 # Modules without effects.
 PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
 # Modules with threads.
@@ -46,7 +50,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +60,21 @@ demo: programs ## Show the whole main job in a throw-away home (under 3 min from
 
 programs: run-packages ## Build what a person runs (debug; the tests share it)
 	for product in $(PROGRAMS); do $(SWIFT) build --product $$product || exit 1; done
+
+install: release ## Install for everybody, or with PREFIX=$HOME/.local for yourself (NAME= renames the command)
+	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec"
+	install -s -m 755 .build/release/stormy "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
+	for product in $(filter-out stormy,$(PROGRAMS)); do \
+	    install -s -m 755 .build/release/$$product "$(DESTDIR)$(PREFIX)/libexec/$$product" || exit 1; done
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) command="$(NAME)" ;; *) command="$(PREFIX)/bin/$(NAME)" ;; esac; \
+	    echo "Installed. Now: $$command place add Sydney -33.87,151.21 && $$command schedule"
+
+uninstall: ## Take away what `make install` put there; `stormy quit` first ends what goes on
+	rm -f "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
+	for product in $(filter-out stormy,$(PROGRAMS)); do rm -f "$(DESTDIR)$(PREFIX)/libexec/$$product"; done
+
+release: run-packages ## Build what a person runs, for installing (under 4 min)
+	for product in $(PROGRAMS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 
 build: run-packages ## Build everything
 	$(SWIFT) build

@@ -19,7 +19,8 @@ struct DemoCommand: AsyncParsableCommand {
     private static func next(program: String) -> String {
         let isBuilt = program.contains("/.build/")
         let name = isBuilt ? "stormy" : URL(fileURLWithPath: program).lastPathComponent
-        return (isBuilt ? "sudo make install   then   " : "") + "\(name) place add Sydney -33.87,151.21 && \(name) schedule"
+        return (isBuilt ? "make install PREFIX=$HOME/.local   then   " : "")
+            + "\(name) place add Sydney -33.87,151.21 && \(name) schedule"
     }
 
     func run() async throws {
