@@ -54,6 +54,20 @@ extension EndToEnd {
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
+        /// The same address is asked for both, once.
+        @Test func twoPlacesAtOnePointBothHearOfIt() async throws {
+            Weather.serveHeld(on: server)
+            let home = try stormyHome()
+            #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("rest")
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar().sorted() == ["Storm expected in Here", "Storm expected in There"])
+            let checks = try home.status()["checks"] as? [[String: Any]] ?? []
+            #expect(checks.map { $0["stormy"] as? Bool } == [true, true])
+        }
+
         @Test func cutAnswerIsResumedWhereItWasDurable() async throws {
             let forecast = Payload.text(Weather.forecast(padding: 400_000))
             let cut = 250_000

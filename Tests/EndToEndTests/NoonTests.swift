@@ -101,6 +101,25 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
         }
 
+        /// Nobody could show it before it was over: a desktop that comes later shows no storm of yesterday. Nor does one whose place is removed.
+        @Test(arguments: [false, true]) func aStormThatIsOverIsNotShown(_ isPlaceRemoved: Bool) throws {
+            let home = try Home(server: server)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(try Ledger(home.directories).read { try $0.notification("storm-1")?.state } == .pending)
+            if isPlaceRemoved {
+                #expect(try home.stormy("place", "remove", "Here").status == 0)
+            } else {
+                let store = home.directories.data.appendingPathComponent("stormy.sqlite").path
+                let past = "UPDATE storm SET begins = begins - 86400, ends = ends - 86400"
+                #expect(try Child.run("sqlite3", [store, past], environment: home.environment).status == 0)
+                Weather.serve(.json(Weather.calm), on: server)
+                try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            }
+            #expect(try Ledger(home.directories).read { try $0.notification("storm-1")?.state } == .withdrawn)
+        }
+
         /// The ledger is lost: whichever verb comes next plans the check again, and so does the next login.
         @Test(arguments: ["place list", "check --offline", "why", "status", "agent"])
         func aLostLedgerLosesNoNoon(_ verb: String) throws {
