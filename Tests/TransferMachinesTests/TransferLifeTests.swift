@@ -26,6 +26,11 @@ import Testing
         let facts = Self.facts(isUpload: true, mayBeRepeated: mayBeRepeated, mayBeCut: mayBeCut, hasBody: true)
         _ = life.handle(.paused, facts)
         #expect((life == Self.begun()) == !(mayBeRepeated && mayBeCut))
+        // Where all work ends nothing is let finish that may be sent again: it waits until it is resumed.
+        _ = life.handle(.shelved, facts)
+        #expect((life == Self.begun()) == !mayBeRepeated)
+        _ = life.handle(.stopped, facts)
+        #expect(life.phase == (mayBeRepeated ? .held(by: .person, next: .queued) : .running))
     }
 
     static func begun(adopted: Bool = true) -> TransferLife {
@@ -251,7 +256,8 @@ extension TransferLife.Event {
         let later = now + Double(Int.random(in: 0..<90, using: &dice))
         var events: [TransferLife.Event] = [
             .awaited(now: now), .left(until: later), .adopted(suspended: .random(using: &dice)), .suspended,
-            .released(notBefore: .random(using: &dice) ? later : nil, now: now), .paused, .unpaused(now: now), .resumed(now: now),
+            .released(notBefore: .random(using: &dice) ? later : nil, now: now), .paused, .shelved, .unpaused(now: now),
+            .resumed(now: now),
             .retried(now: now), .scheduled(for: .random(using: &dice) ? later : nil, now: now),
             .cancelled(message: "by hand", now: now), .resumeDataMade(hasPart: .random(using: &dice), now: now), .began, .stopped,
             .progressed(now: now), .waits(until: later, reason), .proven, .disproven(now: now), .ended(.completed, nil, now: now),

@@ -61,8 +61,8 @@ public struct QuitCommand: BackgroundCommand {
     private static func pauseTransfers(_ transaction: LedgerTransaction) throws -> Int {
         var count = 0
         for var transfer in try transaction.unfinishedTransfers() where transfer.state != .paused {
-            try transaction.handle(.paused, &transfer, now: Date())
-            count += 1
+            try transaction.handle(.shelved, &transfer, now: Date())
+            if transfer.state == .paused { count += 1 }
         }
         return count
     }

@@ -89,6 +89,10 @@ package struct TransferLife: Equatable, Sendable {
             if isBeingSent, !(facts.mayBeRepeated && facts.mayBeCut) { return [] }
             hold(.person)
             return []
+        case .shelved:
+            if isBeingSent, !facts.mayBeRepeated { return [] }
+            hold(.person)
+            return []
         case .unpaused(let now):
             unpause(now)
             return []

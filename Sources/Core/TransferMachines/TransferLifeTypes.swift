@@ -95,6 +95,8 @@ extension TransferLife {
         case released(notBefore: Date?, now: Date)
         /// By a person.
         case paused
+        /// By a person who ends all background work: held, also what is under way and may be sent again.
+        case shelved
         /// What a person paused is wanted again.
         case unpaused(now: Date)
         /// By a person: whoever holds it, it goes on.
