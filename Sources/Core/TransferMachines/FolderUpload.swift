@@ -40,7 +40,7 @@ struct FolderUpload: UploadProtocol {
     var state: State
     /// The server said how long the file is that it has.
     var isLengthConfirmed = false
-    /// Addresses of this machine's other uploads.
+    /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
 
     mutating func note(taken: Set<String>) { self.taken = taken }
@@ -72,7 +72,8 @@ struct FolderUpload: UploadProtocol {
     func next() -> UploadCommand {
         guard let address else { return .fail(TransferTrouble(.unsupportedURL)) }
         switch state {
-        case .choosingName(let index, let isStored):
+        case .choosingName(let wished, let isStored):
+            let index = firstName(from: wished)
             return send("HEAD", address.file(finalName(index)), saving: .chooseName, index, isStored: isStored)
         case .sendingBody(let index, _):
             let isDirect = plan.kind == .put
@@ -132,6 +133,12 @@ struct FolderUpload: UploadProtocol {
         case .lookingForTarget(let index):
             return afterTargetCheck(head, index, pauses)
         }
+    }
+
+    /// The first name that no other upload of this machine has, or may have.
+    func firstName(from index: Int) -> Int {
+        guard plan.kind == .put, let address else { return index }
+        return (index..<RemoteName.maximumIndex).first { !taken.contains(address.publicFile(finalName($0))) } ?? index
     }
 
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.

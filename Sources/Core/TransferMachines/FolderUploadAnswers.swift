@@ -26,10 +26,12 @@ extension FolderUpload {
         return common.outcome
     }
 
-    /// Answers by which a server says that it did nothing (RFC 9110 §15.6.4, RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2).
-    private static let refusals: Set<Int> = [423, 425, 429, 503]
+    /// Answers by which a server says that it did nothing (RFC 6585 §4, RFC 4918 §11.3, RFC 8470 §5.2). Not 503: a
+    /// gateway says it also of a server that it lost after the request.
+    private static let refusals: Set<Int> = [423, 425, 429]
 
-    mutating func afterNameCheck(_ head: ResponseHead, _ index: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
+    mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
+        let index = firstName(from: wished)
         switch existence(head) {
         case .there where head.isPage(inPlaceOf: plan): return pauses.retry(head, CommonAnswer.page)
         case .there: return tryName(after: index, isStored: isStored)
@@ -162,7 +164,7 @@ extension FolderUpload {
 
     /// The final name after an answer was lost. A file of our length there is ours: the name was free just before.
     /// (With a plain PUT that can be wrong, if somebody else took the name with a file of the same length after the answer was lost.
-    /// Another upload of this machine is known. WebDAV has no such gap: there the temporary file tells.)
+    /// Other uploads of this machine are known, also those that may be there. WebDAV has no such gap: there the temporary file tells.)
     mutating func afterTargetCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch existence(head) {
         case .there where plan.kind == .put && address.map { taken.contains($0.publicFile(finalName(index))) } ?? false:

@@ -113,7 +113,7 @@ package struct UploadMachine: Sendable {
     /// What the next attempt begins with, where the last answer said more than what was committed before it; else `nil`.
     package var memory: UploadMemory? { rules.memory }
 
-    /// Addresses under which this machine's other uploads are: a file there is not this one.
+    /// Addresses at which this machine's other uploads are, or may be: a file there is not this one, and none is sent there.
     package mutating func note(taken: Set<String>) { rules.note(taken: taken) }
 
     /// How it is known that the server has the whole file.

@@ -26,6 +26,13 @@ enum LedgerSchema {
         migrator.registerMigration("5: patience from the start, destinations that are not replaced") { database in
             try addPatience(database)
         }
+        migrator.registerMigration("6: uploads whose answer is open") { database in
+            try database.execute(
+                sql: """
+                    CREATE INDEX transferOpenAnswer ON transfer (url)
+                        WHERE kind = 'upload' AND uploadState IS NOT NULL AND state NOT IN ('completed', 'cancelled')
+                    """)
+        }
         return migrator
     }
 

@@ -219,6 +219,16 @@ extension LedgerTransaction {
                     sql: "SELECT * FROM transfer WHERE keptUntil IS NOT NULL AND state = 'cancelled' AND isSuspended = 1"))
     }
 
+    /// Uploads into a folder that were begun and are not there for all that is known.
+    package func uploadsWithOpenAnswer(to url: String, except id: Int64) throws -> [TransferRecord] {
+        try TransferRecord.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    SELECT * FROM transfer WHERE url = ? AND id <> ? AND kind = 'upload' AND uploadState IS NOT NULL
+                    AND state NOT IN ('completed', 'cancelled')
+                    """), arguments: [url, id])
+    }
+
     /// Addresses of the files that other uploads into a folder left there.
     package func storedUploads(to url: String, except id: Int64) throws -> Set<String> {
         try Set(

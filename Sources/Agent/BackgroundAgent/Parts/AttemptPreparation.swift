@@ -65,9 +65,7 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
-        if transfer.upload?.method == .put, transfer.uploadMemory?.step == .put {
-            machine.note(taken: try pass.transaction.storedUploads(to: transfer.url, except: id))
-        }
+        if transfer.upload?.method == .put { machine.note(taken: try namesOfOthers(transfer, pass.transaction)) }
         let command = machine.next()
         known = machine
         switch command {
@@ -94,6 +92,22 @@ enum AttemptPreparation {
             try pass.fail(&transfer, trouble)
             return .ended
         }
+    }
+
+    /// Where this machine's other uploads into the same folder are, or may be: those whose answer is open. Of what is there for good only
+    /// where it has to be told from a file of one's own.
+    private static func namesOfOthers(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> Set<String> {
+        guard let id = transfer.id else { return [] }
+        var names = Set<String>()
+        for other in try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id) {
+            guard let step = other.uploadMemory?.step, [.put, .check].contains(step),
+                var machine = try uploadMachine(other, transaction),
+                case .send(let request, _, _) = machine.next()
+            else { continue }
+            names.insert(request.url)
+        }
+        if transfer.uploadMemory?.step == .put { names.formUnion(try transaction.storedUploads(to: transfer.url, except: id)) }
+        return names
     }
 
     /// The copy in the spool, never the original: that may have changed since it was queued.
