@@ -108,7 +108,8 @@ extension EndToEnd {
             }
             if file == Self.files[0] {
                 let agent = try home.run("background-agent", ["--app", "stormy"])
-                #expect(agent.status == status)
+                // Its unit does not start it again for this.
+                #expect(agent.status == (status == 74 ? 65 : status))
                 #expect(agent.errors.contains(words), "\(agent.errors)")
             }
             #expect(try Data(contentsOf: url(file)) == before, "\(file) was changed")

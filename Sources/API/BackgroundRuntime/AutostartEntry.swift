@@ -108,8 +108,8 @@ package struct AutostartEntry: Sendable {
             \(variables)ExecStart=\(command(agent, Self.unitEscaped))
             Restart=on-failure
             RestartSec=5
-            # Nothing that another start would change: a ledger that is damaged, or of a newer version.
-            RestartPreventExitStatus=73 74 78
+            # What no other start would change: a ledger that is damaged, or of a newer version.
+            RestartPreventExitStatus=65 78
             # The agent's launches are its children and end with their own budgets.
             KillMode=mixed
 

@@ -21,7 +21,7 @@ package enum BackgroundAgentTool {
 
         """
 
-    /// Returns the exit code: 0 done or already running, 64 usage, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
+    /// Returns the exit code: 0 done or already running, 64 usage, 65 a damaged store, 69 a rehearsal without its machine, 73 or 74 store, 78 a store of a newer version.
     package static func main(_ arguments: [String]) -> Int32 {
         AgentProcess.blockStopSignals()
         umask(umask(0o022) | 0o022)  // Nobody else may write to what it makes.
@@ -69,10 +69,7 @@ package enum BackgroundAgentTool {
             return code
         } catch {
             logError("background-agent: \(error)\n")
-            if case .notADatabase = error { LastWords.say("\(error)", of: appIdentifier) }
-            if case .newerVersion = error { return 78 }
-            if case .cannotCreate = error { return 73 }
-            return 74
+            return LastWords.exitCode(for: error, of: appIdentifier)
         }
     }
 

@@ -1,4 +1,5 @@
 import BackgroundNotices
+import ProcessSupport
 import DesktopServices
 import Dispatch
 
@@ -7,8 +8,20 @@ enum LastWords {
     /// Seconds that a notification server has for its answer.
     private static let patience = 5.0
 
+    /// 65 and 78 are those that no other start would change: a user unit does not try again.
+    static func exitCode(for error: StoreError, of app: String) -> Int32 {
+        switch error {
+        case .notADatabase:
+            say("\(error)", of: app)
+            return 65
+        case .newerVersion: return 78
+        case .cannotCreate: return 73
+        case .readOnly, .busy, .diskFull, .troubled, .failed: return 74
+        }
+    }
+
     /// Returns when it is on the screen, or nobody could show it.
-    static func say(_ text: String, of app: String) {
+    private static func say(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
         let presenter = LibnotifyPresenter(loop: loop, appName: app) { event in
