@@ -150,7 +150,6 @@ struct NoonCheck {
         try StormTeller(store: store).withdrawPast()
         do {
             try unknown.check()
-            StormyTrouble.isOver("weather")
         } catch let error as WeatherUnknown {
             BGTaskScheduler.shared.abandonCurrentLaunch("\(error.place.name): \(error.reason)")
         }

@@ -69,7 +69,8 @@ package struct StormTeller: Sendable {
         content.categoryIdentifier = Self.category
         content.interruptionLevel = .timeSensitive
         content.sound = .default
-        content.userInfo = ["storm": storm.id ?? 0, "place": place.name]
+        // The beginning tells it from a storm of its number in a store that was lost: that one is told already.
+        content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
         let request = UNNotificationRequest(
             identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()

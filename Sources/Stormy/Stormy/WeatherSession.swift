@@ -78,8 +78,22 @@ struct StormQuestion {
         } catch {
             throw try unknown(error.message, at: place)
         }
-        return try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        StormyTrouble.isOver(Self.trouble(at: place))
+        return assessment
     }
+
+    /// Asks again later for a place whose answer, handed over, could not be used: no launch is left that could be made up for.
+    func askAgain(for place: Place, in session: URLSession) throws {
+        guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
+        let task = session.downloadTask(with: try WeatherSession.request(for: place))
+        task.taskDescription = place.name
+        task.earliestBeginDate = BGTaskScheduler.now.addingTimeInterval(Self.pause)
+        task.resume()
+    }
+
+    /// Seconds until an answer that was handed over and could not be used is asked for again.
+    private static let pause: Double = 1800
 
     /// Writes down why there is no answer, for whoever asks later, and tells the person where there has been none for long.
     func unknown(_ reason: String, at place: Place) throws -> WeatherUnknown {
@@ -87,10 +101,12 @@ struct StormQuestion {
         try store.noteTrouble(reason, of: place, now: now)
         let last = try store.lastForecast(of: place)?.fetchedAt ?? .distantPast
         if now.timeIntervalSince(last) > Self.longestSilence {
-            StormyTrouble.tell("weather", "The weather is not known", "\(place.name): \(reason)")
+            StormyTrouble.tell(Self.trouble(at: place), "The weather is not known", "\(place.name): \(reason)")
         }
         return WeatherUnknown(place: place, reason: reason)
     }
+
+    private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 
     /// Seconds since the last forecast: a day, and an hour in which the check was tried again.
     private static let longestSilence: Double = 25 * 3600
@@ -112,7 +128,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
                     guard try question.take(data, downloadTask.response, of: place).isStormy == true else { continue }
                     try StormTeller(store: question.store).tell(place)
                 } catch is WeatherUnknown {
-                    // Written down, and the next check is at the next noon.
+                    try question.askAgain(for: place, in: session)
                 }
             }
         }
@@ -121,7 +137,10 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
         trouble.noting {
-            for place in try places(of: task) { _ = try question.unknown(error.localizedDescription, at: place) }
+            for place in try places(of: task) {
+                _ = try question.unknown(error.localizedDescription, at: place)
+                if (error as? URLError)?.code != .cancelled { try question.askAgain(for: place, in: session) }
+            }
         }
     }
 
