@@ -260,7 +260,7 @@ extension EndToEnd {
             Weather.serve(bad.script, on: server)
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
             // Nothing was ever known of that place.
-            try home.wait("word of it") { try $0.notification("trouble-weather")?.state == .delivered ? true : nil }
+            try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
             #expect(try desktop.heardSoFar() == ["The weather is not known"])
             let check = try #require((try home.status()["checks"] as? [[String: Any]])?.first)
             #expect(check["stormy"] is NSNull)

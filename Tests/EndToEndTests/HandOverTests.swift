@@ -54,6 +54,23 @@ extension EndToEnd {
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
+        /// No launch is left that could be made up for: it is asked for again, half an hour later.
+        @Test func anUnusableAnswerThatWasHandedOverIsAskedForAgain() async throws {
+            server.closeGate("rest")
+            Weather.serve(
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "17", "Content-Type": "text/html"]), .hold(until: "rest"),
+                    .body(.text("<html>Log in</html>".prefix(17).description)),
+                ]), on: server)
+            let home = try stormyHome()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("rest")
+            try home.waitForEnded("urlSession")
+            let next = try home.wait("the next try") { try $0.unfinishedTransfers().first?.earliestBegin }
+            #expect((1_700...1_801).contains(next.timeIntervalSinceNow))
+            #expect(try home.status("schedule", "enabled") as? Bool == true)
+        }
+
         /// The same address is asked for both, once.
         @Test func twoPlacesAtOnePointBothHearOfIt() async throws {
             Weather.serveHeld(on: server)

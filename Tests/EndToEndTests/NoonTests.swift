@@ -149,7 +149,7 @@ extension EndToEnd {
             try FileManager.default.createDirectory(at: home.directories.state, withIntermediateDirectories: true)
             try Data(repeating: 7, count: 5_000).write(to: home.directories.ledger)
             let agent = try home.run("background-agent", ["--app", "stormy"])
-            #expect(agent.status == 74, "\(agent)")
+            #expect(agent.status == 65, "\(agent)")
             #expect(try desktop.heardSoFar() == ["stormy cannot work"])
         }
 
@@ -190,7 +190,7 @@ extension EndToEnd {
             }
             #expect(failed.detail?.hasPrefix("Here: ") == true && failed.detail?.contains("login page") == true, "\(failed)")
             if isOverdue {
-                try home.wait("word of it") { try $0.notification("trouble-weather")?.state == .delivered ? true : nil }
+                try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
             }
             Weather.serve(.json(Weather.forecast()), on: server)
             try home.wait("the check", seconds: 60) {
@@ -199,7 +199,7 @@ extension EndToEnd {
             try home.waitForQuiet()
             #expect(
                 try desktop.heardSoFar() == (isOverdue ? ["The weather is not known"] : []) + ["Storm expected in Here"])
-            #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather")?.state } != .delivered)
+            #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather-1")?.state } != .delivered)
         }
 
         /// The data folder is gone: nothing was checked, and that is no calm.

@@ -301,20 +301,27 @@ extension EndToEnd {
         }
 
         /// Cameras give one name to many photos, and raws of one size: after a refusal another's file is not taken for one's own.
-        @Test(arguments: [503, 403]) func twoOfOneNameAndSizeAreBothThere(_ status: Int) async throws {
+        @Test(arguments: [503, 403, nil]) func twoOfOneNameAndSizeAreBothThere(_ status: Int?) async throws {
             let server = try await FaultyServer.start()
             let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
             let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/photos/\"\n")
-            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+            // Long enough for the second to begin while the first waits.
+            home.environment["BACKGROUND_RETRY_BASE"] = "1"
             let files = try (0..<2).map { number in
                 let photo = home.folder.appendingPathComponent("\(number)/DSC1.jpg")
                 try FileManager.default.createDirectory(at: photo.deletingLastPathComponent(), withIntermediateDirectories: true)
                 try (JPEG.withoutPosition + Data(repeating: UInt8(number), count: 1_000)).write(to: photo)
                 return photo
             }
-            store.refuse(status: status, method: "PUT", next: 1)
+            if let status {
+                store.refuse(status: status, method: "PUT", next: 1)
+            } else {
+                store.cutUploads(afterBytes: 500, next: 1)
+                store.loseAnswers(to: "PUT", next: 1)
+            }
             #expect(try home.stormy("upload", files[0].path).status == 0)
+            if status == nil { try home.wait("its cut") { try $0.transfers().first?.state == .waiting ? true : nil } }
             if status == 403 { try home.wait("its end") { try $0.transfers().first?.state == .failed ? true : nil } }
             #expect(try home.stormy("upload", files[1].path).status == 0)
             try home.wait("all of them") { try $0.unfinishedTransfers().isEmpty ? true : nil }
@@ -349,6 +356,21 @@ extension EndToEnd {
                 #expect(try retry().errors.contains("the same photo was given again"))
             }
             #expect(store.files.count == 1, "\(store.files)")
+        }
+
+        /// A form under way when all work ends waits until it is resumed, as everything else does.
+        @Test func aFormThatQuitEndedWaits() async throws {
+            let server = try await FaultyServer.start()
+            server.route("POST", "/form", .status(201).after(.hold(until: "never")))
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"multipart\"\nurl = \"\(server.url)/form\"\n")
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            _ = try await server.waitForRequest(timeout: .seconds(30)) { $0.path == "/form" }
+            #expect(try home.stormy("quit").output.contains("Paused 1 transfer"))
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["paused"])
+            #expect(try home.status("agent", "running") as? Bool == false)
+            #expect(server.requests(matching: "/form").count == 1)
         }
 
         /// What was ended, and goes on, comes back at the next login.
