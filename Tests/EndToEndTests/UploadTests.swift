@@ -305,7 +305,19 @@ extension EndToEnd {
             let server = try await FaultyServer.start()
             let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
-            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/photos/\"\n")
+            // The address of the second is spelled in another way.
+            let withUser = server.url.replacingOccurrences(of: "://", with: "://me:pw@")
+            let home = try Home(
+                extra: """
+                    [upload]
+                    default = "home"
+                    [upload.destinations.home]
+                    kind = "put"
+                    url = "\(withUser)/photos/"
+                    [upload.destinations.again]
+                    kind = "put"
+                    url = "\(withUser)/photos"
+                    """)
             // Long enough for the second to begin while the first waits.
             home.environment["BACKGROUND_RETRY_BASE"] = "1"
             let files = try (0..<2).map { number in
@@ -323,7 +335,7 @@ extension EndToEnd {
             #expect(try home.stormy("upload", files[0].path).status == 0)
             if status == nil { try home.wait("its cut") { try $0.transfers().first?.state == .waiting ? true : nil } }
             if status == 403 { try home.wait("its end") { try $0.transfers().first?.state == .failed ? true : nil } }
-            #expect(try home.stormy("upload", files[1].path).status == 0)
+            #expect(try home.stormy("upload", files[1].path, "--to", "again").status == 0)
             try home.wait("all of them") { try $0.unfinishedTransfers().isEmpty ? true : nil }
             if status == 403 {
                 #expect(try home.stormy("transfers", "retry", "all").status == 0)

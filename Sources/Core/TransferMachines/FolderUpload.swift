@@ -135,6 +135,15 @@ struct FolderUpload: UploadProtocol {
         }
     }
 
+    var openName: String? {
+        guard plan.kind == .put, let address else { return nil }
+        switch state {
+        case .sendingBody(let index, _), .checkingBody(let index), .lookingForTarget(let index):
+            return address.publicFile(finalName(index))
+        case .choosingName, .makingFolder, .moving, .lookingForTemporary: return nil
+        }
+    }
+
     /// The first name that no other upload of this machine has, or may have.
     func firstName(from index: Int) -> Int {
         guard plan.kind == .put, let address else { return index }

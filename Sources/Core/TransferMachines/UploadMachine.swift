@@ -113,6 +113,9 @@ package struct UploadMachine: Sendable {
     /// What the next attempt begins with, where the last answer said more than what was committed before it; else `nil`.
     package var memory: UploadMemory? { rules.memory }
 
+    /// The address at which the file is, or may be, while its answer is open; without secrets. `nil`: nothing was sent there.
+    package var openName: String? { rules.openName }
+
     /// Addresses at which this machine's other uploads are, or may be: a file there is not this one, and none is sent there.
     package mutating func note(taken: Set<String>) { rules.note(taken: taken) }
 
@@ -148,6 +151,7 @@ protocol UploadProtocol: Sendable {
     var knowledge: ServerKnowledge { get }
     var memory: UploadMemory? { get }
     mutating func note(taken: Set<String>)
+    var openName: String? { get }
 }
 
 /// Of one request with nothing before or after it.
@@ -163,6 +167,7 @@ extension UploadProtocol {
     var knowledge: ServerKnowledge { ServerKnowledge() }
     var memory: UploadMemory? { nil }
     mutating func note(taken: Set<String>) {}
+    var openName: String? { nil }
 }
 
 extension UploadOutcome {

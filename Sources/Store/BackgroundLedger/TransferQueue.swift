@@ -224,10 +224,13 @@ extension LedgerTransaction {
         try TransferRecord.fetchAll(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM transfer WHERE url = ? AND id <> ? AND kind = 'upload' AND uploadState IS NOT NULL
+                    SELECT * FROM transfer WHERE url IN (?, ?) AND id <> ? AND kind = 'upload' AND uploadState IS NOT NULL
                     AND state NOT IN ('completed', 'cancelled')
-                    """), arguments: [url, id])
+                    """), arguments: [Self.folder(url), Self.folder(url) + "/", id])
     }
+
+    /// Without the last stroke: with it or without it is one folder.
+    private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
     /// Addresses of the files that other uploads into a folder left there.
     package func storedUploads(to url: String, except id: Int64) throws -> Set<String> {
@@ -236,8 +239,8 @@ extension LedgerTransaction {
                 database.cachedStatement(
                     sql: """
                         SELECT json_extract(receipt, '$.url') FROM transfer
-                        WHERE kind = 'upload' AND state = 'completed' AND url = ? AND id <> ? AND receipt IS NOT NULL
-                        """), arguments: [url, id]))
+                        WHERE kind = 'upload' AND state = 'completed' AND url IN (?, ?) AND id <> ? AND receipt IS NOT NULL
+                        """), arguments: [Self.folder(url), Self.folder(url) + "/", id]))
     }
 
     /// An unfinished download that will get this name.

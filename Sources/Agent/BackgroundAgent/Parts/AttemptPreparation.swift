@@ -101,10 +101,9 @@ enum AttemptPreparation {
         var names = Set<String>()
         for other in try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id) {
             guard let step = other.uploadMemory?.step, [.put, .check].contains(step),
-                var machine = try uploadMachine(other, transaction),
-                case .send(let request, _, _) = machine.next()
+                let name = try uploadMachine(other, transaction)?.openName
             else { continue }
-            names.insert(request.url)
+            names.insert(name)
         }
         if transfer.uploadMemory?.step == .put { names.formUnion(try transaction.storedUploads(to: transfer.url, except: id)) }
         return names

@@ -26,7 +26,8 @@ struct UploadTarget: Hashable {
     /// `nil`: not an upload that has a name of its own there.
     init?(_ transfer: TransferRecord) {
         guard let order = transfer.upload, order.method != .plain else { return nil }
-        (folder, name) = (transfer.url, order.fileName)
+        // With the last stroke or without it is one folder.
+        (folder, name) = (transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/", order.fileName)
     }
 }
 
