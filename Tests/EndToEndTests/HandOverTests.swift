@@ -1,3 +1,4 @@
+import BackgroundLedger
 import FaultyServer
 import Foundation
 import Testing
@@ -63,11 +64,14 @@ extension EndToEnd {
                     .body(.text("<html>Log in</html>".prefix(17).description)),
                 ]), on: server)
             let home = try stormyHome()
+            // One address for both, and one question.
+            #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
             server.openGate("rest")
             try home.waitForEnded("urlSession")
             let next = try home.wait("the next try") { try $0.unfinishedTransfers().first?.earliestBegin }
             #expect((1_700...1_801).contains(next.timeIntervalSinceNow))
+            #expect(try Ledger(home.directories).read { try $0.unfinishedTransfers().count } == 1)
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 

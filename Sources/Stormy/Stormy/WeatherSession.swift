@@ -79,15 +79,18 @@ struct StormQuestion {
             throw try unknown(error.message, at: place)
         }
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
-        StormyTrouble.isOver(Self.trouble(at: place))
+        Self.isKnown(place)
         return assessment
     }
 
-    /// Asks again later for a place whose answer, handed over, could not be used: no launch is left that could be made up for.
-    func askAgain(for place: Place, in session: URLSession) throws {
+    /// Asks again later where an answer that was handed over could not be used: no launch is left that could be made up for. Once for each
+    /// address, however many places lie there and however many answers ended.
+    func askAgain(_ request: URLRequest, for name: String, in session: URLSession) throws {
         guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
-        let task = session.downloadTask(with: try WeatherSession.request(for: place))
-        task.taskDescription = place.name
+        let waiting = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
+        guard !waiting.contains(where: { $0.url == request.url?.absoluteString }) else { return }
+        let task = session.downloadTask(with: request)
+        task.taskDescription = name
         task.earliestBeginDate = BGTaskScheduler.now.addingTimeInterval(Self.pause)
         task.resume()
     }
@@ -106,6 +109,9 @@ struct StormQuestion {
         return WeatherUnknown(place: place, reason: reason)
     }
 
+    /// There is an answer: what was told of none is taken back.
+    static func isKnown(_ place: Place) { StormyTrouble.isOver(trouble(at: place)) }
+
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 
     /// Seconds since the last forecast: a day, and an hour in which the check was tried again.
@@ -123,25 +129,31 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
             let data = try Data(contentsOf: location)
+            var unknown: WeatherUnknown?
             for place in try places(of: downloadTask) {
                 do {
                     guard try question.take(data, downloadTask.response, of: place).isStormy == true else { continue }
                     try StormTeller(store: question.store).tell(place)
-                } catch is WeatherUnknown {
-                    try question.askAgain(for: place, in: session)
+                } catch let error as WeatherUnknown {
+                    unknown = error
                 }
             }
+            try askAgain(after: unknown, session)
         }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
         trouble.noting {
-            for place in try places(of: task) {
-                _ = try question.unknown(error.localizedDescription, at: place)
-                if (error as? URLError)?.code != .cancelled { try question.askAgain(for: place, in: session) }
-            }
+            var unknown: WeatherUnknown?
+            for place in try places(of: task) { unknown = try question.unknown(error.localizedDescription, at: place) }
+            if (error as? URLError)?.code != .cancelled { try askAgain(after: unknown, session) }
         }
+    }
+
+    private func askAgain(after unknown: WeatherUnknown?, _ session: URLSession) throws {
+        guard let place = unknown?.place else { return }
+        try question.askAgain(WeatherSession.request(for: place), for: place.name, in: session)
     }
 
     /// By the address asked: the same place always asks the same one, and so do two at one point. Empty: removed meanwhile.

@@ -55,6 +55,8 @@ struct UploadVerb: AsyncParsableCommand {
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
+        // How these end is told, also in words that were told of others.
+        if batch.order.tells { PhotoUploads.forgetTold() }
         try await batch.add(found)
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
