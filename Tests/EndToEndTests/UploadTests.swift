@@ -464,16 +464,6 @@ extension EndToEnd {
             #expect(result.status == 78 && result.errors.contains("more than one line, or a control character"), "\(result)")
         }
 
-        /// Stands for the person's choice in the desktop's chooser; everything else is real.
-        private static func install(chooser script: String, in home: Home) throws {
-            let bin = home.folder.appendingPathComponent("bin")
-            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
-            let chooser = bin.appendingPathComponent("zenity")
-            try Data("#!/bin/sh\n\(script)\n".utf8).write(to: chooser)
-            chmod(chooser.path, 0o700)
-            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
-        }
-
         /// Whoever takes longer than a launch may has chosen all the same, and is asked once.
         @Test func aPersonMayTakeTheirTime() async throws {
             let desktop = try Desktop()
@@ -484,7 +474,7 @@ extension EndToEnd {
             let source = home.folder.appendingPathComponent("camera")
             let wanted = try Self.makePhotos(4, in: source)
             let asked = home.folder.appendingPathComponent("asked")
-            try Self.install(chooser: "echo asked >> '\(asked.path)'; sleep 4; ls -d '\(source.path)'/*", in: home)
+            try home.installChooser("echo asked >> '\(asked.path)'; sleep 4; ls -d '\(source.path)'/*")
             try home.pressAddPhoto(on: desktop)
             try home.wait("the photos", seconds: 60) {
                 try $0.transfers().filter { $0.kind == .upload && $0.state == .completed }.count == 4 ? true : nil
@@ -501,7 +491,7 @@ extension EndToEnd {
             let server = try await FaultyServer.start()
             Weather.serve(.json(Weather.forecast()), on: server)
             let home = try Home(server: server, desktop: desktop, extra: Self.destination("http://127.0.0.1:1/photos/"))
-            try Self.install(chooser: script, in: home)
+            try home.installChooser(script)
             try home.pressAddPhoto(on: desktop)
             try home.waitForEnded("notificationResponse")
             try home.waitForQuiet()
@@ -516,7 +506,7 @@ extension EndToEnd {
             let home = try Home(server: server, desktop: desktop, extra: Self.destination(nginx.url + "photos/"))
             let source = home.folder.appendingPathComponent("camera")
             let wanted = try Self.makePhotos(1, in: source)
-            try Self.install(chooser: "echo '\(source.path)/\(wanted.keys.first!)'", in: home)
+            try home.installChooser("echo '\(source.path)/\(wanted.keys.first!)'")
             try home.pressAddPhoto(on: desktop)
             #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Photo uploaded"])
             try home.waitForQuiet()

@@ -69,6 +69,16 @@ final class Home {
         try desktop.press("Add photo")
     }
 
+    /// Stands for the person's choice in the desktop's chooser; everything else is real.
+    func installChooser(_ script: String) throws {
+        let bin = folder.appendingPathComponent("bin")
+        try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+        let chooser = bin.appendingPathComponent("zenity")
+        try Data("#!/bin/sh\n\(script)\n".utf8).write(to: chooser)
+        chmod(chooser.path, 0o700)
+        environment["PATH"] = bin.path + ":" + (environment["PATH"] ?? "")
+    }
+
     func run(_ product: String, _ arguments: [String]) throws -> Child.Result {
         try Child.run(Self.product(product), arguments, environment: environment)
     }
