@@ -21,6 +21,7 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
 /// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
+
     /// Photos are given, or tried again: how that ends is told, also in words that were told before.
     package static func forgetTold() {
         UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [PhotoBatch.notification])
