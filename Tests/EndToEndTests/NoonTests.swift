@@ -343,10 +343,10 @@ extension EndToEnd {
         @Test func aStoppedAgentIsNamed() throws {
             let home = try Home(server: server, desktop: desktop)
             try home.stormy("schedule")
-            try home.wait("its agent") { try $0.fact(.agent)?.pid }
-            let pid = try #require(try home.status("agent", "pid") as? Int)
-            kill(Int32(pid), SIGSTOP)
-            defer { kill(Int32(pid), SIGCONT) }
+            // One that is stopped while it writes is named by whoever wants to write, in other words.
+            try home.freezeAgent()
+            let pid = try #require(home.agentPID)
+            defer { kill(pid, SIGCONT) }
             let sentence = "process \(pid) (background-agen), which is stopped (kill -CONT \(pid) continues it)"
             #expect(try home.stormy("status").output.contains(sentence))
             let said = try home.stormy("quit")
