@@ -29,6 +29,14 @@ package enum Downloads {
         task.expectedSHA256 = sha256
         return task
     }
+
+    /// They are tried again: how that ends is told, also in words that were told before.
+    package static func forgetTold(_ downloads: [BackgroundTransferStatus]) {
+        UNUserNotificationCenter.current().removeDeliveredNotifications(
+            withIdentifiers: downloads.map { notification($0.taskIdentifier) })
+    }
+
+    fileprivate static func notification(_ taskIdentifier: Int) -> String { "download-\(taskIdentifier)" }
 }
 
 /// Tells the person of downloads that ended while nobody at a terminal followed them.
@@ -49,7 +57,7 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(
-                identifier: "download-\(task.taskIdentifier)", content: content, trigger: nil, alertsOncePerContent: true)
+                identifier: Downloads.notification(task.taskIdentifier), content: content, trigger: nil, alertsOncePerContent: true)
         ) { [trouble] in
             if let error = $0 { trouble.note(error) }
         }

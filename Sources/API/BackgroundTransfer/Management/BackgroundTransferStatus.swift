@@ -39,6 +39,8 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     public let id: Int64
     /// The identifier of its background session.
     public let session: String
+    /// ``URLSessionTask/taskIdentifier`` of its task.
+    public let taskIdentifier: Int
     /// Which way its bytes go.
     public let kind: Kind
     /// Of the request: `GET`, `PUT` …
@@ -113,6 +115,7 @@ public struct BackgroundTransferStatus: Sendable, Identifiable, Equatable {
     init(_ transfer: TransferRecord) {
         id = transfer.id ?? 0
         session = transfer.session
+        taskIdentifier = transfer.taskIdentifier
         kind = transfer.kind == .upload ? .upload : .download
         method = transfer.method
         url = PublicAddress.of(transfer.url, keepsQuery: transfer.kind == .download)

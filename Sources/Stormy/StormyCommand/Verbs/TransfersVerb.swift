@@ -58,7 +58,10 @@ struct TransfersVerb: AsyncParsableCommand {
         let photos = try store.photos()
         let numbers = unknown.compactMap { id in Int64(id).flatMap { String($0) == id ? $0 : nil } }
         var selection = ids.contains("all") ? BackgroundTransfers.Selection.all : .ids(Set(numbers))
-        if action == .retry { selection = try withoutPhotosElsewhere(selection, store) }
+        if action == .retry {
+            selection = try withoutPhotosElsewhere(selection, store)
+            Self.forgetTold(try Self.asked(selection))
+        }
         let changes = try BackgroundTransfers.perform(action, on: selection) {
             try destinations?.of($0, photos)?.asCredential
         }
@@ -84,15 +87,25 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 
+    private static func asked(_ selection: BackgroundTransfers.Selection) throws -> [BackgroundTransferStatus] {
+        switch selection {
+        case .all: try BackgroundTransfers.all()
+        case .ids(let ids): try BackgroundTransfers.statuses(of: ids.sorted())
+        }
+    }
+
+    /// How it ends this time is told, also in the words of the last time.
+    private static func forgetTold(_ retried: [BackgroundTransferStatus]) {
+        PhotoUploads.forgetTold()
+        let failed = retried.filter { $0.state.hasEnded && $0.state != .completed }
+        Downloads.forgetTold(failed.filter { $0.session == Downloads.sessionIdentifier })
+    }
+
     /// A photo that was given again since its upload failed would be there twice.
     private func withoutPhotosElsewhere(
         _ selection: BackgroundTransfers.Selection, _ store: StormyStore
     ) throws -> BackgroundTransfers.Selection {
-        let asked =
-            switch selection {
-            case .all: try BackgroundTransfers.all()
-            case .ids(let ids): try BackgroundTransfers.statuses(of: ids.sorted())
-            }
+        let asked = try Self.asked(selection)
         var skipped: Set<Int64> = []
         for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
             guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { continue }
@@ -100,7 +113,6 @@ struct TransfersVerb: AsyncParsableCommand {
             skipped.insert(transfer.id)
             Output.note("\(transfer.id): the same photo was given again and is there, or on its way")
         }
-        PhotoUploads.forgetTold()
         guard !skipped.isEmpty else { return selection }
         switch selection {
         case .all: return .ids(Set(asked.map(\.id)).subtracting(skipped))
