@@ -207,6 +207,23 @@ import Testing
         #expect(Set(left.map(\.process)) == [somebody, another])
     }
 
+    /// A process that waits for one transfer takes the end of that one, and hides no other.
+    @Test func anAttachmentToOneTransferIsForThatOne() throws {
+        let ids = try ["a", "b"].map { try insert($0) { $0.isAdopted = true } }
+        try ledger.write { transaction in
+            try transaction.attach(session: "s", transfer: ids[0], process: somebody)
+            for id in ids { try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now + Double(id)) }
+        }
+        let isAlive: (ProcessIdentity) -> Bool = { _ in true }
+        #expect(try ledger.read { try $0.waitingSessions() }.map(\.oldest) == [now + Double(ids[1])])
+        let others = try ledger.write { try $0.claimEvents(session: "s", process: another, isAlive: isAlive) }
+        #expect(others.map(\.transfer) == [ids[1]])
+        let own = try ledger.write { try $0.claimEvents(session: "s", process: somebody, isAlive: isAlive) }
+        #expect(own.map(\.transfer) == [ids[0]])
+        try ledger.write { try $0.eventWasDelivered(#require(own[0].id), now: now) }
+        #expect(try ledger.read { try $0.attachments() } == [])
+    }
+
     // MARK: Bounds
 
     @Test func oldEndsAreDroppedWithTheirFiles() throws {

@@ -8,18 +8,30 @@ extension EndToEnd {
     /// `stormy download`, as a person types it.
     @Suite struct Download {
         let server: FaultyServer
-        let home: Home
-        let folder: URL
+        private(set) var home: Home
+        private(set) var folder: URL
 
         static let file = Payload.pattern(400_000)
 
         init() async throws {
             server = try await FaultyServer.start()
-            home = try Home()
-            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
-            folder = home.folder.appendingPathComponent("here/inner")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            (home, folder) = try Self.makeHome(nil)
             server.route("GET", "/*", .file(Self.file, etag: "\"v1\""))
+        }
+
+        private static func makeHome(_ desktop: Desktop?) throws -> (Home, folder: URL) {
+            let home = try Home(desktop: desktop)
+            home.environment["BACKGROUND_RETRY_BASE"] = "0.05"
+            let folder = home.folder.appendingPathComponent("here/inner")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            return (home, folder)
+        }
+
+        /// For a test that looks at what the person is told.
+        private mutating func useDesktop() throws -> Desktop {
+            let desktop = try Desktop()
+            (home, folder) = try Self.makeHome(desktop)
+            return desktop
         }
 
         /// In the folder.
@@ -107,6 +119,76 @@ extension EndToEnd {
             try home.waitForEnded("urlSession")
             #expect(try home.history() == ["urlSession completed"])
             #expect(try Ledger(home.directories).read { try $0.notifications() }.first?.content.title == "Downloaded")
+        }
+
+        private func held(_ name: String) {
+            server.route(
+                "GET", "/\(name)",
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(Self.file.count)", "ETag": "\"v1\""]),
+                    .body(Self.file.slice(0..<100_000)), .hold(until: name), .body(Self.file.slice(100_000..<Self.file.count)),
+                ]))
+        }
+
+        private func follow(_ name: String) throws -> Child {
+            try Child(
+                Home.product("stormy"),
+                ["download", "\(server.url)/\(name)", "-o", folder.appendingPathComponent(name).path, "--wait"],
+                environment: home.environment)
+        }
+
+        /// Whoever follows one download takes the end of that one alone.
+        @Test mutating func followingOneHidesNoOther() throws {
+            let desktop = try useDesktop()
+            held("slow")
+            server.route("GET", "/none", .status(404))
+            let follower = try follow("slow")
+            try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
+            #expect(try download(server.url + "/none").status == 0)
+            try home.waitForEnded("urlSession")
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar() == ["Not downloaded"])
+            server.openGate("slow")
+            #expect(follower.waitForEnd() == 0)
+            try home.waitForQuiet()
+            #expect(try home.history() == ["urlSession completed"], "the one that was followed launches nobody")
+            #expect(try Ledger(home.directories).read { try $0.attachments() } == [])
+        }
+
+        @Test func eachFollowerHearsOfItsOwn() throws {
+            let names = (0..<6).map { "same\($0)" }
+            for name in names { held(name) }
+            let followers = try names.map { try follow($0) }
+            try home.wait("all of them") { try $0.transfers().count == names.count ? true : nil }
+            for name in names { server.openGate(name) }
+            #expect(followers.map { $0.waitForEnd() } == names.map { _ in 0 })
+            #expect(try self.names(folder) == names)
+            try home.waitForQuiet()
+            #expect(try home.history() == [])
+        }
+
+        /// A terminal that is closed: the person is told as of any other download.
+        @Test func aFollowerThatDiesLeavesItsEndToTheApp() throws {
+            held("slow")
+            let follower = try follow("slow")
+            try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
+            follower.end(SIGKILL)
+            server.openGate("slow")
+            try home.waitForEnded("urlSession")
+            #expect(try Ledger(home.directories).read { try $0.notifications() }.first?.content.title == "Downloaded")
+        }
+
+        @Test mutating func aRetryThatFailsAgainIsToldAgain() throws {
+            let desktop = try useDesktop()
+            server.route("GET", "/none", .status(404))
+            #expect(try download(server.url + "/none").status == 0)
+            try home.waitForEnded("urlSession")
+            try home.waitForNoticesRemembered()
+            let number = try #require(try home.rows("transfers").first?["id"] as? String)
+            #expect(try home.stormy("transfers", "retry", number).status == 0)
+            try home.waitForEnded("urlSession", count: 2)
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar() == ["Not downloaded", "Not downloaded"])
         }
 
         /// The address alone never chooses a folder, hides a file, or writes on the terminal.

@@ -33,6 +33,13 @@ enum LedgerSchema {
                         WHERE kind = 'upload' AND uploadState IS NOT NULL AND state NOT IN ('completed', 'cancelled')
                     """)
         }
+        migrator.registerMigration("7: processes that wait for one transfer") { database in
+            try database.execute(
+                sql: """
+                    ALTER TABLE attachment ADD COLUMN transfer INTEGER;
+                    CREATE INDEX attachmentTransfer ON attachment (transfer) WHERE transfer IS NOT NULL;
+                    """)
+        }
         return migrator
     }
 

@@ -41,10 +41,12 @@ extension SessionEventRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// A running process with a delegate for a session: it takes the events itself, no launch is needed.
+/// A running process with a delegate for a session, or for one transfer of it: it takes the events itself, no launch is needed.
 package struct AttachmentRecord: Codable, Sendable, Equatable {
     package var id: Int64?
     package var session: String
+    /// The only one whose end it takes; `nil`: all of the session.
+    package var transfer: Int64?
     package var pid: Int32
     package var processStart: Int64
 
@@ -97,10 +99,13 @@ extension LedgerTransaction {
             arguments: [session])
     }
 
-    /// Sessions whose events are worth a launch, and since when the oldest waits.
+    /// Sessions whose events are worth a launch, and since when the oldest waits. An end that a running process takes is none.
     package func waitingSessions() throws -> [(session: String, oldest: Date)] {
         // From session to session by the index, however many events each has.
-        let condition = "deliveredAt IS NULL AND launchesApp = 1"
+        let condition = """
+            deliveredAt IS NULL AND launchesApp = 1
+            AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer)
+            """
         return try Row.fetchRare(
             database.cachedStatement(
                 sql: """
@@ -124,12 +129,15 @@ extension LedgerTransaction {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND id > ?
-                    AND NOT (claimPID IS ? AND claimStart IS ?) ORDER BY id LIMIT ?
+                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ?1 AND id > ?2
+                    AND NOT (claimPID IS ?3 AND claimStart IS ?4)
+                    AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer
+                        AND NOT (attachment.pid = ?3 AND attachment.processStart = ?4))
+                    ORDER BY id LIMIT ?5
                     """), arguments: [session, id, process.pid, process.start, limit])
     }
 
-    /// Events for this process to tell, oldest first: none that another living one is about to tell. Marked as its own.
+    /// Events for this process to tell, oldest first: none that another living one is about to tell, or waits for. Marked as its own.
     ///
     /// - Parameter isOurs: whether the end of a transfer is for the caller to tell.
     package func claimEvents(
@@ -179,6 +187,8 @@ extension LedgerTransaction {
     package func eventWasDelivered(_ id: Int64, now: Date) throws {
         try database.cachedStatement(sql: "UPDATE sessionEvent SET deliveredAt = ? WHERE id = ?")
             .execute(arguments: [now.timeIntervalSince1970, id])
+        try database.run(
+            sql: "DELETE FROM attachment WHERE transfer = (SELECT transfer FROM sessionEvent WHERE id = ?)", arguments: [id])
     }
 
     /// The transfer starts anew: its end will be told again.
@@ -188,10 +198,12 @@ extension LedgerTransaction {
 
     // MARK: Attachments
 
-    package func attach(session: String, process: ProcessIdentity) throws {
-        let known = try attachments().contains { $0.session == session && $0.process == process }
+    /// - Parameter transfer: the only one whose end the process takes; `nil`: all of the session.
+    package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
+        let known = try attachments().contains { $0.session == session && $0.transfer == transfer && $0.process == process }
         guard !known else { return }
-        var record = AttachmentRecord(id: nil, session: session, pid: process.pid, processStart: process.start)
+        var record = AttachmentRecord(
+            id: nil, session: session, transfer: transfer, pid: process.pid, processStart: process.start)
         try record.insert(database)
     }
 

@@ -194,6 +194,9 @@ extension URLSession {
 }
 
 extension URLSessionTask {
+    /// Somebody in this process waits for its end, whether the session has a delegate or not.
+    var isAwaitedHere: Bool { facts.withLock { $0.completion != nil || $0.delegate != nil } }
+
     /// Who hears of this task: its own delegate, or the session's.
     func hearer(or sessionDelegate: (any URLSessionDelegate)?) -> (any URLSessionTaskDelegate)? {
         delegate ?? sessionDelegate as? any URLSessionTaskDelegate

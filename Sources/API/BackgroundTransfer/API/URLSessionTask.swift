@@ -107,7 +107,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         set { change(\.expectsToReceive, newValue) }
     }
 
-    /// Hears of this task in place of the session's delegate; what it leaves out the session's delegate hears.
+    /// Hears of this task in place of the session's delegate; what it leaves out the session's delegate hears. Set it before
+    /// ``resume()``.
+    ///
+    /// Differs from Apple: background sessions have it, too. Where the session has no delegate, this process hears of the end of
+    /// this task alone; once it is gone the app is launched for it.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { facts.withLock { $0.delegate } }
         set { facts.withLock { $0.delegate = newValue } }

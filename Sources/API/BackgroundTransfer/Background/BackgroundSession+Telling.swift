@@ -183,11 +183,11 @@ extension BackgroundSession {
         return .all(but: known.transfersOfOthers(than: self))
     }
 
-    /// Of the ends, without a delegate, only what a handler here waits for: the rest is for whoever has one.
+    /// Of the ends, without a delegate, only what a task here waits for: the rest is for whoever has one.
     private var shareOfEnds: Share {
         let handled = state.withLock { state -> Set<Int64>? in
             guard state.delegate == nil else { return nil }
-            return Set(state.tasks.values.compactMap { $0.facts.withLock { $0.completion == nil ? nil : $0.row } })
+            return Set(state.tasks.values.compactMap { task in task.isAwaitedHere ? task.facts.withLock { $0.row } : nil })
         }
         return handled.map(Share.only) ?? share
     }

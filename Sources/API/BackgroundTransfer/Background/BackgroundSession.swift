@@ -166,8 +166,7 @@ final class BackgroundSession: SessionEngine {
         }
         var submissions: [(task: URLSessionTask, order: Submission)] = []
         for task in new {
-            // Somebody in this process waits for its end.
-            if task.facts.withLock({ $0.completion != nil }) { listen(task.session) }
+            if task.isAwaitedHere { listen(task.session) }
             do { submissions.append((task, try submission(of: task))) } catch { refuse(task, error) }
         }
         guard !submissions.isEmpty else { return }
@@ -176,13 +175,20 @@ final class BackgroundSession: SessionEngine {
             try AppRuntime.shared.commit(usesReserve: false) { records in
                 for ((task, order), record) in zip(submissions, records) { began(task, order, record) }
             } _: { transaction in
-                try submissions.map { try $0.order.write(transaction) }
+                try submissions.map { try submit($0.task, $0.order, transaction) }
             }
             AppRuntime.shared.comeBackAtLogin()
             keepAgentSoon()
         } catch {
             for (task, _) in submissions { refuse(task, error) }
         }
+    }
+
+    /// Who hears of this task alone is known before its end can be: no other process tells it meanwhile.
+    private func submit(_ task: URLSessionTask, _ order: Submission, _ transaction: LedgerTransaction) throws -> TransferRecord {
+        let record = try order.write(transaction)
+        if task.delegate != nil { try transaction.attach(session: identifier, transfer: record.id, process: process) }
+        return record
     }
 
     private func began(_ task: URLSessionTask, _ order: Submission, _ record: TransferRecord) {

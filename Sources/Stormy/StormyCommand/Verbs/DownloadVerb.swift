@@ -58,11 +58,12 @@ struct DownloadVerb: AsyncParsableCommand {
         else { throw CommandFailure(.badData, "\(url): not an http or https address") }
         let (file, replaces) = try place(for: address)
         let follower = DownloadFollower()
-        // Followed here, its end is told here: without a delegate the agent launches the app for it.
         let configuration = Downloads.configuration()
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
-        let session = URLSession(configuration: configuration, delegate: wait ? follower : nil)
-        let task = Downloads.task(from: address, to: file, replacing: replaces, sha256: sha256, in: session)
+        let task = Downloads.task(
+            from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
+        // Followed here, its end is told here, and no other's. The app is launched for it when this process is gone.
+        if wait { task.delegate = follower }
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
