@@ -202,9 +202,10 @@ import Testing
             try transaction.attach(session: "t", process: somebody)
             try transaction.detach(session: "s", process: somebody)
         }
-        let left = try ledger.read { try $0.attachments() }
-        #expect(left.map(\.session).sorted() == ["s", "t"])
-        #expect(Set(left.map(\.process)) == [somebody, another])
+        let left = try ledger.read { (try $0.attachedSessions(), try $0.attachedProcesses()) }
+        #expect(left == (["s", "t"], [somebody, another]))
+        try ledger.write { try $0.detach(somebody) }
+        #expect(try ledger.read { try $0.attachedSessions() } == ["s"])
     }
 
     /// A process that waits for one transfer takes the end of that one, and hides no other.
@@ -221,7 +222,7 @@ import Testing
         let own = try ledger.write { try $0.claimEvents(session: "s", process: somebody, isAlive: isAlive) }
         #expect(own.map(\.transfer) == [ids[0]])
         try ledger.write { try $0.eventWasDelivered(#require(own[0].id), now: now) }
-        #expect(try ledger.read { try $0.attachments() } == [])
+        #expect(try ledger.read { try $0.attachedProcesses() } == [])
     }
 
     // MARK: Bounds

@@ -152,7 +152,7 @@ extension EndToEnd {
             #expect(follower.waitForEnd() == 0)
             try home.waitForQuiet()
             #expect(try home.history() == ["urlSession completed"], "the one that was followed launches nobody")
-            #expect(try Ledger(home.directories).read { try $0.attachments() } == [])
+            #expect(try Ledger(home.directories).read { try $0.attachedProcesses() } == [])
         }
 
         @Test func eachFollowerHearsOfItsOwn() throws {

@@ -41,24 +41,6 @@ extension SessionEventRecord: LedgerRecord {
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 
-/// A running process with a delegate for a session, or for one transfer of it: it takes the events itself, no launch is needed.
-package struct AttachmentRecord: Codable, Sendable, Equatable {
-    package var id: Int64?
-    package var session: String
-    /// The only one whose end it takes; `nil`: all of the session.
-    package var transfer: Int64?
-    package var pid: Int32
-    package var processStart: Int64
-
-    package var process: ProcessIdentity { ProcessIdentity(pid: pid, start: processStart) }
-}
-
-extension AttachmentRecord: LedgerRecord {
-    package static let databaseTableName = "attachment"
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
-}
-
 extension LedgerTransaction {
     // MARK: Waiters
 
@@ -198,26 +180,44 @@ extension LedgerTransaction {
 
     // MARK: Attachments
 
+    // A running process with a delegate for a session, or for one transfer of it, takes the events itself: no launch is needed.
+
     /// - Parameter transfer: the only one whose end the process takes; `nil`: all of the session.
     package func attach(session: String, transfer: Int64? = nil, process: ProcessIdentity) throws {
-        let known = try attachments().contains { $0.session == session && $0.transfer == transfer && $0.process == process }
-        guard !known else { return }
-        var record = AttachmentRecord(
-            id: nil, session: session, transfer: transfer, pid: process.pid, processStart: process.start)
-        try record.insert(database)
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO attachment (session, transfer, pid, processStart) SELECT ?1, ?2, ?3, ?4
+                WHERE NOT EXISTS (
+                    SELECT 1 FROM attachment WHERE session = ?1 AND transfer IS ?2 AND pid = ?3 AND processStart = ?4)
+                """
+        ).execute(arguments: [session, transfer, process.pid, process.start])
     }
 
     package func detach(session: String, process: ProcessIdentity) throws {
-        for record in try attachments() where record.session == session && record.process == process {
-            try record.delete(database)
-        }
+        try database.run(
+            sql: "DELETE FROM attachment WHERE session = ? AND pid = ? AND processStart = ?",
+            arguments: [session, process.pid, process.start])
     }
 
-    package func attachments() throws -> [AttachmentRecord] {
-        try memo.rows("attachments", database) {
-            try AttachmentRecord.fetchRare(database.cachedStatement(sql: "SELECT * FROM attachment"))
-        }
+    /// It is gone.
+    package func detach(_ process: ProcessIdentity) throws {
+        try database.run(
+            sql: "DELETE FROM attachment WHERE pid = ? AND processStart = ?", arguments: [process.pid, process.start])
     }
 
-    package func remove(_ attachment: AttachmentRecord) throws { try attachment.delete(database) }
+    /// Sessions with a process that takes all their events.
+    package func attachedSessions() throws -> Set<String> {
+        Set(try memo.rows("attachedSessions", database) {
+            try String.fetchAll(
+                database.cachedStatement(sql: "SELECT DISTINCT session FROM attachment WHERE transfer IS NULL"))
+        })
+    }
+
+    /// Who is attached to a session, or to a transfer.
+    package func attachedProcesses() throws -> Set<ProcessIdentity> {
+        Set(try memo.rows("attachedProcesses", database) {
+            try Row.fetchRare(database.cachedStatement(sql: "SELECT DISTINCT pid, processStart FROM attachment"))
+                .map { ProcessIdentity(pid: $0[0], start: $0[1]) }
+        })
+    }
 }

@@ -3,14 +3,14 @@ import Foundation
 import Synchronization
 
 /// Told of what ended in a background session while the app was away; the launch for it lasts until all of it was told.
-protocol EventDelivery: URLSessionTaskDelegate {
+package protocol EventDelivery: URLSessionTaskDelegate {
     var lastEvent: LastEvent { get }
     /// What was told counts as delivered only where nothing is noted here.
     var trouble: FirstError { get }
 }
 
 /// The first of what went wrong, side by side or one after the other.
-final class FirstError: Sendable {
+package final class FirstError: Sendable {
     private let error = Mutex<(any Error)?>(nil)
 
     func note(_ new: any Error) { error.withLock { $0 = $0 ?? new } }
@@ -25,7 +25,7 @@ final class FirstError: Sendable {
 }
 
 /// Comes once; who waits for it later does not wait. One may wait.
-final class LastEvent: Sendable {
+package final class LastEvent: Sendable {
     private enum State {
         case ahead
         case awaited(CheckedContinuation<Void, Never>)
@@ -70,5 +70,5 @@ extension EventDelivery {
         try trouble.check()
     }
 
-    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { lastEvent.came() }
+    package func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { lastEvent.came() }
 }

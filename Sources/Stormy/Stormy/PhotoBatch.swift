@@ -1,9 +1,10 @@
+import BackgroundTransfer
 import Foundation
 import UserNotifications
 
 /// Photos given without waiting for them, as a person sees them on the desktop: one notification that counts, and is replaced
 /// by one that says how it ended.
-struct PhotoBatch: Codable, Equatable {
+package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
     var failures: [Failure] = []
     /// Where the last one is, as far as the server says.
@@ -52,22 +53,37 @@ struct PhotoBatch: Codable, Equatable {
     private var failureLine: String {
         failures.first.map { "\n\($0.name): \($0.reason)" } ?? ""
     }
+
+    /// Says how far the batch is, with what ended now.
+    package static func tell(_ ended: [PhotoRecord], _ store: StormyStore) async throws {
+        // A person who paused some does not wait for them.
+        let queued = try store.queuedPhotos().filter(\.tells).compactMap(\.transfer)
+        let paused = queued.isEmpty ? [] : try BackgroundTransfers.statuses(of: queued).filter { $0.state == .paused }
+        let (batch, left) = try store.noteBatch(ended, without: Set(paused.map(\.id)))
+        guard let words = batch.words(left: left) else { return }
+        let content = UNMutableNotificationContent()
+        (content.title, content.body) = (words.title, words.body)
+        content.interruptionLevel = .passive
+        try await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: notification, content: content, trigger: nil, alertsOncePerContent: true))
+    }
 }
 
 extension StormyStore {
     private static let batchSetting = "photoBatch"
 
     /// Adds photos that ended to the batch; what it holds now, and how many are still on their way. The last one closes it.
-    func noteBatch(_ ended: [PhotoRecord]) throws -> (batch: PhotoBatch, left: Int) {
+    ///
+    /// - Parameter paused: transfers that are not on their way.
+    func noteBatch(_ ended: [PhotoRecord], without paused: Set<Int64> = []) throws -> (batch: PhotoBatch, left: Int) {
         try queue.write { database in
             let text = try String.fetchOne(
                 database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.batchSetting])
             var batch = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
             for photo in ended { batch.note(photo) }
-            let left =
-                try Int.fetchOne(
-                    database, sql: "SELECT COUNT(*) FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
-                ?? 0
+            let coming = try Int64.fetchAll(
+                database, sql: "SELECT transfer FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
+            let left = coming.filter { !paused.contains($0) }.count
             if left == 0 {
                 try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [Self.batchSetting])
             } else {

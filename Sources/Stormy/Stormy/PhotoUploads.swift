@@ -55,19 +55,23 @@ package struct PhotoUploads: Sendable {
         package var keepsLocation: Bool
         /// The storm whose photo it is; `nil`: the oldest job that waits is filled.
         package var storm: Int64?
-        /// Raise a notification at the end, for a person who is not at a terminal.
+        /// Raise a notification at the end, unless ``follower`` is there to hear of it.
         package var tells: Bool
         /// They wait for ``HeldUploads``, which the caller asks for.
         package var isHeld: Bool
+        /// Hears of their ends as long as this process lives: nobody else is told of them then.
+        package var follower: AwaitedPhotos?
 
         package init(
-            to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false
+            to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false,
+            follower: AwaitedPhotos? = nil
         ) {
             self.destination = destination
             self.keepsLocation = keepsLocation
             self.storm = storm
             self.tells = tells
             self.isHeld = isHeld
+            self.follower = follower
         }
     }
 
@@ -172,6 +176,8 @@ package struct PhotoUploads: Sendable {
             let task = photos[index].task
             task.submissionKey = photo.key.map { "\($0) \(order.destination.url.absoluteString)" }
             task.taskDescription = Label(photo: photo.id!, tells: order.tells).text
+            order.follower?.expect([task])
+            task.delegate = order.follower
             begun.append((index, photo, before))
         }
         session(for: order.destination).resume(begun.map { photos[$0.index].task })
@@ -258,51 +264,5 @@ package struct PhotoUploads: Sendable {
             request.setValue(credential.value, forHTTPHeaderField: credential.header)
         }
         return request
-    }
-}
-
-/// Takes note of photos whose upload ended while nobody was there.
-class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because the lock guards what changes
-    private let store: StormyStore
-    let lastEvent = LastEvent()
-    let trouble = FirstError()
-    /// Of those a person hears of by notification.
-    private let ended = Mutex<[PhotoRecord]>([])
-
-    init(_ store: StormyStore) { self.store = store }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
-            let label = PhotoUploads.Label(parsing: task.taskDescription)
-        else { return }
-        trouble.noting {
-            let photo = try store.endPhoto(
-                label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString)
-            // The terminal shows the uploads it waits for; the others have only this way to be heard of.
-            if let photo, label.tells { ended.withLock { $0.append(photo) } }
-        }
-    }
-
-    private static func state(_ error: (any Error)?) -> PhotoRecord.State {
-        guard let error else { return .completed }
-        return (error as? URLError)?.code == .cancelled ? .cancelled : .failed
-    }
-
-    /// One notification for all of a batch.
-    func tell() async throws {
-        let photos = ended.withLock { ended in
-            defer { ended = [] }
-            return ended
-        }
-        guard !photos.isEmpty else { return }
-        let (batch, left) = try store.noteBatch(photos)
-        guard let words = batch.words(left: left) else { return }
-        let content = UNMutableNotificationContent()
-        (content.title, content.body) = (words.title, words.body)
-        content.interruptionLevel = .passive
-        try await UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: PhotoBatch.notification, content: content, trigger: nil, alertsOncePerContent: true)
-        )
     }
 }

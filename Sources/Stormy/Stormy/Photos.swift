@@ -33,7 +33,7 @@ package struct PhotoRecord: Codable, Sendable, Equatable, Identifiable {
     package var destination: String?
     /// Where the server has it.
     package var remoteURL: String?
-    /// A notification says how it ended: nobody waits for it at a terminal.
+    /// A notification says how it ended, unless a terminal that waits for it does.
     package var tells = false
     /// Given to be sent at a good moment (``HeldUploads``). Its transfer says whether it still waits for one.
     package var isForLater = false

@@ -14,7 +14,7 @@ enum Deliveries {
         let sessions = try pass.transaction.waitingSessions()
         guard !sessions.isEmpty else { return }
         let live = try pass.transaction.liveLaunches()
-        let attached = try Set(pass.transaction.attachments().filter { $0.transfer == nil }.map(\.session))
+        let attached = try pass.transaction.attachedSessions()
         for (session, oldest) in sessions {
             // The live launch replays them, or an attached process takes them: no second process.
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {

@@ -35,18 +35,16 @@ struct Neighbours {
     /// Waiters and attachments whose process is gone are taken away; the others are watched.
     mutating func plan(_ pass: inout Pass) throws {
         let waiters = try pass.transaction.waiters()
-        let attachments = try pass.transaction.attachments()
+        let attached = try pass.transaction.attachedProcesses()
         for waiter in waiters where ended.contains(waiter.process) {
             guard let id = waiter.id else { continue }
             try pass.transaction.removeWaiter(id, grace: pass.settings.grace, now: pass.now)
         }
-        for attachment in attachments where ended.contains(attachment.process) {
-            try pass.transaction.remove(attachment)
-        }
+        for process in attached.intersection(ended) { try pass.transaction.detach(process) }
         let hosts =
             try pass.transaction.requests(of: .continuedProcessing).compactMap(\.host)
             + pass.transaction.liveLaunches().compactMap(\.host)
-        let living = Set(waiters.map(\.process) + attachments.map(\.process) + hosts).subtracting(ended)
+        let living = Set(waiters.map(\.process) + hosts).union(attached).subtracting(ended)
         for process in living where watched.insert(process).inserted { pass.perform(.watchProcess(process)) }
         watched.formIntersection(living)
         ended = []

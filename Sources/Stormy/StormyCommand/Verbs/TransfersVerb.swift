@@ -24,6 +24,8 @@ struct TransfersVerb: AsyncParsableCommand {
         }
         let store = try StormyStore.open()
         if let action { try apply(action, store) }
+        // Nobody waits any more for what is paused.
+        if action == .pause { try await PhotoBatch.tell([], store) }
         let reports = try TransferReport.all(store)
         if json { return try Output.json(reports) }
         guard action == nil else { return }

@@ -49,8 +49,8 @@ struct UploadVerb: AsyncParsableCommand {
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
-                tells: !wait && Self.hasDesktop,
-                isHeld: when == .charging))
+                tells: Self.hasDesktop, isHeld: when == .charging,
+                follower: wait ? AwaitedPhotos(try StormyStore.open()) : nil))
         for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
@@ -67,7 +67,7 @@ struct UploadVerb: AsyncParsableCommand {
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
-        if wait, !batch.transfers.isEmpty { try await follow(batch.transfers) }
+        if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower) }
         if json { try Output.json(try reports(batch.transfers)) }
         if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
@@ -174,12 +174,13 @@ struct UploadVerb: AsyncParsableCommand {
         try BackgroundTransfers.statuses(of: transfers).map(TransferReport.init)
     }
 
-    private func follow(_ transfers: [Int64]) async throws {
+    private func follow(_ transfers: [Int64], _ follower: AwaitedPhotos) async throws {
         let bar = ProgressBar()
         let ended = try await BackgroundTransfers.follow(transfers) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
         }
         bar.end()
+        try await follower.noted(Set(ended.filter(\.state.hasEnded).map(\.id)))
         for transfer in ended where transfer.state != .completed {
             Output.note(
                 "\(transfer.file ?? "transfer \(transfer.id)"): \(transfer.state.rawValue): \(transfer.trouble?.message ?? "")")
