@@ -202,6 +202,20 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather-1")?.state } != .delivered)
         }
 
+        /// What was told of a place goes with it; until then the next try is what `status` names.
+        @Test func aRemovedPlaceIsNotAskedForAnyMore() throws {
+            let home = try Home(server: server, desktop: desktop)
+            Weather.serve(.status(200, headers: ["Content-Type": "text/html"], body: "<html>Log in</html>"), on: server)
+            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
+            try home.stormy("schedule")
+            _ = try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
+            let status = try home.stormy("status").output
+            #expect(status.contains("daily at 12:00") && !status.contains("none: stormy schedule"), "\(status)")
+            #expect(try home.stormy("place", "remove", "Here").status == 0)
+            try home.wait("it taken back") { try $0.notification("trouble-weather-1")?.state != .delivered ? true : nil }
+        }
+
         /// The data folder is gone: nothing was checked, and that is no calm.
         @Test func aLostDataFolderIsSaid() throws {
             let home = try Home(server: server, desktop: desktop)

@@ -21,10 +21,11 @@ package struct NoonSchedule: Sendable {
     package var isEnabled: Bool { get throws { try store.setting("enabled") == "true" } }
 
     /// The check that is pending: for when, when this installation wakes for it, and how many seconds that is later. `nil`: none is.
+    /// One that makes up for a launch by hand is for no time of its own: for now.
     package var pending: (next: Date?, wakeAt: Date?, spread: Double)? {
         get throws {
             try BGTaskScheduler.shared.pendingTaskRequest(withIdentifier: Self.identifier)
-                .map { ($0.occurrence, $0.earliestBeginDate, $0.recurrenceDelay) }
+                .map { ($0.occurrence ?? $0.earliestBeginDate, $0.earliestBeginDate, $0.recurrenceDelay) }
         }
     }
 
@@ -63,11 +64,18 @@ package struct NoonSchedule: Sendable {
 
     /// - Throws: when the request could not be removed: then the check is still on.
     package func turnOff() throws {
-        try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
+        let wasEnabled = try isEnabled
+        // Off before the request goes: whoever looks in between would plan it again, as one that was lost.
         try Self.setEnabled(false, in: store)
+        do {
+            try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
+        } catch {
+            try Self.setEnabled(wasEnabled, in: store)
+            throw error
+        }
     }
 
-    /// A launch was on its way when the check was turned off.
+    /// The check was turned off while a launch was on its way, or while somebody planned it again.
     func removeLeftover() throws {
         try BGTaskScheduler.shared.removeTaskRequest(withIdentifier: Self.identifier)
         // Turned on again meanwhile: what was just removed may have been the new one.
@@ -80,6 +88,7 @@ package struct NoonSchedule: Sendable {
     package func restoreIfLost() throws -> Bool {
         guard try isEnabled, try pending == nil else { return false }
         try submitNext()
+        if try !isEnabled { try removeLeftover() }
         return true
     }
 

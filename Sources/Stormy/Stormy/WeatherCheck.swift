@@ -62,7 +62,7 @@ package struct WeatherCheck: Sendable {
         }
         let now = BGTaskScheduler.now
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
-        StormQuestion.isKnown(place)
+        StormQuestion.withdrawTrouble(at: place)
         return CheckOutcome(
             place: place, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
     }

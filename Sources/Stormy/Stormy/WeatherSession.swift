@@ -36,7 +36,7 @@ struct WeatherUnknown: Error {
 }
 
 /// Is it stormy there? The shape of the WWDC22 sample, with a third answer for what is handed over.
-struct StormQuestion {
+package struct StormQuestion {
     let store: StormyStore
     let settings: StormySettings
 
@@ -79,7 +79,7 @@ struct StormQuestion {
             throw try unknown(error.message, at: place)
         }
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
-        Self.isKnown(place)
+        Self.withdrawTrouble(at: place)
         return assessment
     }
 
@@ -109,8 +109,8 @@ struct StormQuestion {
         return WeatherUnknown(place: place, reason: reason)
     }
 
-    /// There is an answer: what was told of none is taken back.
-    static func isKnown(_ place: Place) { StormyTrouble.isOver(trouble(at: place)) }
+    /// There is an answer, or nobody asks any more: what was told of none is taken back.
+    package static func withdrawTrouble(at place: Place) { StormyTrouble.isOver(trouble(at: place)) }
 
     private static func trouble(at place: Place) -> String { "weather-\(place.id ?? 0)" }
 

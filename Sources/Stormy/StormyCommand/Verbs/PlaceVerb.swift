@@ -113,6 +113,7 @@ struct PlaceVerb: AsyncParsableCommand {
             let storms = try store.storms().filter { $0.place == place.id }
             try store.removePlace(name)
             StormTeller.withdraw(storms)
+            StormQuestion.withdrawTrouble(at: place)
             Output.line("Removed \(name).")
         }
     }
