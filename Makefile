@@ -74,7 +74,10 @@ uninstall: ## Take away what `make install` put there; `stormy quit` first ends 
 	for product in $(filter-out stormy,$(PROGRAMS)); do rm -f "$(DESTDIR)$(PREFIX)/libexec/$$product"; done
 
 release: run-packages ## Build what a person runs, for installing (under 4 min)
-	for product in $(PROGRAMS); do $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	@mkdir -p .build
+	python3 Packaging/icu_data.py .build/icu-data.o
+	for product in $(PROGRAMS); do \
+	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 
 build: run-packages ## Build everything
 	$(SWIFT) build

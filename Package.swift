@@ -9,6 +9,20 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// How `make release` links what a person runs; the object of ICU data is made by `Packaging/icu_data.py`. Not an author's concern: an app
+// that builds on this package is linked as its author says.
+let icuData = Context.environment["ICU_DATA"]
+let shipped: [LinkerSetting] =
+    icuData == nil
+    ? []
+    : [
+        .unsafeFlags(
+            ["-use-ld=lld"]
+                + ["--no-export-dynamic", "--as-needed", "--icf=safe", "-z", "now", "-z", "pack-relative-relocs"]
+                .flatMap { ["-Xlinker", $0] })
+    ]
+let smallICU: [LinkerSetting] = icuData.map { [.unsafeFlags([$0])] } ?? []
+
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
@@ -107,7 +121,9 @@ let package = Package(
                 "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
                 "DesktopServices", "ProcessSupport", "RehearsalSupport",
             ], swiftSettings: strict),
-        .executableTarget(name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict),
+        .executableTarget(
+            name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict,
+            linkerSettings: shipped + smallICU),
 
         // API: what an author imports.
         .target(
@@ -151,9 +167,12 @@ let package = Package(
             ], resources: [.embedInCode("Resources/Stormy-Info.plist")],
             swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
-        .executableTarget(name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict),
-        .executableTarget(name: "photo-cleaner", dependencies: ["CLinux", "PhotoMetadata"], swiftSettings: strict),
-        .executableTarget(name: "file-chooser", dependencies: ["DesktopServices"], swiftSettings: strict),
+        .executableTarget(
+            name: "stormy", dependencies: ["StormyCommand"], swiftSettings: strict, linkerSettings: shipped + smallICU),
+        .executableTarget(
+            name: "photo-cleaner", dependencies: ["CLinux", "PhotoMetadata"], swiftSettings: strict, linkerSettings: shipped),
+        .executableTarget(
+            name: "file-chooser", dependencies: ["CLibnotify"], swiftSettings: strict, linkerSettings: shipped),
 
         // TestKit: what proves it, here and in an author's tests.
         .target(name: "ServerScripts", swiftSettings: strict),
@@ -175,7 +194,8 @@ let package = Package(
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
                 "ProcessSupport", "RehearsalSupport", "Spool", argumentParser,
             ], swiftSettings: strict),
-        .executableTarget(name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict),
+        .executableTarget(
+            name: "stormy-rehearse", dependencies: ["Rehearsal"], swiftSettings: strict, linkerSettings: shipped + smallICU),
         .target(
             name: "Simulation",
             dependencies: [

@@ -68,7 +68,7 @@ struct House {
             "PhotoMetadata": ["CLibgexiv2"],
             "stormy": ["StormyCommand"],
             "photo-cleaner": ["CLinux", "PhotoMetadata"],
-            "file-chooser": ["DesktopServices"],
+            "file-chooser": ["CLibnotify"],
             // TestKit
             "ServerScripts": [],
             "FaultyServer": ["COpenSSL", "ServerScripts"],
@@ -106,7 +106,7 @@ struct House {
             "CLibcurl": ["CurlTransport"],
             "CLibcrypto": ["Spool"],
             "COpenSSL": ["CurlTransport", "FaultyServer"],
-            "CLibnotify": ["DesktopServices"],
+            "CLibnotify": ["DesktopServices", "file-chooser"],
             "CLibgexiv2": ["PhotoMetadata"],
             "GRDB": ["BackgroundLedger", "Stormy"],
             "CTomlplusplus": ["StormyConfiguration"],

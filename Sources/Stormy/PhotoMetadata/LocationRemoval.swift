@@ -1,5 +1,4 @@
 import CLibgexiv2
-import Foundation
 
 /// Why a picture's metadata could not be cleaned.
 package enum LocationRemovalError: Error, Equatable, CustomStringConvertible {

@@ -15,12 +15,6 @@ final class PhotoCleaner: Sendable {
         case notCleaned(String)
     }
 
-    private struct Answer: Decodable {
-        let removed: [String]
-        let trouble: String?
-        let isUnreadable: Bool?
-    }
-
     /// Milliseconds for one photo.
     private static let patience: Int32 = 20_000
 
@@ -33,14 +27,13 @@ final class PhotoCleaner: Sendable {
         guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program, beside: file) else {
             return .notCleaned("photo-cleaner cannot be started")
         }
-        guard let answer = helper.clean(file) else {
+        guard let verdict = helper.clean(file) else {
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
             return .notCleaned("its metadata cannot be read (the reader ended over it)")
         }
         idle.withLock { $0.append(helper) }
-        guard let trouble = answer.trouble else { return .clean(answer.removed) }
-        return answer.isUnreadable == true ? .unreadable(trouble) : .notCleaned(trouble)
+        return verdict
     }
 
     private static let program = try? CompanionProgram.find("photo-cleaner").get()
@@ -90,43 +83,48 @@ final class PhotoCleaner: Sendable {
         }
 
         /// Cleans the file in place. `nil`: the program did not answer, and the file is as it was or cleaned in part.
-        func clean(_ file: URL) -> Answer? {
+        func clean(_ file: URL) -> Verdict? {
             let name = folder.url.appendingPathComponent("photo")
             defer { unlink(name.path) }
             // Not every file system has second names.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
-                return Answer(removed: [], trouble: "it cannot be put into \(folder.url.path)", isUnreadable: false)
+                return .notCleaned("it cannot be put into \(folder.url.path)")
             }
-            guard let answer = ask(about: name) else { return nil }
+            guard let verdict = ask(about: name) else { return nil }
             // Whoever took the program over may have put something else there, another person's file by a link, say.
             var information = stat()
             guard lstat(name.path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
             // Written anew it is another file, which takes the place of the copy; or else it still is the same.
             guard rename(name.path, file.path) == 0 else {
-                return Answer(removed: [], trouble: "\(file.path): \(String(cString: strerror(errno)))", isUnreadable: false)
+                return .notCleaned("\(file.path): \(String(cString: strerror(errno)))")
             }
-            return answer
+            return verdict
         }
 
         func kill() { Glibc.kill(process.processIdentifier, SIGKILL) }
 
         /// `nil`: it did not answer.
-        private func ask(about file: URL) -> Answer? {
-            guard var line = try? JSONEncoder().encode(file.path) else { return nil }
-            line.append(0x0A)
-            guard line.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == line.count
+        private func ask(about file: URL) -> Verdict? {
+            let path = file.path.utf8CString
+            guard path.withUnsafeBytes({ send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }) == path.count
             else { return nil }
             var buffer = [UInt8](repeating: 0, count: 1 << 14)
-            while !rest.contains(0x0A) {
+            // An empty field ends it.
+            while !rest.suffix(2).elementsEqual([0, 0]) {
                 var waiting = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
                 guard poll(&waiting, 1, patience) > 0 else { return nil }
                 let count = recv(socket, &buffer, buffer.count, 0)
                 guard count > 0, rest.count < 1 << 20 else { return nil }
                 rest += buffer[..<count]
             }
-            let end = rest.firstIndex(of: 0x0A)!
-            defer { rest.removeSubrange(...end) }
-            return try? JSONDecoder().decode(Answer.self, from: Data(rest[..<end]))
+            defer { rest = [] }
+            let fields = rest.dropLast(2).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+            switch fields.first {
+            case "clean": return .clean(Array(fields.dropFirst()))
+            case "unreadable" where fields.count == 2: return .unreadable(fields[1])
+            case "failed" where fields.count == 2: return .notCleaned(fields[1])
+            default: return nil
+            }
         }
     }
 }

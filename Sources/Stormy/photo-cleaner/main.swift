@@ -1,17 +1,14 @@
-// Cleans photos of their location, one after the other: a path as a JSON string per line comes in, what was removed goes out.
+// Cleans photos of their location, one after the other: a path, ended by a zero byte, comes in, what was removed goes out.
 // It ends with its input. Whoever asks has to expect that a damaged file ends it earlier.
 //
+// An answer is fields, each ended by a zero byte: "clean" and the names of what was removed; "unreadable", where nothing in the file
+// could be looked at, and why; "failed" and why. An empty field ends it.
+//
 // Its one argument is the folder in which the photos lie: whoever takes the parser over has no network and no other files of the person.
+// Without Foundation, which is ten times its size.
 import CLinux
-import Foundation
+@preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 import PhotoMetadata
-
-struct Answer: Encodable {
-    var removed: [String] = []
-    var trouble: String?
-    /// Nothing in it could be looked at.
-    var isUnreadable = false
-}
 
 // What a crafted file may cost at most.
 var memory = rlimit(rlim_cur: 2 << 30, rlim_max: 2 << 30)
@@ -26,23 +23,26 @@ sigprocmask(SIG_SETMASK, &none, nil)
 
 LocationRemoval.start()
 guard CommandLine.arguments.count == 2 else {
-    FileHandle.standardError.write(Data("usage: photo-cleaner FOLDER\n".utf8))
+    fputs("usage: photo-cleaner FOLDER\n", stderr)
     exit(64)
 }
 guard clinux_confine(CommandLine.arguments[1]) == 0 else {
-    FileHandle.standardError.write(Data("photo-cleaner cannot be confined: \(String(cString: strerror(errno)))\n".utf8))
+    fputs("photo-cleaner cannot be confined: \(String(cString: strerror(errno)))\n", stderr)
     exit(71)
 }
-while let line = readLine() {
-    var answer = Answer()
+
+func answer(about path: String) -> [String] {
     do {
-        let path = try JSONDecoder().decode(String.self, from: Data(line.utf8))
-        answer.removed = try LocationRemoval.clean(path)
+        return ["clean"] + (try LocationRemoval.clean(path))
     } catch {
-        answer.trouble = "\(error)"
-        if case .unreadable = error as? LocationRemovalError { answer.isUnreadable = true }
+        if case .unreadable = error { return ["unreadable", "\(error)"] }
+        return ["failed", "\(error)"]
     }
-    var text = try JSONEncoder().encode(answer)
-    text.append(0x0A)
-    try FileHandle.standardOutput.write(contentsOf: text)
+}
+
+var line: UnsafeMutablePointer<CChar>?
+var size = 0
+while getdelim(&line, &size, 0, stdin) > 0, let line {
+    for field in answer(about: String(cString: line)) + [""] { print(field, terminator: "\0") }
+    fflush(stdout)
 }

@@ -1,10 +1,9 @@
 import CLibnotify
-import Foundation
 
 /// The desktop's own file chooser (`org.freedesktop.portal.FileChooser`): the one that also a sandboxed app gets, and that looks
 /// like the desktop it runs on.
-package final class FileChooserPortal {
-    package enum Choice: Equatable, Sendable {
+final class FileChooserPortal {
+    enum Choice: Equatable, Sendable {
         /// Paths.
         case chosen([String])
         case cancelled
@@ -27,7 +26,7 @@ package final class FileChooserPortal {
     }
 
     /// Asks the person for photos. Blocks for as long as they take; to be called from a thread without a loop of its own.
-    package static func choosePhotos(title: String) -> Choice {
+    static func choosePhotos(title: String) -> Choice {
         let context = g_main_context_new()
         g_main_context_push_thread_default(context)
         defer {
