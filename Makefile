@@ -2,7 +2,7 @@
 
 SWIFT ?= swift
 RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsqlite3-dev libtomlplusplus-dev pkg-config
-TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk
+TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
 # How much of each proof; CI takes less.
@@ -50,7 +50,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,12 +66,25 @@ install: release ## Install for everybody, or with PREFIX=$HOME/.local for yours
 	install -s -m 755 .build/release/stormy "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
 	for product in $(filter-out stormy,$(PROGRAMS)); do \
 	    install -s -m 755 .build/release/$$product "$(DESTDIR)$(PREFIX)/libexec/$$product" || exit 1; done
+	.build/release/stormy install --into "$(DESTDIR)$(PREFIX)/share" --program "$(PREFIX)/bin/$(NAME)" >/dev/null
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) command="$(NAME)" ;; *) command="$(PREFIX)/bin/$(NAME)" ;; esac; \
 	    echo "Installed. Now: $$command place add Sydney -33.87,151.21 && $$command schedule"
 
 uninstall: ## Take away what `make install` put there; `stormy quit` first ends what goes on
 	rm -f "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
 	for product in $(filter-out stormy,$(PROGRAMS)); do rm -f "$(DESTDIR)$(PREFIX)/libexec/$$product"; done
+	cd "$(DESTDIR)$(PREFIX)/share" && rm -f applications/stormy.desktop metainfo/io.github.stormy.Stormy.metainfo.xml \
+	    icons/hicolor/scalable/apps/stormy.svg bash-completion/completions/$(NAME) zsh/site-functions/_$(NAME) \
+	    fish/vendor_completions.d/$(NAME).fish man/man1/$(NAME).1 man/man1/$(NAME)-*.1
+
+deb: release ## Make a Debian package in .build/packages, and its bill of materials (dpkg-dev)
+	$(call install,dpkg-dev xz-utils)
+	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
+	python3 Packaging/package.py deb .build/stage .build/packages/stormy.deb
+
+dist: release ## Make a folder that works wherever it is unpacked, as .build/packages/stormy.tar.xz
+	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
+	python3 Packaging/package.py tarball .build/stage .build/packages/stormy.tar.xz
 
 release: run-packages ## Build what a person runs, for installing (under 4 min)
 	@mkdir -p .build

@@ -164,7 +164,7 @@ let package = Package(
             dependencies: [
                 "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
                 "StormyConfiguration", "StormyWeather", argumentParser,
-            ], resources: [.embedInCode("Resources/Stormy-Info.plist")],
+            ], resources: [.embedInCode("Resources/Stormy-Info.plist"), .embedInCode("Resources/Stormy.svg")],
             swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
         .executableTarget(

@@ -9,7 +9,10 @@ import Foundation
 public struct BackgroundCommands: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "background", abstract: "What runs in the background, and why not.",
-        subcommands: [StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, QuitCommand.self])
+        subcommands: [
+            StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, InstallCommand.self,
+            UninstallCommand.self, QuitCommand.self,
+        ])
 
     public init() {}
 

@@ -39,17 +39,13 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     /// What the person chose, perhaps in a launch whose time ran out while it copied. `nil`: nothing.
     private func choice(for notification: String, _ store: StormyStore) async throws -> [URL]? {
         if let files = try store.rememberedChoice(for: notification) { return files }
-        switch await FileChooser.choosePhotos() {
-        case .cancelled: return nil
-        case .tooLate:
-            await say("Add a photo", "No photo was chosen for ten minutes. In a terminal: stormy upload FILE")
-            return nil
-        case .unavailable:
-            await say("Add a photo", "No file chooser could be opened. In a terminal: stormy upload FILE")
-            return nil
-        case .chosen(let files):
+        do {
+            guard let files = try await PhotoChoice.ask()?.map({ URL(fileURLWithPath: $0) }) else { return nil }
             try store.rememberChoice(files, for: notification)
             return files
+        } catch let failure as PhotoChoice.Failure {
+            await say("Add a photo", failure.description)
+            return nil
         }
     }
 

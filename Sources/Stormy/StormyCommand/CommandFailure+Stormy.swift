@@ -15,6 +15,7 @@ extension CommandFailure {
         case let error as CoordinateError: self.init(.badData, error.message)
         case let error as OpenMeteoRequestError: self.init(.badData, error.message)
         case let error as PhotoUploadError: self.init(.inputOutput, "\(error)")
+        case let error as PhotoChoice.Failure: self.init(.unavailable, "\(error)")
         case let error as URLError: self.init(.unavailable, error.localizedDescription)
         default:
             if let error = StormyStoreError(explaining: error) {

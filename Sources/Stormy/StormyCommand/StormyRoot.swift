@@ -17,8 +17,7 @@ struct StormyRoot: AsyncParsableCommand {
         subcommands: [
             PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyCommand.self,
             HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
-            SimulateCommand.self,
-            DemoVerb.self, RehearseVerb.self,
+            SimulateCommand.self, InstallCommand.self, UninstallCommand.self, DemoVerb.self, RehearseVerb.self,
         ])
 
     /// `nil`: it is a verb, or an option, or like none.

@@ -25,6 +25,7 @@ package enum StormyTool {
         } catch {
             fatalError("the embedded manifest is damaged: \(error)")
         }
+        DesktopIntegration.current = StormyDesktop.integration
         AutostartEntry.command.withLock { $0 = [AppManifest.executableURL.path, "agent"] }
         if let launch = LaunchContext.current {
             do {

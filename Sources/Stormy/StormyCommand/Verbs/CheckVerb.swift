@@ -14,6 +14,7 @@ struct CheckVerb: AsyncParsableCommand {
     @Flag(help: "Refresh, and fail when that is not possible.") var fresh = false
     @Flag(help: "Use the stored forecast only.") var offline = false
     @Flag(help: "Raise a desktop notification for a storm not told yet.") var notify = false
+    @Flag(help: "Say how it stands in a desktop notification, storm or not.") var tell = false
     @Flag(help: "Exit with 10 when stormy.") var exitCode = false
     @Flag(help: "Print JSON.") var json = false
 
@@ -47,6 +48,10 @@ struct CheckVerb: AsyncParsableCommand {
     }
 
     func run() async throws {
+        try await DesktopAnswer.explainingFailures(tell) { try await check() }
+    }
+
+    private func check() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
         let places = try name.map { [try store.place(named: $0)] } ?? store.places()
@@ -58,6 +63,7 @@ struct CheckVerb: AsyncParsableCommand {
         var outcomes: [CheckOutcome] = []
         for place in places { outcomes.append(try await check.run(place, mode)) }
         if notify { for place in places { try StormTeller(store: store).tell(place) } }
+        if tell { try await DesktopAnswer.give(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
             try Output.json(outcomes.map(Self.row))
         } else {
@@ -76,6 +82,23 @@ struct CheckVerb: AsyncParsableCommand {
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble))
+    }
+
+    private static func title(_ outcomes: [CheckOutcome]) -> String {
+        if outcomes.contains(where: { $0.assessment?.isStormy == true }) { return "Storm expected" }
+        return outcomes.allSatisfy { $0.assessment?.isStormy == false } ? "No storm expected" : "The weather is not known"
+    }
+
+    private static func line(_ outcome: CheckOutcome) -> String {
+        let name = outcome.place.name
+        switch outcome.assessment?.verdict {
+        case .stormy?:
+            let reasons = outcome.assessment?.reasons ?? []
+            return "\(name): \(StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current))"
+        case .calm?: return "\(name): calm"
+        case .unknown(let why)?: return "\(name): unknown, \(why)"
+        case nil: return "\(name): unknown"
+        }
     }
 
     static func printForPeople(_ outcome: CheckOutcome) {

@@ -25,6 +25,8 @@ struct UploadVerb: AsyncParsableCommand {
     @Argument(help: "Photos, patterns, folders (with --recursive), or - for a list on standard input.", completion: .file())
     var files: [String] = []
     @Option(help: "A configured destination.") var to: String?
+    @Flag(help: "Choose them with the desktop's file chooser where none are given, and say by notification what is wrong.")
+    var choose = false
     @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
     @Flag(help: "Send the photos in folders and all folders in them.") var recursive = false
     @Flag(help: "Send photos as they are, with what says where they were taken.") var keepLocation = false
@@ -33,19 +35,25 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
-        if files.isEmpty, !verify { throw ValidationError("say which photos") }
-        if verify, wait || recursive || keepLocation || when != .now {
+        if files.isEmpty, !verify, !choose { throw ValidationError("say which photos") }
+        if verify, wait || recursive || keepLocation || choose || when != .now {
             throw ValidationError("--verify only looks; it goes with files and --json alone")
         }
         if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
     }
 
     func run() async throws {
+        try await DesktopAnswer.explainingFailures(choose) { try await upload() }
+    }
+
+    private func upload() async throws {
         try StormyTool.configure()
         if verify { return try await UploadVerification(store: try StormyStore.open()).run(files, json: json) }
         let destination = try Destinations().named(to)
+        // Chosen when there is somewhere to send them.
+        guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
-        let found = finder.find(files)
+        let found = finder.find(given)
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
@@ -69,6 +77,9 @@ struct UploadVerb: AsyncParsableCommand {
         }
         if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower) }
         if json { try Output.json(try reports(batch.transfers)) }
+        if choose, !batch.troubles.isEmpty {
+            try await DesktopAnswer.give("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
+        }
         if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
     }
@@ -100,6 +111,8 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var held = 0
         /// The first one; each was said.
         private(set) var failure: CommandFailure?
+        /// What keeps some of them here, for whoever sees no terminal.
+        private(set) var troubles: [String] = []
 
         /// Photos that are made durable together.
         private static let size = 100
@@ -134,6 +147,7 @@ struct UploadVerb: AsyncParsableCommand {
 
         mutating func note(_ problem: CommandFailure) {
             Output.note("stormy: \(problem.message)")
+            troubles.append(problem.message)
             failure = failure ?? problem
         }
 
@@ -153,6 +167,7 @@ struct UploadVerb: AsyncParsableCommand {
                 if let note { Output.note("\(file): \(note)") }
             case .held(_, let reason):
                 held += 1
+                troubles.append("\(file): held back: \(reason)")
                 Output.note("\(file): held back: \(reason)")
             case .known(_, let transfer, let url):
                 if let transfer {

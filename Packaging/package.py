@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Makes what is given away out of what `make install` put into a folder.
+
+    package.py deb STAGE OUT        a Debian package, and its bill of materials (CycloneDX) beside it
+    package.py tarball STAGE OUT    a folder that works wherever it is unpacked, as a tar.xz
+
+STAGE has usr/bin and so on. Two calls with the same STAGE give the same bytes: times are the commit's.
+"""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+SUMMARY = "watches for storms at noon and sends your photos of them"
+DESCRIPTION = """Stormy looks at the weather at your places every day at noon, tells you by
+a desktop notification when a storm is expected, and sends the photos that
+you take of it, whatever becomes of the network, the terminal or the machine
+in between. Where a photo was taken is removed from what is sent.
+.
+Nothing runs until a person asks for it: stormy schedule."""
+
+
+def output(*command: str, cwd: str = ROOT) -> str:
+    return subprocess.check_output(command, cwd=cwd, text=True).strip()
+
+
+def version() -> str:
+    """Of the last tag vX.Y.Z; commits since then are counted."""
+    tags = subprocess.run(
+        ["git", "describe", "--tags", "--match", "v[0-9]*"], cwd=ROOT, text=True, capture_output=True).stdout.strip()
+    if tags:
+        tag, _, rest = tags[1:].partition("-")
+        return tag + ("+" + rest.replace("-", ".") if rest else "")
+    with open(os.path.join(ROOT, "Sources/Stormy/StormyCommand/StormyTool.swift")) as file:
+        base = re.search(r'version = "([^"]+)"', file.read())[1]
+    return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short', 'HEAD')}"
+
+
+def programs(stage: str) -> list[str]:
+    found = []
+    for folder in ("bin", "libexec"):
+        path = os.path.join(stage, "usr", folder)
+        found += [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    return found
+
+
+def dependencies(stage: str) -> str:
+    """What the programs are linked with, as Debian's own tool computes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "debian"))
+        with open(os.path.join(folder, "debian/control"), "w") as file:
+            file.write("Source: stormy\n\nPackage: stormy\nArchitecture: any\n")
+        text = output("dpkg-shlibdeps", "-O", *["-e" + program for program in programs(stage)], cwd=folder)
+    return re.search(r"shlibs:Depends=(.*)", text)[1]
+
+
+def compress(path: str) -> None:
+    with open(path, "rb") as file:
+        content = file.read()
+    with open(path + ".gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, 0) as packed:
+        packed.write(content)
+    os.remove(path)
+
+
+def write(path: str, text: str) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, 0o644)
+
+
+def maintainer() -> str:
+    return "Stormy's authors <stormy@localhost.localdomain>"
+
+
+def add_debian_files(stage: str) -> None:
+    share = os.path.join(stage, "usr/share")
+    os.makedirs(os.path.join(share, "zsh/vendor-completions"))
+    for name in os.listdir(os.path.join(share, "zsh/site-functions")):
+        shutil.move(os.path.join(share, "zsh/site-functions", name), os.path.join(share, "zsh/vendor-completions", name))
+    os.rmdir(os.path.join(share, "zsh/site-functions"))
+    for name in os.listdir(os.path.join(share, "man/man1")):
+        compress(os.path.join(share, "man/man1", name))
+    notice = "Files: *\nCopyright: Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
+    write(
+        os.path.join(share, "doc/stormy/copyright"),
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: stormy\n\n" + notice)
+    date = output("git", "log", "-1", "--format=%cd", "--date=rfc2822")
+    changes = f"stormy ({version()}) unstable; urgency=medium\n\n  * {output('git', 'log', '-1', '--format=%s')}\n\n -- {maintainer()}  {date}\n"
+    changelog = os.path.join(share, "doc/stormy/changelog")
+    write(changelog, changes)
+    compress(changelog)
+
+
+def control(stage: str) -> str:
+    size = sum(
+        -(-os.lstat(os.path.join(folder, name)).st_size // 1024) for folder, _, names in os.walk(stage) for name in names)
+    description = DESCRIPTION.replace("\n", "\n ")
+    return (
+        f"Package: stormy\nVersion: {version()}\nArchitecture: {output('dpkg', '--print-architecture')}\n"
+        f"Maintainer: {maintainer()}\nInstalled-Size: {size}\nDepends: {dependencies(stage)}\n"
+        "Recommends: xdg-desktop-portal, notification-daemon\nSection: utils\nPriority: optional\n"
+        f"Description: {SUMMARY}\n {description}\n")
+
+
+def deb(stage: str, out: str) -> None:
+    add_debian_files(stage)
+    write(os.path.join(stage, "DEBIAN/control"), control(stage))
+    sums = []
+    for folder, _, names in os.walk(os.path.join(stage, "usr")):
+        for name in names:
+            path = os.path.join(folder, name)
+            sums.append(f"{output('md5sum', path).split()[0]}  {os.path.relpath(path, stage)}\n")
+    write(os.path.join(stage, "DEBIAN/md5sums"), "".join(sorted(sums, key=lambda line: line[34:])))
+    subprocess.run(["chmod", "-R", "u+rwX,go+rX,go-w", stage], check=True)
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", stage, out], check=True)
+    with open(out.removesuffix(".deb") + ".cdx.json", "w") as file:
+        json.dump(bill(stage), file, indent=1)
+    print(f"{out}: {os.path.getsize(out) / 1e6:.1f} MB, installed {sum(map(os.path.getsize, programs(stage))) / 1e6:.1f} MB")
+
+
+def bill(stage: str) -> dict:
+    """CycloneDX 1.5: the packages that are compiled in, and those that are linked."""
+    with open(os.path.join(ROOT, "Package.resolved")) as file:
+        pins = json.load(file)["pins"]
+    components = [
+        {
+            "type": "library", "name": pin["identity"], "version": pin["state"].get("version", ""),
+            "purl": f"pkg:swift/{pin['location'].split('://')[1].removesuffix('.git')}@{pin['state'].get('version', '')}",
+        }
+        for pin in pins
+    ]
+    compiler = re.search(r"Swift version (\S+)", output("swift", "--version"))[1]
+    components.append({"type": "framework", "name": "swift-runtime", "version": compiler})
+    for dependency in dependencies(stage).split(", "):
+        name = dependency.split()[0]
+        found = output("dpkg-query", "-W", "-f", "${Version}", name)
+        components.append({"type": "library", "name": name, "version": found, "purl": f"pkg:deb/debian/{name}@{found}"})
+    return {
+        "bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+        "metadata": {"component": {"type": "application", "name": "stormy", "version": version()}},
+        "components": components,
+    }
+
+
+def tarball(stage: str, out: str) -> None:
+    name = f"stormy-{version()}"
+    time = os.environ["SOURCE_DATE_EPOCH"]
+    subprocess.run(
+        ["tar", "--sort=name", f"--mtime=@{time}", "--owner=0", "--group=0", "--numeric-owner", f"--transform=s,^./usr,{name},",
+         "-C", stage, "-cJf", out, "./usr"], check=True)
+    print(f"{out}: {os.path.getsize(out) / 1e6:.1f} MB")
+
+
+def main() -> None:
+    kind, stage, out = sys.argv[1:]
+    os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct"))
+    folder = os.path.dirname(os.path.abspath(out))
+    os.makedirs(folder, exist_ok=True)
+    {"deb": deb, "tarball": tarball}[kind](os.path.abspath(stage), os.path.abspath(out))
+
+
+main()

@@ -1,0 +1,84 @@
+import ArgumentParser
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+
+/// `install`.
+public struct InstallCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "install", "Shows the app on this desktop: its entry and icon, completions, manual pages.", example: "install --dry-run")
+
+    @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
+    @Option(help: ArgumentHelp("For packagers: the folder of shared files.", visibility: .hidden)) var into: String?
+    @Option(help: ArgumentHelp("For packagers: where the program will be.", visibility: .hidden)) var program: String?
+
+    public init() {}
+
+    public func perform() async throws {
+        let installation = try Self.installation(into)
+        let files = Self.files(program ?? AppManifest.executableURL.path).all
+        let steps = try installation.plan(files)
+        try Self.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, files) }
+        if into == nil { hints() }
+    }
+
+    static func files(_ program: String) -> DesktopFiles {
+        let manifest = AppManifest.current
+        return DesktopFiles(
+            integration: .current, identifier: manifest.appIdentifier, displayName: manifest.displayName,
+            version: manifest.version, program: program)
+    }
+
+    static func installation(_ folder: String?) throws -> Installation {
+        if let folder { return Installation(folder: URL(fileURLWithPath: folder), list: nil) }
+        let data = AppRuntime.shared.directories.data
+        return Installation(folder: data.deletingLastPathComponent(), list: data.appendingPathComponent("installed.json"))
+    }
+
+    /// Says what is done, and does it unless this is a dry run.
+    static func report(
+        _ steps: [Installation.Step], in installation: Installation, isDryRun: Bool, _ carryOut: () throws -> Void
+    ) throws {
+        if !isDryRun { try carryOut() }
+        for case .leave(let path) in steps {
+            Output.note("\(installation.folder.appendingPathComponent(path).path) is not as it was written, and stays")
+        }
+        let changes = steps.filter { if case .write = $0 { true } else if case .remove = $0 { true } else { false } }
+        if changes.isEmpty { return Output.line("Nothing to do in \(installation.folder.path).") }
+        guard isDryRun else {
+            return Output.line("\(changes.count) file\(changes.count == 1 ? "" : "s") in \(installation.folder.path).")
+        }
+        for case .write(let path) in steps { Output.line("would write \(installation.folder.appendingPathComponent(path).path)") }
+        for case .remove(let path) in steps { Output.line("would remove \(installation.folder.appendingPathComponent(path).path)") }
+    }
+
+    private func hints() {
+        let name = BackgroundCommands.program
+        if let other = CompanionProgram.findInPath(name),
+            URL(fileURLWithPath: other).resolvingSymlinksInPath().path != AppManifest.executableURL.resolvingSymlinksInPath().path
+        {
+            Output.note("\(name) is another program in your PATH: \(other). This one is \(AppManifest.executableURL.path)")
+        }
+        if ProcessInfo.processInfo.environment["SHELL"]?.hasSuffix("/zsh") == true {
+            let folder = AppRuntime.shared.directories.data.deletingLastPathComponent().path + "/zsh/site-functions"
+            Output.note("zsh looks there after this line in ~/.zshrc, before compinit: fpath=(\(folder) $fpath)")
+        }
+    }
+}
+
+/// `uninstall`.
+public struct UninstallCommand: BackgroundCommand {
+    public static let configuration = describe(
+        "uninstall", "Takes back what install wrote. What is scheduled and queued stays; quit ends it.",
+        example: "uninstall --dry-run")
+
+    @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
+
+    public init() {}
+
+    public func perform() async throws {
+        let installation = try InstallCommand.installation(nil)
+        let steps = try installation.plan([])
+        try InstallCommand.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, []) }
+    }
+}

@@ -1,0 +1,113 @@
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import Spool
+
+/// The files of one installation, below one folder. What was written is listed, so that `uninstall` takes away what an earlier version
+/// wrote, and leaves what a person changed.
+struct Installation {
+    /// `~/.local/share`, or what a packager fills.
+    let folder: URL
+    /// The list of what was written; `nil`: none, a packager's tool has its own.
+    let list: URL?
+
+    /// What is done about one file.
+    enum Step: Equatable {
+        case write(String)
+        /// It is there already, as it should be.
+        case keep(String)
+        case remove(String)
+        /// A person changed it, or it is somebody else's.
+        case leave(String)
+
+        var sentence: String? {
+            switch self {
+            case .write(let path): "write \(path)"
+            case .remove(let path): "remove \(path)"
+            case .leave(let path): "\(path) was changed since it was written, and stays"
+            case .keep: nil
+            }
+        }
+    }
+
+    private struct Written: Codable {
+        /// SHA-256 by path.
+        var files: [String: String] = [:]
+    }
+
+    private func written() throws -> Written {
+        guard let list, FileManager.default.fileExists(atPath: list.path) else { return Written() }
+        do {
+            return try JSONDecoder().decode(Written.self, from: Data(contentsOf: list))
+        } catch {
+            throw CommandFailure(.inputOutput, "\(list.path) cannot be read: \((error as NSError).localizedDescription)")
+        }
+    }
+
+    private func digest(_ path: String) -> String? { (try? Data(contentsOf: url(path))).map { FileDigest.sha256(of: $0) } }
+
+    private func url(_ path: String) -> URL { folder.appendingPathComponent(path) }
+
+    /// What makes these files, and no others of ours, be there.
+    func plan(_ files: [InstalledFile]) throws -> [Step] {
+        let before = try written().files
+        var steps = files.map { file -> Step in
+            guard let found = digest(file.path) else { return .write(file.path) }
+            if found == FileDigest.sha256(of: file.content) { return .keep(file.path) }
+            return list == nil || found == before[file.path] ? .write(file.path) : .leave(file.path)
+        }
+        let wanted = Set(files.map(\.path))
+        for path in before.keys.sorted() where !wanted.contains(path) {
+            guard let found = digest(path) else { continue }
+            steps.append(found == before[path] ? .remove(path) : .leave(path))
+        }
+        return steps
+    }
+
+    /// Each file appears whole or not at all; the list is written before them, so that whatever was written is in it.
+    func carryOut(_ steps: [Step], _ files: [InstalledFile]) throws {
+        let contents = Dictionary(files.map { ($0.path, $0.content) }) { $1 }
+        var after = try written()
+        for case .write(let path) in steps { after.files[path] = contents[path].map { FileDigest.sha256(of: $0) } }
+        if !after.files.isEmpty { try save(after) }
+        for step in steps {
+            switch step {
+            case .write(let path): try write(contents[path] ?? Data(), to: url(path))
+            case .remove(let path):
+                try remove(path)
+                after.files[path] = nil
+            case .keep, .leave: continue
+            }
+        }
+        try save(after)
+    }
+
+    private func save(_ written: Written) throws {
+        guard let list else { return }
+        guard !written.files.isEmpty else {
+            unlink(list.path)
+            return
+        }
+        try write(try JSONEncoder().encode(written), to: list)
+    }
+
+    private func write(_ data: Data, to file: URL) throws {
+        do {
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+            try data.write(to: file, options: .atomic)
+            chmod(file.path, 0o644)
+        } catch {
+            throw CommandFailure(cannotWriteIn: file, error)
+        }
+    }
+
+    private func remove(_ path: String) throws {
+        guard unlink(url(path).path) == 0 || errno == ENOENT else {
+            throw CommandFailure(.cannotCreate, "\(url(path).path): \(String(cString: strerror(errno)))")
+        }
+        // Folders that are empty now: nobody else's, or they would not be.
+        var folder = url(path).deletingLastPathComponent()
+        while folder.path.hasPrefix(self.folder.path + "/"), rmdir(folder.path) == 0 { folder.deleteLastPathComponent() }
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import UserNotifications
+
+/// A notification that answers a person who just asked for something.
+package enum PersonAnswer {
+    package static func show(_ title: String, _ body: String) async throws {
+        let content = UNMutableNotificationContent()
+        (content.title, content.body) = (title, body)
+        // Two at once are two.
+        try await UNUserNotificationCenter.current().add(
+            UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+    }
+}
+
+/// Photos that a person chooses with the desktop's own chooser.
+package enum PhotoChoice {
+    /// Why there is no choice. The person's "no" is none.
+    package enum Failure: Error, CustomStringConvertible {
+        case noChooser
+        case tooLate
+
+        package var description: String {
+            switch self {
+            case .noChooser: "No file chooser could be opened. In a terminal: stormy upload FILE"
+            case .tooLate: "No photo was chosen for ten minutes. In a terminal: stormy upload FILE"
+            }
+        }
+    }
+
+    /// Paths; `nil`: the person chose nothing.
+    package static func ask() async throws -> [String]? {
+        switch await FileChooser.choosePhotos() {
+        case .chosen(let files): files.map(\.path)
+        case .cancelled: nil
+        case .tooLate: throw Failure.tooLate
+        case .unavailable: throw Failure.noChooser
+        }
+    }
+}

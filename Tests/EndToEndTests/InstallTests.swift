@@ -1,0 +1,146 @@
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// `stormy install`, judged by the tools that will read what it writes.
+    @Suite struct Install {
+        let home: Home
+        let share: String
+
+        init() throws {
+            home = try Home()
+            share = home.folder.path + "/data"
+        }
+
+        private func run(_ program: String, _ arguments: String...) throws -> Child.Result {
+            try Child.run(program, arguments, environment: home.environment)
+        }
+
+        private var files: [String] {
+            let names = FileManager.default.enumerator(atPath: share)?.compactMap { $0 as? String } ?? []
+            return names.filter { path in
+                var isFolder: ObjCBool = false
+                return FileManager.default.fileExists(atPath: share + "/" + path, isDirectory: &isFolder) && !isFolder.boolValue
+            }.sorted()
+        }
+
+        @Test func theDesktopTakesWhatIsWritten() throws {
+            #expect(try home.stormy("install").status == 0)
+            let entry = try run("desktop-file-validate", share + "/applications/stormy.desktop")
+            #expect(entry.status == 0 && entry.output.isEmpty, "\(entry)")
+            let metainfo = try run(
+                "appstreamcli", "validate", "--no-net", share + "/metainfo/io.github.stormy.Stormy.metainfo.xml")
+            #expect(metainfo.status == 0, "\(metainfo)")
+            let icon = try run(
+                "python3", "-c", "import sys, xml.dom.minidom as x; print(x.parse(sys.argv[1]).documentElement.getAttribute('viewBox'))",
+                share + "/icons/hicolor/scalable/apps/stormy.svg")
+            #expect(icon.output == "0 0 128 128\n", "\(icon)")
+            for page in files where page.hasPrefix("man/") {
+                let shown = try run("man", "--warnings", "-l", share + "/" + page)
+                #expect(shown.status == 0 && shown.errors.isEmpty && shown.output.contains("SYNOPSIS"), "\(page): \(shown)")
+            }
+        }
+
+        /// Under its own name, and under another.
+        @Test(arguments: ["stormy", "tempest"]) func everyShellCompletes(_ name: String) throws {
+            let bin = home.folder.path + "/bin"
+            try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(atPath: bin + "/" + name, withDestinationPath: Home.product("stormy"))
+            home.environment["PATH"] = bin + ":" + (home.environment["PATH"] ?? "")
+            #expect(try home.stormy("install", "--into", share, "--program", bin + "/" + name).status == 0)
+            let bash = """
+                source '\(share)/bash-completion/completions/\(name)'
+                set -- $(complete -p \(name)); while [ "$1" != -F ]; do shift; done
+                COMP_LINE='\(name) unsch'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(\(name) unsch); COMP_CWORD=1
+                $2 \(name) unsch \(name); echo "${COMPREPLY[@]}"
+                """
+            #expect(try run("bash", "-c", bash).output == "unschedule\n")
+            #expect(try run("fish", "-c", "complete -C '\(name) unsch'").output.hasPrefix("unschedule\t"))
+            let zsh = "fpath=('\(share)/zsh/site-functions' $fpath); autoload -U compinit; compinit -D -u; echo $_comps[\(name)]"
+            #expect(try run("zsh", "-f", "-c", zsh).output == "_\(name)\n")
+        }
+
+        @Test func onceIsEnoughAndAllOfItGoes() throws {
+            let before = files
+            let dry = try home.stormy("install", "--dry-run")
+            #expect(dry.output.contains("would write \(share)/applications/stormy.desktop"))
+            #expect(!files.contains { $0.hasPrefix("applications") })
+            #expect(try home.stormy("install").status == 0)
+            let written = files
+            #expect(try home.stormy("install").output.hasPrefix("Nothing to do"))
+            #expect(files == written)
+            #expect(try home.stormy("uninstall", "--dry-run").output.contains("would remove"))
+            #expect(files == written)
+            #expect(try home.stormy("uninstall").status == 0)
+            #expect(files.filter { !$0.hasPrefix("stormy/") } == before)
+            #expect(!FileManager.default.fileExists(atPath: share + "/man"))
+        }
+
+        /// What a person made of it is theirs.
+        @Test func whatWasChangedStays() throws {
+            #expect(try home.stormy("install").status == 0)
+            let page = share + "/man/man1/stormy-check.1"
+            try Data("mine".utf8).write(to: URL(fileURLWithPath: page))
+            let again = try home.stormy("install")
+            #expect(again.status == 0 && again.errors.contains("\(page) is not as it was written"), "\(again)")
+            #expect(try home.stormy("uninstall").errors.contains(page))
+            #expect(try String(contentsOfFile: page, encoding: .utf8) == "mine")
+        }
+
+        @Test func aFolderThatCannotBeWrittenIsNamed() throws {
+            try FileManager.default.createDirectory(atPath: share, withIntermediateDirectories: true)
+            try Data().write(to: URL(fileURLWithPath: share + "/applications"))
+            let result = try home.stormy("install")
+            #expect(result.status == 73 && result.errors.contains(share + "/applications"), "\(result)")
+            // What was written before it goes all the same.
+            #expect(try home.stormy("uninstall").status == 0)
+        }
+
+        @Test func anotherOfThatNameIsNamed() throws {
+            try home.installChooser("true")
+            let other = home.folder.path + "/bin/stormy"
+            try FileManager.default.copyItem(atPath: home.folder.path + "/bin/zenity", toPath: other)
+            #expect(try home.stormy("install").errors.contains("stormy is another program in your PATH: \(other)"))
+        }
+    }
+
+    /// Started from a menu or a file manager: there is no terminal to read.
+    @Suite struct FromTheMenu {
+        @Test func checkNowSaysHowItStands() async throws {
+            let (server, desktop) = (try await FaultyServer.start(), try Desktop())
+            let home = try Home(server: server, desktop: desktop)
+            #expect(try home.stormy("check", "--tell").status == 66)
+            Weather.serve(.json(Weather.calm), on: server)
+            #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
+            #expect(try home.stormy("check", "--tell").status == 0)
+            #expect(desktop.listen(for: 2) == ["Stormy cannot do that", "No storm expected"])
+        }
+
+        @Test func photosAreChosenAndSent() async throws {
+            let (server, desktop) = (try await FaultyServer.start(), try Desktop())
+            let home = try Home(desktop: desktop)
+            try home.installChooser("echo '\(home.folder.path)/a.jpg'")
+            #expect(try home.stormy("upload", "--choose").status != 0)
+            #expect(desktop.listen(for: 1) == ["Stormy cannot do that"], "there is no destination")
+            server.route("POST", "/open", .status(200))
+            try home.configure(
+                """
+                [upload]
+                default = "open"
+                [upload.destinations.open]
+                kind = "multipart"
+                url = "\(server.url)/open"
+                field = "photo"
+                """)
+            #expect(try home.stormy("upload", "--choose").status == 66, "the file is not there yet")
+            #expect(desktop.listen(for: 2).last == "Photo not queued")
+            try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("a.jpg"))
+            #expect(try home.stormy("upload", "--choose").status == 0)
+            #expect(desktop.listen(for: 3).last == "Photo uploaded")
+            // "No" is an answer.
+            try home.installChooser("exit 1")
+            #expect(try home.stormy("upload", "--choose").status == 0)
+        }
+    }
+}
