@@ -33,7 +33,8 @@ extension EndToEnd {
                 "appstreamcli", "validate", "--no-net", share + "/metainfo/io.github.stormy.Stormy.metainfo.xml")
             #expect(metainfo.status == 0, "\(metainfo)")
             let icon = try run(
-                "python3", "-c", "import sys, xml.dom.minidom as x; print(x.parse(sys.argv[1]).documentElement.getAttribute('viewBox'))",
+                "python3", "-c",
+                "import sys, xml.dom.minidom as x; print(x.parse(sys.argv[1]).documentElement.getAttribute('viewBox'))",
                 share + "/icons/hicolor/scalable/apps/stormy.svg")
             #expect(icon.output == "0 0 128 128\n", "\(icon)")
             for page in files where page.hasPrefix("man/") {

@@ -207,17 +207,19 @@ extension LedgerTransaction {
 
     /// Sessions with a process that takes all their events.
     package func attachedSessions() throws -> Set<String> {
-        Set(try memo.rows("attachedSessions", database) {
-            try String.fetchAll(
-                database.cachedStatement(sql: "SELECT DISTINCT session FROM attachment WHERE transfer IS NULL"))
-        })
+        Set(
+            try memo.rows("attachedSessions", database) {
+                try String.fetchAll(
+                    database.cachedStatement(sql: "SELECT DISTINCT session FROM attachment WHERE transfer IS NULL"))
+            })
     }
 
     /// Who is attached to a session, or to a transfer.
     package func attachedProcesses() throws -> Set<ProcessIdentity> {
-        Set(try memo.rows("attachedProcesses", database) {
-            try Row.fetchRare(database.cachedStatement(sql: "SELECT DISTINCT pid, processStart FROM attachment"))
-                .map { ProcessIdentity(pid: $0[0], start: $0[1]) }
-        })
+        Set(
+            try memo.rows("attachedProcesses", database) {
+                try Row.fetchRare(database.cachedStatement(sql: "SELECT DISTINCT pid, processStart FROM attachment"))
+                    .map { ProcessIdentity(pid: $0[0], start: $0[1]) }
+            })
     }
 }

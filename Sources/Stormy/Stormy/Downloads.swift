@@ -57,7 +57,8 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
         content.interruptionLevel = .passive
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(
-                identifier: Downloads.notification(task.taskIdentifier), content: content, trigger: nil, alertsOncePerContent: true)
+                identifier: Downloads.notification(task.taskIdentifier), content: content, trigger: nil,
+                alertsOncePerContent: true)
         ) { [trouble] in
             if let error = $0 { trouble.note(error) }
         }

@@ -49,7 +49,9 @@ public struct InstallCommand: BackgroundCommand {
             return Output.line("\(changes.count) file\(changes.count == 1 ? "" : "s") in \(installation.folder.path).")
         }
         for case .write(let path) in steps { Output.line("would write \(installation.folder.appendingPathComponent(path).path)") }
-        for case .remove(let path) in steps { Output.line("would remove \(installation.folder.appendingPathComponent(path).path)") }
+        for case .remove(let path) in steps {
+            Output.line("would remove \(installation.folder.appendingPathComponent(path).path)")
+        }
     }
 
     private func hints() {
