@@ -126,6 +126,27 @@ extension RealDesktop {
             }
         }
 
+        /// A verb that ran within a bus of its own, for one command, takes the desktop away from nobody.
+        @Test func `goes back to the bus that it was started with`() async throws {
+            let (own, passing) = (try PrivateBus(), try PrivateBus())
+            defer { own.stop() }
+            let desktop = try DunstDesktop(on: own)
+            defer { desktop.stop() }
+            let before = g_getenv("DBUS_SESSION_BUS_ADDRESS").map { String(cString: $0) }
+            g_setenv("DBUS_SESSION_BUS_ADDRESS", own.address, 1)
+            defer { if let before { g_setenv("DBUS_SESSION_BUS_ADDRESS", before, 1) } }
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: passing.address)
+            presenter.present(notice, replacing: nil)
+            try await expectNoServer()
+            passing.stop()
+            _ = try await events.first { $0 == .busLost }
+            presenter.connect(busAddress: passing.address)
+            presenter.present(notice, replacing: nil)
+            _ = try await events.first { if case .presented = $0 { true } else { false } }
+        }
+
         func expectNoServer() async throws {
             let event = try await events.next()
             guard case .failed("a", .noServer) = event else {

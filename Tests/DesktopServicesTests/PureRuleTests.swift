@@ -72,25 +72,24 @@ enum KernelSupplies {
 }
 
 @Suite struct AddressRules {
-    func choose(
-        _ given: String?, known: String? = nil, runtime: String? = nil, sockets: Set<String> = []
-    ) -> String? {
-        SessionBusAddress.choose(given: given, known: known, runtimeDirectory: runtime) { sockets.contains($0) }
+    func choose(_ known: String?..., runtime: String? = nil, sockets: Set<String> = []) -> [String] {
+        SessionBusAddress.candidates(known: known, runtimeDirectory: runtime) { sockets.contains($0) }
     }
 
     @Test func `the told one, the known one, the runtime folder's`() {
-        #expect(choose("unix:path=/a", known: "unix:path=/b") == "unix:path=/a")
-        #expect(choose(nil, known: "unix:path=/b", runtime: "/run/u", sockets: ["/run/u/bus"]) == "unix:path=/b")
-        #expect(choose("", known: "", runtime: "/run/u", sockets: ["/run/u/bus"]) == "unix:path=/run/u/bus")
-        #expect(choose(nil, runtime: "/run/a b", sockets: ["/run/a b/bus"]) == "unix:path=/run/a%20b/bus")
-        #expect(choose(nil, runtime: "/run/u") == nil)
-        #expect(choose(nil, runtime: "relative", sockets: ["relative/bus"]) == nil)
+        #expect(choose("unix:path=/a", "unix:path=/b", "unix:path=/a") == ["unix:path=/a", "unix:path=/b"])
+        #expect(
+            choose(nil, "unix:path=/b", runtime: "/run/u", sockets: ["/run/u/bus"]) == ["unix:path=/b", "unix:path=/run/u/bus"])
+        #expect(choose("", "", runtime: "/run/u", sockets: ["/run/u/bus"]) == ["unix:path=/run/u/bus"])
+        #expect(choose(nil, runtime: "/run/a b", sockets: ["/run/a b/bus"]) == ["unix:path=/run/a%20b/bus"])
+        #expect(choose(nil, runtime: "/run/u") == [])
+        #expect(choose(nil, runtime: "relative", sockets: ["relative/bus"]) == [])
     }
 
     @Test func `autolaunch is never an address`() {
-        #expect(choose("autolaunch:") == nil)
-        #expect(choose("autolaunch:scope=x;unix:path=/a") == "unix:path=/a")
-        #expect(choose("autolaunch:", known: "unix:path=/b") == "unix:path=/b")
+        #expect(choose("autolaunch:") == [])
+        #expect(choose("autolaunch:scope=x;unix:path=/a") == ["unix:path=/a"])
+        #expect(choose("autolaunch:", "unix:path=/b") == ["unix:path=/b"])
     }
 }
 

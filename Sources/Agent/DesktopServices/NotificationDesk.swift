@@ -53,9 +53,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             _ = try openBus(busAddress: told)
             return nil
         } catch {
-            guard told != nil else { return error }
-            // Told at an earlier login, perhaps: this process's own environment may know a living one.
-            return connect(busAddress: nil)
+            return error
         }
     }
 

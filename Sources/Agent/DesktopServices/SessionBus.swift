@@ -29,21 +29,27 @@ final class SessionBus {
     /// the address differs.
     func open(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
         if let connection { return connection }
-        let known = environment("DBUS_SESSION_BUS_ADDRESS")
-        let chosen = SessionBusAddress.choose(
-            given: busAddress, known: known, runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
-        guard let chosen else {
-            throw .noSessionBus("no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
-        }
-        if chosen != known { g_setenv("DBUS_SESSION_BUS_ADDRESS", chosen, 1) }
-        var isOpen = false
-        defer {
-            // A dead address must not hide the one that the process was started with.
-            if !isOpen, chosen != known {
-                if let known { g_setenv("DBUS_SESSION_BUS_ADDRESS", known, 1) } else { g_unsetenv("DBUS_SESSION_BUS_ADDRESS") }
+        let current = environment(Self.variable)
+        let candidates = SessionBusAddress.candidates(
+            known: [busAddress, current, started], runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
+        var failure = PresenterFailure.noSessionBus(
+            "no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
+        for (index, candidate) in candidates.enumerated() {
+            do throws(PresenterFailure) {
+                return try open(candidate)
+            } catch {
+                if index == 0 { failure = error }
             }
         }
+        if let current { g_setenv(Self.variable, current, 1) } else { g_unsetenv(Self.variable) }
+        throw failure
+    }
 
+    private static let variable = "DBUS_SESSION_BUS_ADDRESS"
+    private let started = environment(SessionBus.variable)
+
+    private func open(_ chosen: String) throws(PresenterFailure) -> OpaquePointer {
+        if chosen != environment(Self.variable) { g_setenv(Self.variable, chosen, 1) }
         var error: UnsafeMutablePointer<GError>?
         guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
             let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
@@ -56,7 +62,6 @@ final class SessionBus {
             g_object_unref(UnsafeMutableRawPointer(opened))
             throw .noSessionBus("a part of this process still holds the connection to a bus that is gone")
         }
-        isOpen = true
         address = chosen
         connection = opened
         startWatching(opened)

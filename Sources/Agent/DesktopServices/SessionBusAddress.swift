@@ -1,21 +1,20 @@
-/// Which address of the session bus to try. Pure.
+/// Which addresses of the session bus to try. Pure.
 enum SessionBusAddress {
-    /// The address to connect to, or nil when none is known and so no attempt may be made: GLib, asked without an
+    /// The addresses to try, in this order. Empty: none is known, and no attempt may be made: GLib, asked without an
     /// address, would start a bus of its own through X11 ("autolaunch"), on which nobody else is.
     ///
     /// - Parameters:
-    ///   - given: told by the caller just now.
-    ///   - known: the process's DBUS_SESSION_BUS_ADDRESS.
+    ///   - known: told by the caller just now, of the connection before, and of the environment that this process was started with. The
+    ///     first may have been of a bus that lived for one command.
     ///   - runtimeDirectory: the process's XDG_RUNTIME_DIR.
     ///   - isSocket: whether a socket lies at a path.
-    static func choose(
-        given: String?, known: String?, runtimeDirectory: String?, isSocket: (String) -> Bool
-    ) -> String? {
-        if let address = given.flatMap(withoutAutolaunch) { return address }
-        if let address = known.flatMap(withoutAutolaunch) { return address }
-        guard let runtimeDirectory, runtimeDirectory.hasPrefix("/") else { return nil }
-        let path = runtimeDirectory + "/bus"
-        return isSocket(path) ? "unix:path=" + escaped(path) : nil
+    static func candidates(known: [String?], runtimeDirectory: String?, isSocket: (String) -> Bool) -> [String] {
+        var addresses = known.compactMap { $0.flatMap(withoutAutolaunch) }
+        if let runtimeDirectory, runtimeDirectory.hasPrefix("/"), isSocket(runtimeDirectory + "/bus") {
+            addresses.append("unix:path=" + escaped(runtimeDirectory + "/bus"))
+        }
+        var seen: Set<String> = []
+        return addresses.filter { seen.insert($0).inserted }
     }
 
     /// An address is a list of alternatives; every "autolaunch:" among them is dropped.
