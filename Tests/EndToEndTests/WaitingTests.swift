@@ -54,6 +54,24 @@ extension EndToEnd {
             #expect(try home.status("agent", "running") as? Bool == true)
         }
 
+        /// Editors and sync tools use up what hears of changes: the agent looks by itself until there is some, and says so.
+        @Test(.enabled(if: Namespaces.areAllowed)) func withoutAnInotifyInstanceItLooksByItself() throws {
+            let home = try home()
+            let limit = "/proc/sys/user/max_inotify_instances"
+            let tool = Home.product("stormy")
+            let script = """
+                set -e; was=$(cat \(limit))
+                '\(tool)' place add Here 1,1 --no-sync >/dev/null
+                echo 0 > \(limit); '\(tool)' schedule >/dev/null
+                timeout 30 sh -c "until '\(tool)' status | grep 'waits: .*inotify'; do :; done"
+                echo "$was" > \(limit)
+                timeout 30 sh -c "until '\(tool)' status | grep 'Agent *running, pid [0-9]*$' && ! '\(tool)' status | grep -q waits:; do :; done"
+                '\(tool)' simulate launch StormyNoon --wait; '\(tool)' quit
+                """
+            let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
+            #expect(result.status == 0 && result.output.contains("completed"), "\(result)\n\(home.log)")
+        }
+
         @Test func quitPausesUploadsAndResumeGoesOn() async throws {
             let home = try home()
             let photo = try photo(home)

@@ -215,7 +215,8 @@ package final class Agent {
             let transfer = try ledger.read { try $0.transfer(id) }
             // Cancelled meanwhile: it shall not appear.
             guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, .given)) }
-            mayReplace = transfer.destination == nil || transfer.mayReplace
+            let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
+            mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
         } catch {
             return hear(.filePlaced(id, .failed(FileTrouble(why: "\(error)", isPassing: true))))
         }

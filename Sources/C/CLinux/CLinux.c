@@ -41,6 +41,7 @@ int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
     sigaddset(&defaults, SIGINT);
     sigaddset(&defaults, SIGHUP);
     sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGXFSZ);
     posix_spawnattr_setsigmask(&attributes, &mask);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;

@@ -13,4 +13,7 @@ enum Namespaces {
 
     /// Arguments of `unshare` for a shell script whose mounts nobody else sees.
     static func withOwnMounts(_ script: String) -> [String] { ["-\(asRoot)m", "sh", "-c", script] }
+
+    /// Arguments of `unshare` for a shell script with limits of its own.
+    static func asOwnUser(_ script: String) -> [String] { ["-Ur", "sh", "-c", script] }
 }

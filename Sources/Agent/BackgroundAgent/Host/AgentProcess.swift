@@ -14,6 +14,11 @@ package final class AgentProcess {
     private var setback = Setback()
     private var wasAskedToStop = false
     private var files: FileWatch?
+    /// What apps named has not been looked up yet, or could not be watched.
+    private var hasToWatchFiles = true
+    private var bell: Bell?
+    /// Since when the system gives no more of what hears of changes; `nil`: it does.
+    private var deafSince: Date?
     private var program: ProgramFile
     private var makesWay = false
     private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
@@ -135,8 +140,6 @@ package final class AgentProcess {
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
-        let bell = try Bell(ledger.directories)
-        loop.watch(bell.descriptor) { [descriptor = bell.descriptor] in Bell.drain(descriptor) }
         log.write("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
         do throws(StoreError) {
             while true {
@@ -151,8 +154,8 @@ package final class AgentProcess {
                     }
                 }
                 endSetback()
-                watchFiles(agent)
-                try run(AgentHost(agent, now: host.now))
+                hasToWatchFiles = true
+                try run(AgentHost(agent, now: host.now), agent)
                 lock.release()
                 if makesWay {
                     log.write("makes way for the program that lies in its place now")
@@ -183,7 +186,7 @@ package final class AgentProcess {
         return 0
     }
 
-    private func run(_ host: AgentHost) throws(StoreError) {
+    private func run(_ host: AgentHost, _ agent: Agent) throws(StoreError) {
         var failure: StoreError?
         func end(_ error: StoreError) {
             failure = error
@@ -197,6 +200,8 @@ package final class AgentProcess {
                     return end(.busy(path: ledger.directories.agentLock.path))
                 }
                 guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
+                // Before the look that it announces changes to.
+                listen(agent)
                 // Before a turn, which may begin something: at noon the new program does it.
                 if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) {
                     makesWay = true
@@ -208,7 +213,8 @@ package final class AgentProcess {
                 if try isResting(host) { ledger.putAway() }
                 // The timer knows the real clock alone.
                 let ahead = host.now().timeIntervalSinceNow
-                loop.setTimer(abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead))
+                let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
+                loop.setTimer(deafSince == nil ? wake : min(wake ?? .distantFuture, Date(timeIntervalSinceNow: Self.deafPause)))
                 if host.hasFinished { loop.stop() }
             } catch {
                 guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return end(error) }
@@ -234,11 +240,41 @@ package final class AgentProcess {
         loop.setTimer(setback.nextTry)
     }
 
+    /// Seconds between two looks of an agent that hears of nothing.
+    private static let deafPause = 5.0
+
+    /// Hears of what others commit, and of files. Where the system has no inotify instance or watch left (other programs use them up) the
+    /// agent looks by itself, and says so.
+    private func listen(_ agent: Agent) {
+        do throws(StoreError) {
+            if bell == nil {
+                let new = try Bell(ledger.directories)
+                loop.watch(new.descriptor) { [descriptor = new.descriptor] in Bell.drain(descriptor) }
+                bell = consume new
+            }
+            try watchFiles(agent)
+            guard deafSince != nil else { return }
+            log.write("hears of changes again")
+            deafSince = nil
+            lock.tell(nil)
+        } catch {
+            if deafSince == nil { log.write("\(error); looks every \(Int(Self.deafPause)) s until it works") }
+            let since = deafSince ?? Date()
+            deafSince = since
+            lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
+        }
+    }
+
     /// Those that a launch may have failed for: a configuration with a mistake, say.
-    private func watchFiles(_ agent: Agent) {
-        guard files == nil else { return }
-        let paths = (try? ledger.read { try $0.fact(.settings)?.watchedFiles }) ?? nil
-        guard let paths, let watch = FileWatch(paths) else { return }
+    private func watchFiles(_ agent: Agent) throws(StoreError) {
+        guard hasToWatchFiles else { return }
+        let paths = try ledger.read { try $0.fact(.settings)?.watchedFiles } ?? []
+        if files != nil || paths.isEmpty {
+            hasToWatchFiles = false
+            return
+        }
+        let watch = try FileWatch(paths)
+        hasToWatchFiles = false
         loop.watch(watch.descriptor) { [descriptor = watch.descriptor, unowned agent] in
             Bell.drain(descriptor)
             FileWatch.arm(descriptor, paths)

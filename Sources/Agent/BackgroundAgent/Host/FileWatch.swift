@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import ProcessSupport
 
 /// Hears that files which an app named have changed: written, replaced by another, made or removed. Their folders are watched, as
 /// editors put a new file in the place of the old one. Of a link both are watched, where it lies and where it leads.
@@ -7,11 +8,11 @@ struct FileWatch: ~Copyable {
     /// Readable when something in one of the folders changed. Non-blocking, close-on-exec.
     let descriptor: Int32
 
-    /// `nil`: nothing is named, or nothing can be watched.
-    init?(_ paths: [String]) {
-        guard !paths.isEmpty else { return nil }
+    init(_ paths: [String]) throws(StoreError) {
         let made = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-        guard made >= 0 else { return nil }
+        guard made >= 0 else {
+            throw .troubled(path: paths.first ?? "", reason: "inotify: " + String(cString: strerror(errno)))
+        }
         descriptor = made
         Self.arm(made, paths)
     }
