@@ -134,6 +134,33 @@ extension EndToEnd {
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
+        /// The person names another service because the first does not answer: when it does, that counts; when it fails, the other is asked.
+        @Test(arguments: [true, false]) func aServiceThatIsNamedMeanwhileLosesNoCheck(_ answers: Bool) async throws {
+            let forecast = Weather.forecast()
+            Weather.serve(
+                ResponseScript(
+                    answers
+                        ? [
+                            .status(200), .headers(["Content-Length": "\(forecast.utf8.count)"]), .hold(until: "late"),
+                            .body(.text(forecast)),
+                        ]
+                        : [.hold(until: "late"), .status(404)]), on: server)
+            let other = try await FaultyServer.start()
+            Weather.serve(.json(Weather.calm), on: other)
+            let home = try stormyHome()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.configure("[weather]\nbase_url = \"\(other.url)\"\n")
+            server.openGate("late")
+            try home.waitForEnded("urlSession")
+            if answers {
+                try home.waitForNoticesRemembered()
+                #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            } else {
+                let again = try home.wait("another try") { try $0.unfinishedTransfers().first }
+                #expect(again.url.hasPrefix(other.url), "\(again.url)")
+            }
+        }
+
         @Test func aStalledPlaceHoldsBackNoOther() async throws {
             Weather.serve(ResponseScript([.hold(until: "never")]), on: server)
             server.handle("GET", Weather.path) { request in

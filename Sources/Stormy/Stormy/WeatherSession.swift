@@ -138,7 +138,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
                     unknown = error
                 }
             }
-            try askAgain(after: unknown, session)
+            try askAgain(for: unknown?.place, of: downloadTask, session)
         }
     }
 
@@ -147,19 +147,29 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         trouble.noting {
             var unknown: WeatherUnknown?
             for place in try places(of: task) { unknown = try question.unknown(error.localizedDescription, at: place) }
-            if (error as? URLError)?.code != .cancelled { try askAgain(after: unknown, session) }
+            if (error as? URLError)?.code != .cancelled { try askAgain(for: unknown?.place, of: task, session) }
         }
     }
 
-    private func askAgain(after unknown: WeatherUnknown?, _ session: URLSession) throws {
-        guard let place = unknown?.place else { return }
+    /// - Parameter place: whose weather stayed unknown. `nil`: nobody's, or that of a place which is asked for in other words today.
+    private func askAgain(for place: Place?, of task: URLSessionTask, _ session: URLSession) throws {
+        guard let place = try place ?? placeAskedInOtherWords(by: task) else { return }
         try question.askAgain(WeatherSession.request(for: place), for: place.name, in: session)
     }
 
-    /// By the address asked: the same place always asks the same one, and so do two at one point. Empty: removed meanwhile.
+    private func placeAskedInOtherWords(by task: URLSessionTask) throws -> Place? {
+        guard try places(of: task).isEmpty, let name = task.taskDescription else { return nil }
+        return try question.store.places().first { $0.name == name }
+    }
+
+    /// By what was asked, of whichever service: the same place always asks the same, and so do two at one point. Empty: removed
+    /// meanwhile, or this version asks for more.
     private func places(of task: URLSessionTask) throws -> [Place] {
-        let url = task.originalRequest?.url
-        return try question.store.places().filter { (try? WeatherSession.request(for: $0))?.url == url }
+        guard let url = task.originalRequest?.url else { return [] }
+        return try question.store.places().filter { place in
+            let own = try? WeatherSession.request(for: place).url
+            return own?.query == url.query && own?.path == url.path
+        }
     }
 }
 
