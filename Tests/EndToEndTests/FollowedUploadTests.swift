@@ -73,6 +73,42 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Uploading photos", "Photo uploaded"])
         }
 
+        /// Two photos of one name that end in the same words are two ends: one after the other, and one that a person held back.
+        @Test func sameWordsOfAnotherPhotoAreToldToo() throws {
+            server.openGate("held")
+            for folder in ["1", "2"] {
+                try FileManager.default.createDirectory(
+                    at: home.folder.appendingPathComponent(folder), withIntermediateDirectories: true)
+                #expect(try home.stormy("upload", photo("\(folder)/a.jpg"), "--to", "open").status == 0)
+                try home.waitForEnded("urlSession", count: Int(folder)!)
+                try home.waitForNoticesRemembered()
+            }
+            #expect(try desktop.heardSoFar() == ["Photo uploaded", "Photo uploaded"])
+            #expect(try home.stormy("upload", photo("3.jpg")).status == 0)
+            try home.waitForEnded("urlSession", count: 3)
+            try home.waitForNoticesRemembered()
+            #expect(try home.stormy("transfers", "retry", "3").status == 0)
+            try home.waitForEnded("urlSession", count: 4)
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar().suffix(2) == ["Photo not uploaded", "Photo not uploaded"])
+        }
+
+        /// The store is gone, or from a backup, while a photo waits: how that ends is told all the same.
+        @Test(arguments: [false, true]) func aPhotoThatNobodyRemembersIsToldOf(_ isFromBackup: Bool) throws {
+            let store = home.folder.appendingPathComponent("data/stormy")
+            let backup = home.folder.appendingPathComponent("backup")
+            #expect(try home.stormy("place", "list").status == 0)
+            try FileManager.default.copyItem(at: store, to: backup)
+            #expect(try home.stormy("upload", photo("a.jpg")).status == 0)
+            try home.wait("its upload") { try $0.transfers().contains { $0.state == .running } ? true : nil }
+            try FileManager.default.removeItem(at: store)
+            if isFromBackup { try FileManager.default.moveItem(at: backup, to: store) }
+            server.openGate("held")
+            try home.waitForEnded("urlSession")
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
+        }
+
         /// A person who pauses one does not wait for it: the others are told as whole.
         @Test func aPausedPhotoKeepsNoBatchOpen() throws {
             #expect(try home.stormy("upload", photo("a.jpg")).status == 0)

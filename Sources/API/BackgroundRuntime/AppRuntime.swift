@@ -116,6 +116,11 @@ package final class AppRuntime: Sendable {
         return .alreadyRunning
     }
 
+    /// Whether some verb of this app told the agent of a desktop: it shows notifications there.
+    package var knowsDesktop: Bool {
+        (try? ledger().read { try $0.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil }) ?? false
+    }
+
     /// The program that would have to be installed for anything to happen. `nil`: an agent runs, can be started, or may not be, on purpose.
     ///
     /// Cost: one look at a lock while an agent runs.

@@ -9,6 +9,9 @@ package struct PhotoBatch: Codable, Equatable {
     var failures: [Failure] = []
     /// Where the last one is, as far as the server says.
     var url: String?
+    /// The giving of the photo that ended first. Another batch that ends in the same words is told, too; this one is told once, whatever
+    /// dies in between.
+    var mark: String?
 
     struct Failure: Codable, Equatable {
         var name: String
@@ -18,6 +21,9 @@ package struct PhotoBatch: Codable, Equatable {
     static let notification = "photos"
 
     mutating func note(_ photo: PhotoRecord) {
+        if photo.state == .completed || photo.state == .failed {
+            mark = mark ?? "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
+        }
         let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
         switch photo.state {
         case .completed:
@@ -63,6 +69,7 @@ package struct PhotoBatch: Codable, Equatable {
         guard let words = batch.words(left: left) else { return }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
+        content.userInfo = ["batch": batch.mark ?? ""]
         content.interruptionLevel = .passive
         try await UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: notification, content: content, trigger: nil, alertsOncePerContent: true))

@@ -19,7 +19,11 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         trouble.noting {
             let photo = try store.endPhoto(
                 label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString)
+                remoteURL: upload.remoteURL?.absoluteString
+            ) {
+                // Nobody else would say how it ended.
+                try BackgroundTransfers.statuses(of: [number]).first.map { PhotoReconciliation.photo(of: $0) }
+            }
             if let photo, label.tells { ended.withLock { $0.append(photo) } }
         }
     }

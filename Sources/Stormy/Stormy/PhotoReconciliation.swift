@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTransfer
 import Foundation
 import UserNotifications
@@ -180,15 +181,20 @@ package struct PhotoReconciliation {
         let photos = try store.photos()
         for transfer in try BackgroundTransfers.unfinished(session: PhotoUploads.sessionIdentifier)
         where isUnknown(transfer, by: photos) {
-            let address = transfer.url.map(PhotoDestination.withoutPassword)
-            let destination = settings.destinations.first {
-                PhotoDestination.withoutPassword($0.url.absoluteString) == address
-            }
-            try store.adoptPhoto(
-                path: transfer.file ?? "photo", digest: transfer.sourceSHA256, destination: destination?.identity,
-                transfer: transfer.id)
+            try store.adoptPhoto(Self.photo(of: transfer, settings))
             outcome.adopted += 1
         }
+    }
+
+    /// The photo of a transfer that the agent has and this store does not know.
+    static func photo(of transfer: BackgroundTransferStatus, _ settings: StormySettings = .current) -> PhotoRecord {
+        let address = transfer.url.map(PhotoDestination.withoutPassword)
+        let destination = settings.destinations.first { PhotoDestination.withoutPassword($0.url.absoluteString) == address }
+        let now = BGTaskScheduler.now
+        return PhotoRecord(
+            id: nil, storm: nil, state: .queued, path: transfer.file ?? "photo", transfer: transfer.id, message: nil,
+            digest: transfer.sourceSHA256, key: UUID().uuidString, createdAt: now, changedAt: now,
+            destination: destination?.identity, remoteURL: nil)
     }
 
     private func isUnknown(_ transfer: BackgroundTransferStatus, by photos: [PhotoRecord]) -> Bool {

@@ -22,11 +22,6 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
 
-    /// Photos are given, or tried again: how that ends is told, also in words that were told before.
-    package static func forgetTold() {
-        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [PhotoBatch.notification])
-    }
-
     package enum Result: Sendable, Equatable {
         /// - Parameters:
         ///   - removed: what said where it was taken, by exiv2's names.

@@ -187,23 +187,32 @@ extension StormyStore {
         }
     }
 
-    /// Its upload ended. `nil`: no such photo.
+    /// Its upload ended.
+    ///
+    /// - Parameter unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
+    /// - Returns: `nil`: there is nothing to tell.
     func endPhoto(
-        _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil
+        _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
+        unknown: () throws -> PhotoRecord? = { nil }
     ) throws -> PhotoRecord? {
         try queue.write { database in
-            // A transfer of another photo, from before this store was made anew.
-            let labelled = try PhotoRecord.fetchOne(database, key: id).flatMap { $0.transfer ?? transfer == transfer ? $0 : nil }
-            guard var photo = try labelled ?? PhotoRecord.filter(Column("transfer") == transfer).fetchOne(database) else {
+            // A transfer of another photo, from before this store was made anew, may have the label of one of today's.
+            let labelled = try PhotoRecord.fetchOne(database, key: id).flatMap { photo in
+                photo.transfer == transfer || photo.transfer == nil && photo.state == .queued ? photo : nil
+            }
+            // One that its server lost is no transfer's any more.
+            if try PhotoRecord.filter(key: id).filter(Column("transfer") == Self.noTransfer).fetchCount(database) > 0 {
                 return nil
             }
+            let known = try labelled ?? PhotoRecord.filter(Column("transfer") == transfer).fetchOne(database)
+            guard var photo = try known ?? unknown() else { return nil }
             // The server has it: a ledger from a backup knows of that no more, and its copy is gone.
-            if photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
+            if known != nil, photo.state == .completed, photo.transfer == transfer, state != .completed { return nil }
             photo.state = state
             photo.transfer = transfer
             photo.message = message
             photo.remoteURL = remoteURL
-            try photo.update(database)
+            try photo.save(database)
             return photo
         }
     }
@@ -236,13 +245,10 @@ extension StormyStore {
     func removePhoto(_ id: Int64) throws { _ = try queue.write { try PhotoRecord.deleteOne($0, key: id) } }
 
     /// The agent has a photo that this store knows nothing of: it was made anew, or comes from a backup.
-    func adoptPhoto(path: String, digest: String?, destination: String?, transfer: Int64) throws {
+    func adoptPhoto(_ photo: PhotoRecord) throws {
         try queue.write { database in
-            guard try PhotoRecord.filter(Column("transfer") == transfer).fetchCount(database) == 0 else { return }
-            let now = BGTaskScheduler.now
-            var photo = PhotoRecord(
-                id: nil, storm: nil, state: .queued, path: path, transfer: transfer, message: nil, digest: digest,
-                key: UUID().uuidString, createdAt: now, changedAt: now, destination: destination, remoteURL: nil)
+            var photo = photo
+            guard try PhotoRecord.filter(Column("transfer") == photo.transfer).fetchCount(database) == 0 else { return }
             try photo.insert(database)
         }
     }
@@ -267,12 +273,15 @@ extension StormyStore {
         }
     }
 
+    /// The number of none.
+    private static let noTransfer: Int64 = 0
+
     /// A server no longer has it: it may be given again.
     package func photoWasLost(_ id: Int64, transfer: Int64, message: String) throws {
         try queue.write { database in
             guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer ?? transfer == transfer else { return }
             // No transfer's any more: the word of its end, which may come after this, changes nothing.
-            (photo.state, photo.transfer, photo.message, photo.remoteURL) = (.failed, 0, message, nil)
+            (photo.state, photo.transfer, photo.message, photo.remoteURL) = (.failed, Self.noTransfer, message, nil)
             try photo.update(database)
         }
     }

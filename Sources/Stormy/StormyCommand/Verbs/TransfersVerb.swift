@@ -98,7 +98,6 @@ struct TransfersVerb: AsyncParsableCommand {
 
     /// How it ends this time is told, also in the words of the last time.
     private static func forgetTold(_ retried: [BackgroundTransferStatus]) {
-        PhotoUploads.forgetTold()
         let failed = retried.filter { $0.state.hasEnded && $0.state != .completed }
         Downloads.forgetTold(failed.filter { $0.session == Downloads.sessionIdentifier })
     }

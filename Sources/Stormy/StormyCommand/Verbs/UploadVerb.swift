@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackgroundCommands
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import Stormy
@@ -63,8 +64,6 @@ struct UploadVerb: AsyncParsableCommand {
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
-        // How these end is told, also in words that were told of others.
-        if batch.order.tells { PhotoUploads.forgetTold() }
         try await batch.add(found)
         if finder.skipped > 0 {
             Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
@@ -94,8 +93,10 @@ struct UploadVerb: AsyncParsableCommand {
         }
     }
 
-    /// Somebody may see a notification: there is a session bus. Elsewhere one would wait for ever, and the agent with it.
+    /// Somebody may see a notification: there is a session bus here, or one where the agent was told of it. Elsewhere one would wait for
+    /// ever, and the agent with it.
     private static var hasDesktop: Bool {
+        if AppRuntime.shared.knowsDesktop { return true }
         let environment = ProcessInfo.processInfo.environment
         if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
         return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
