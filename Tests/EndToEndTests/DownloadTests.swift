@@ -83,6 +83,21 @@ extension EndToEnd {
             }
         }
 
+        /// -o consents to the file that stands there, not to one that somebody puts there meanwhile.
+        @Test(arguments: [false, true]) func whatTakesThePlaceOfTheFileIsNotReplaced(_ force: Bool) throws {
+            held("late")
+            let notes = folder.appendingPathComponent("notes.txt")
+            try Data("old".utf8).write(to: notes)
+            #expect(try download([server.url + "/late", "-o", "notes.txt"] + (force ? ["--force"] : [])).status == 0)
+            try home.wait("its first bytes") { try $0.transfers().first.flatMap { $0.bytesDone > 0 ? true : nil } }
+            try FileManager.default.removeItem(at: notes)
+            try Data("precious".utf8).write(to: notes)
+            server.openGate("late")
+            try home.waitForEnded("urlSession")
+            #expect(try Data(contentsOf: notes) == (force ? Self.file.data : Data("precious".utf8)))
+            #expect(try names(folder) == (force ? ["notes.txt"] : ["notes (1).txt", "notes.txt"]))
+        }
+
         /// Many of one name, asked for at once: each that is queued is there in the end.
         @Test func nobodyTakesAnothersName() throws {
             for number in 0..<12 {

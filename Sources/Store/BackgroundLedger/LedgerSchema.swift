@@ -40,6 +40,9 @@ enum LedgerSchema {
                     CREATE INDEX attachmentTransfer ON attachment (transfer) WHERE transfer IS NOT NULL;
                     """)
         }
+        migrator.registerMigration("8: which file a download replaces") { database in
+            try database.alter(table: "transfer") { $0.add(column: "replacedFile", .text) }
+        }
         return migrator
     }
 

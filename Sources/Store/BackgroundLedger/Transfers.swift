@@ -139,6 +139,8 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package var patience: Double?
     /// What stands at its destination in the end is replaced, whoever put it there. Otherwise it gets a numbered name.
     package var mayReplace: Bool
+    /// `FileIdentity` of the only file that is replaced; `nil`: any is.
+    package var replacedFile: String?
     /// Whom the connections of this transfer count against: scheme, host and port.
     package var host: String
     /// Attempts at once that this transfer allows its host.

@@ -17,15 +17,15 @@ package enum Downloads {
     ///
     /// - Parameters:
     ///   - sha256: 64 hex digits that its digest must be.
-    ///   - replacing: whatever stands at `file` in the end; else nothing, not even what appears there just now.
+    ///   - replacing: whatever stands at `file` in the end, or nothing. `nil`: what stands there now, and nothing that appears later.
     package static func task(
-        from url: URL, to file: URL, replacing: Bool, sha256: String?, in session: URLSession
+        from url: URL, to file: URL, replacing: Bool?, sha256: String?, in session: URLSession
     ) -> URLSessionDownloadTask {
         var request = URLRequest(url: url)
         request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
         let task = session.downloadTask(with: request)
         task.destination = file
-        task.replacesDestination = replacing
+        if let replacing { task.replacesDestination = replacing }
         task.expectedSHA256 = sha256
         return task
     }

@@ -45,15 +45,21 @@ package struct NoonSchedule: Sendable {
     package func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
         let time = try chosen ?? self.time
         let isExact = try exact || (chosen == nil && self.isExact)
-        let wasEnabled = try isEnabled
-        // On before the request is there: a check that is just ending because it was off looks again after it took its away.
+        let before = (isEnabled: try isEnabled, time: try self.time, isExact: try self.isExact)
+        // Known before the request is there: a check that begins just now plans the next one by it, and one that ends because it was off
+        // looks again after it took its request away.
+        try note(time, isExact: isExact)
         try Self.setEnabled(true, in: store)
         do {
             try submit(time, spread: isExact ? 0 : offset)
         } catch {
-            try Self.setEnabled(wasEnabled, in: store)
+            try Self.setEnabled(before.isEnabled, in: store)
+            try note(before.time, isExact: before.isExact)
             throw error
         }
+    }
+
+    private func note(_ time: WallClockTime, isExact: Bool) throws {
         try store.set("at", time.description)
         try store.set("exact", isExact ? "true" : "false")
     }

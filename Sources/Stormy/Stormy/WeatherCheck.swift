@@ -22,6 +22,8 @@ package struct WeatherCheck: Sendable {
 
     /// A person waits: seconds without a byte before the service is called unavailable.
     private static let patience: Double = 15
+    /// Seconds for all of an answer, however it drips: a person or a script waits for it.
+    fileprivate static let longestAnswer: Double = 60
     /// Seconds after which a stored copy is called stale.
     private static let staleAge: Double = 3 * 3600
 
@@ -70,6 +72,7 @@ package struct WeatherCheck: Sendable {
     private func fetch(_ place: Place) async throws -> Forecast {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = Self.patience
+        configuration.timeoutIntervalForResource = Self.longestAnswer
         configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
         let request = try WeatherSession.request(for: place)
         let session = URLSession(configuration: configuration)
@@ -119,6 +122,7 @@ package struct PlaceSearch: Sendable {
         guard let url = URL(string: text) else { throw URLError(.badURL) }
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 15
+        configuration.timeoutIntervalForResource = WeatherCheck.longestAnswer
         configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
         do {
             let (data, response) = try await URLSession(configuration: configuration).data(from: url)

@@ -51,7 +51,9 @@ extension BackgroundSession {
     /// the download begins anew.
     static func takePart(_ token: String, _ new: inout TransferRecord, _ transaction: LedgerTransaction) throws {
         guard var old = try transaction.transfer(keepingPart: token), old.state.isTerminal else { return }
-        if new.destination == nil { (new.destination, new.mayReplace) = (old.destination, old.mayReplace) }
+        if new.destination == nil {
+            (new.destination, new.mayReplace, new.replacedFile) = (old.destination, old.mayReplace, old.replacedFile)
+        }
         if new.expectedSHA256 == nil { new.expectedSHA256 = old.expectedSHA256 }
         guard new.destination == old.destination else { return }
         (new.file, new.partial) = (old.file, old.partial)
@@ -73,8 +75,9 @@ extension BackgroundSession {
         record.expectedToReceive = facts.expectsToReceive
         record.destination = facts.destination.map { $0.standardizedFileURL.path } ?? record.destination
         // What stands there now is meant to go; what somebody puts there later is not.
-        record.mayReplace =
-            facts.replacesDestination ?? record.destination.map { FileManager.default.fileExists(atPath: $0) } ?? false
+        let standing = facts.replacesDestination == nil ? record.destination.flatMap(FileIdentity.init) : nil
+        record.mayReplace = facts.replacesDestination ?? (standing != nil)
+        record.replacedFile = standing?.text
         record.expectedSHA256 = facts.expectedSHA256?.lowercased() ?? record.expectedSHA256
         if facts.earliestBegin != nil {
             record.earliestBegin = facts.earliestBegin

@@ -94,7 +94,7 @@ private struct UploadQuestion {
 
     private func readBack(_ request: URLRequest) async throws -> UploadFinding {
         do {
-            let session = URLSession(configuration: .ephemeral)
+            let session = URLSession(configuration: configuration)
             let (file, response) = try await session.download(for: request)
             defer { try? FileManager.default.removeItem(at: file) }
             switch (response as? HTTPURLResponse)?.statusCode ?? 0 {
@@ -112,17 +112,31 @@ private struct UploadQuestion {
             case 405: return .unknown("the server lets nobody read it")
             case let status: return .unreachable("the server answered with status \(status)")
             }
+        } catch let error as URLError where error.code == .dataLengthExceedsMaximum {
+            return .differs
         } catch let error as URLError {
             return .unreachable(error.localizedDescription)
         }
     }
+
+    /// However the answer drips and however long it is, the question ends.
+    private var configuration: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
+        // A log-in page in the place of a small photo is still looked at.
+        configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)
+        return configuration
+    }
+
+    /// Bytes a second.
+    private static let leastRate = 10_000.0
 
     private func askForOffset(_ request: URLRequest) async throws -> UploadFinding {
         var request = request
         request.httpMethod = "HEAD"
         request.setValue("1.0.0", forHTTPHeaderField: "Tus-Resumable")
         do {
-            let (_, response) = try await URLSession(configuration: .ephemeral).data(for: request)
+            let (_, response) = try await URLSession(configuration: configuration).data(for: request)
             let answer = response as? HTTPURLResponse
             switch answer?.statusCode ?? 0 {
             case 200..<300:

@@ -82,17 +82,20 @@ struct DownloadVerb: AsyncParsableCommand {
         try report(ended, file)
     }
 
-    /// - Returns: the file, and whether what stands there in the end is meant to go.
-    private func place(for address: URL) throws -> (file: URL, replaces: Bool) {
+    /// - Returns: the file, and whether what stands there in the end is meant to go; `nil`: what stands there now is.
+    private func place(for address: URL) throws -> (file: URL, replaces: Bool?) {
         let chosen = output ?? Self.fileName(of: address)
+        // What Swift cannot read as text arrives with replacement characters, and names another file.
+        if chosen.contains("\u{FFFD}") { throw CommandFailure(.badData, "\(chosen): a name that is not UTF-8") }
         var file = URL(fileURLWithPath: chosen).standardizedFileURL
+        guard file.path.hasPrefix("/") else { throw CommandFailure(.notFound, "the folder that this terminal is in is gone") }
         let folder = file.deletingLastPathComponent().path
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: folder, isDirectory: &isFolder), isFolder.boolValue else {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        var (found, replaces) = (stat(), force)
+        var found = stat()
         if lstat(file.path, &found) == 0 {
             // A link is written through, as other tools do.
             if found.st_mode & S_IFMT == S_IFLNK {
@@ -104,12 +107,11 @@ struct DownloadVerb: AsyncParsableCommand {
             if output == nil, !force {
                 throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
             }
-            replaces = true
         }
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
         }
-        return (file, replaces)
+        return (file, force ? true : nil)
     }
 
     /// The last part of the address, made harmless: it is the server's choice, and must not lead to another folder, hide, or
