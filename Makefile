@@ -50,7 +50,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,10 @@ deb: release ## Make a Debian package in .build/packages, and its bill of materi
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py deb .build/stage .build/packages/stormy.deb
 
+test-package: deb ## Install that package in a clean Debian 12, use it, upgrade it, purge it (as root)
+	$(call install,debootstrap)
+	python3 Tests/Packaging/clean_root.py .build/packages/stormy.deb .build/clean-root
+
 dist: release ## Make a folder that works wherever it is unpacked, as .build/packages/stormy.tar.xz
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py tarball .build/stage .build/packages/stormy.tar.xz
@@ -107,7 +111,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables (40 min)
+proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables (40 min)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'

@@ -77,7 +77,7 @@ def write(path: str, text: str) -> None:
 
 
 def maintainer() -> str:
-    return "Stormy's authors <stormy@localhost.localdomain>"
+    return output("git", "log", "-1", "--format=%an <%ae>")
 
 
 def add_debian_files(stage: str) -> None:
@@ -88,7 +88,7 @@ def add_debian_files(stage: str) -> None:
     os.rmdir(os.path.join(share, "zsh/site-functions"))
     for name in os.listdir(os.path.join(share, "man/man1")):
         compress(os.path.join(share, "man/man1", name))
-    notice = "Files: *\nCopyright: Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
+    notice = "Files: *\nCopyright: 2025-2026 Stormy's authors\nLicense: Apache-2.0\n See /usr/share/common-licenses/Apache-2.0.\n"
     write(
         os.path.join(share, "doc/stormy/copyright"),
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: stormy\n\n" + notice)

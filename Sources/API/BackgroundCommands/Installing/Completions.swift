@@ -10,7 +10,8 @@ struct Completions {
 
     var files: [InstalledFile] {
         [
-            InstalledFile("bash-completion/completions/\(command)", script(.bash)),
+            // It is read, not run.
+            InstalledFile("bash-completion/completions/\(command)", script(.bash).replacing(/^#!.*\n+/, with: "")),
             InstalledFile("zsh/site-functions/_\(command)", script(.zsh)),
             InstalledFile("fish/vendor_completions.d/\(command).fish", script(.fish)),
         ]
