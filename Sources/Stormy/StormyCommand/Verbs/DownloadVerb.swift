@@ -95,7 +95,7 @@ struct DownloadVerb: AsyncParsableCommand {
             throw CommandFailure(.notFound, "\(folder): no such folder")
         }
         guard access(folder, W_OK) == 0 else { throw CommandFailure(.cannotCreate, "\(folder): not writable") }
-        var found = stat()
+        var (found, replaces) = (stat(), force as Bool?)
         if lstat(file.path, &found) == 0 {
             // A link is written through, as other tools do.
             if found.st_mode & S_IFMT == S_IFLNK {
@@ -107,11 +107,12 @@ struct DownloadVerb: AsyncParsableCommand {
             if output == nil, !force {
                 throw CommandFailure(.cannotCreate, "\(file.path): exists; --force replaces it, -o names another")
             }
+            if !force { replaces = nil }
         }
         if let other = try BackgroundTransfers.download(to: file) {
             throw CommandFailure(.cannotCreate, "\(file.path): transfer \(other.id) downloads to it already")
         }
-        return (file, force ? true : nil)
+        return (file, replaces)
     }
 
     /// The last part of the address, made harmless: it is the server's choice, and must not lead to another folder, hide, or
