@@ -37,7 +37,7 @@ extension RealDesktop {
             let failure = await withCheckedContinuation { continuation in
                 presenter.connect(busAddress: "unix:path=/nonexistent/bus") { continuation.resume(returning: $0) }
             }
-            guard case .noSessionBus = failure else {
+            guard case .busUnreachable = failure else {
                 Issue.record("unexpected: \(String(describing: failure))")
                 return
             }
@@ -120,7 +120,7 @@ extension RealDesktop {
                 // The server, which loses the bus too, may be seen to leave first.
                 _ = try await events.first { $0 == .busLost }
                 presenter.present(notice, replacing: nil)
-                guard case .failed("a", .noSessionBus) = try await events.next() else {
+                guard case .failed("a", .busUnreachable) = try await events.next() else {
                     throw FixtureFailure("was not refused")
                 }
             }
@@ -143,6 +143,8 @@ extension RealDesktop {
             passing.stop()
             _ = try await events.first { $0 == .busLost }
             presenter.connect(busAddress: passing.address)
+            // It may have just begun.
+            _ = try await events.first { $0 == .serverAppeared }
             presenter.present(notice, replacing: nil)
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }

@@ -61,6 +61,55 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
         }
 
+        /// What ended while it waited was said there, before it was closed.
+        @Test func whatEndedIsSaidAtOnce() throws {
+            server.route("PUT", "/held/1.jpg", .status(403))
+            let pipe = home.folder.appendingPathComponent("said").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let words =
+                "exec '\(Home.product("stormy"))' upload --wait '\(try photo("1.jpg"))' '\(try photo("2.jpg"))' 2> '\(pipe)'"
+            let follower = try Child("sh", ["-c", words], environment: home.environment)
+            let reader = LineReader(open(pipe, O_RDONLY))
+            var lines: [String] = []
+            while lines.last?.contains("1.jpg: failed") != true, let line = reader.next(within: 30) { lines.append(line) }
+            #expect(lines.last?.contains("1.jpg: failed") == true, "\(lines)")
+            follower.end(SIGHUP)
+            server.openGate("held")
+            try home.waitForEnded("urlSession")
+            try home.waitForNoticesRemembered()
+            // What was being said when it was closed may be told on the desktop, too.
+            let heard = try desktop.heardSoFar()
+            #expect(["Photo not uploaded", "2 photos not uploaded"].contains(heard.last), "\(heard)")
+        }
+
+        /// One photo under two names, and two terminals that wait for it: both come to their end.
+        @Test func twoTerminalsMayWaitForOnePhoto() throws {
+            let one = try photo("a.jpg")
+            let other = home.folder.appendingPathComponent("b.jpg").path
+            try FileManager.default.copyItem(atPath: one, toPath: other)
+            let followers = try [one, other].map {
+                try Child(Home.product("stormy"), ["upload", "--wait", $0], environment: home.environment)
+            }
+            try home.wait("its upload") { try $0.transfers().contains { $0.state == .running } ? true : nil }
+            server.openGate("held")
+            #expect(followers.map { $0.waitForEnd() } == [69, 69])
+            #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
+        }
+
+        /// A stopped terminal keeps its end, also where the app is launched for another's.
+        @Test func aStoppedTerminalHearsItLater() throws {
+            let follower = try follow(photo("a.jpg"))
+            kill(follower.pid, SIGSTOP)
+            server.openGate("held")
+            try home.wait("its end") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
+            try home.waitForEnded("urlSession")
+            kill(follower.pid, SIGCONT)
+            #expect(follower.waitForEnd() == 69)
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar().last == "Photo uploaded")
+        }
+
         /// Those of one that waits count for the others, and their end is the end of the batch.
         @Test func theLastOfABatchMayBeATerminals() throws {
             let follower = try follow(photo("a.jpg"))

@@ -202,6 +202,23 @@ extension EndToEnd {
             #expect(try Ledger(home.directories).read { try $0.notification("trouble-weather-1")?.state } != .delivered)
         }
 
+        /// A well-formed answer that says nothing about now, as of a mirror that stands still, is no check either.
+        @Test func aStaleForecastIsNoCheck() throws {
+            let home = try Home(server: server, desktop: desktop)
+            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
+            try home.stormy("schedule")
+            Weather.serve(.json(Weather.forecast(from: Date(timeIntervalSinceNow: -5 * 86_400))), on: server)
+            _ = try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.wait("word of it") { try $0.notification("trouble-weather-1")?.state == .delivered ? true : nil }
+            #expect(try home.history().first == "appRefresh crashed")
+            Weather.serve(.json(Weather.forecast()), on: server)
+            try home.wait("the check", seconds: 60) {
+                try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil
+            }
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["The weather is not known", "Storm expected in Here"])
+        }
+
         /// What was told of a place goes with it; until then the next try is what `status` names.
         @Test func aRemovedPlaceIsNotAskedForAnyMore() throws {
             let home = try Home(server: server, desktop: desktop)

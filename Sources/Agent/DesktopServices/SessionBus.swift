@@ -50,22 +50,29 @@ final class SessionBus {
 
     private func open(_ chosen: String) throws(PresenterFailure) -> OpaquePointer {
         if chosen != environment(Self.variable) { g_setenv(Self.variable, chosen, 1) }
-        var error: UnsafeMutablePointer<GError>?
-        guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
-            let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
-            g_clear_error(&error)
-            throw .noSessionBus(text)
-        }
-        // By default GLib raises SIGTERM when a session bus goes. An agent has more to do than notifications.
-        g_dbus_connection_set_exit_on_close(opened, 0)
-        guard g_dbus_connection_is_closed(opened) == 0 else {
-            g_object_unref(UnsafeMutableRawPointer(opened))
-            throw .noSessionBus("a part of this process still holds the connection to a bus that is gone")
-        }
+        let opened = try connect()
         address = chosen
         connection = opened
         startWatching(opened)
         return opened
+    }
+
+    /// GLib's shared connection. One to a bus that is gone stays the shared one until GLib's own thread has let go of it.
+    private func connect() throws(PresenterFailure) -> OpaquePointer {
+        for _ in 0..<100 {
+            var error: UnsafeMutablePointer<GError>?
+            guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
+                let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
+                g_clear_error(&error)
+                throw .busUnreachable(text)
+            }
+            // By default GLib raises SIGTERM when a session bus goes. An agent has more to do than notifications.
+            g_dbus_connection_set_exit_on_close(opened, 0)
+            if g_dbus_connection_is_closed(opened) == 0 { return opened }
+            g_object_unref(UnsafeMutableRawPointer(opened))
+            g_usleep(10_000)
+        }
+        throw .busUnreachable("a part of this process still holds the connection to a bus that is gone")
     }
 
     /// Lets go of the connection. The caller has released its notifications and libnotify before.

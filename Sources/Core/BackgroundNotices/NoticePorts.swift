@@ -58,8 +58,10 @@ package struct Notice: Sendable, Equatable, Codable {
 
 /// Why a notification could not be shown now.
 package enum PresenterFailure: Error, Sendable, Equatable {
-    /// No session bus address is known, or nobody listens there.
+    /// No session bus address is known.
     case noSessionBus(String)
+    /// Nobody answers at the addresses that are known, for now.
+    case busUnreachable(String)
     /// The bus is there, but nobody owns (or can be started for) org.freedesktop.Notifications.
     case noServer(String)
     case refused(String)

@@ -214,6 +214,18 @@ extension LedgerTransaction {
             })
     }
 
+    /// A running process takes the end of this transfer.
+    ///
+    /// - Parameter process: this one; `nil`: whichever.
+    package func isAwaited(_ transfer: Int64, by process: ProcessIdentity? = nil) throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM attachment
+                        WHERE transfer = ?1 AND (?2 IS NULL OR pid = ?2 AND processStart = ?3))
+                    """), arguments: [transfer, process?.pid, process?.start]) ?? false
+    }
+
     /// Who is attached to a session, or to a transfer.
     package func attachedProcesses() throws -> Set<ProcessIdentity> {
         Set(

@@ -7,16 +7,24 @@ package final class HeldFolder: Sendable {
     /// Locked for as long as it lives.
     private let descriptor: Int32
 
+    private static let draft = "."
+    /// Seconds after which one that has no name yet is nobody's.
+    private static let draftAge = 60.0
+
     /// For photos that are cleaned, beside the spool.
     package static let cleaning = "cleaning-"
 
     /// `nil`: it cannot be made.
     package init?(prefix: String, in place: URL) {
-        url = place.appendingPathComponent(prefix + UUID().uuidString)
-        guard mkdir(url.path, 0o700) == 0 else { return nil }
-        descriptor = clinux_open(url.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            rmdir(url.path)
+        let name = prefix + UUID().uuidString
+        url = place.appendingPathComponent(name)
+        // Locked before it has its name: others take one that is not locked for abandoned.
+        let draft = place.appendingPathComponent(Self.draft + name)
+        guard mkdir(draft.path, 0o700) == 0 else { return nil }
+        descriptor = clinux_open(draft.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0, rename(draft.path, url.path) == 0 else {
+            rmdir(draft.path)
+            if descriptor >= 0 { close(descriptor) }
             return nil
         }
     }
@@ -30,12 +38,23 @@ package final class HeldFolder: Sendable {
 
     /// Removes folders whose processes are gone.
     package static func removeAbandoned(prefix: String, in place: URL) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? [] where name.hasPrefix(prefix) {
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? [] {
+            if name.hasPrefix(draft + prefix) { removeOldDraft(place.appendingPathComponent(name).path) }
+            guard name.hasPrefix(prefix) else { continue }
             let path = place.appendingPathComponent(name).path
             let descriptor = clinux_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0)
             guard descriptor >= 0 else { continue }
             defer { close(descriptor) }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { remove(path) }
         }
+    }
+
+    /// Whose process died before it had a name: there is nothing in it.
+    private static func removeOldDraft(_ path: String) {
+        var found = stat()
+        guard lstat(path, &found) == 0, abs(Date().timeIntervalSince1970 - Double(found.st_mtim.tv_sec)) > draftAge else {
+            return
+        }
+        rmdir(path)
     }
 }

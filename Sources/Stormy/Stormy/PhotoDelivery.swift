@@ -24,9 +24,15 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
                 // Nobody else would say how it ended.
                 try BackgroundTransfers.statuses(of: [number]).first.map { PhotoReconciliation.photo(of: $0) }
             }
-            if let photo, label.tells { ended.withLock { $0.append(photo) } }
+            guard let photo else { return }
+            noted(photo)
+            // Given again where there is a desktop: told there.
+            if label.tells || photo.tells { ended.withLock { $0.append(photo) } }
         }
     }
+
+    /// An end that the store has.
+    func noted(_ photo: PhotoRecord) {}
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
         guard let error else { return .completed }
@@ -56,7 +62,15 @@ package final class AwaitedPhotos: PhotoDelivery, @unchecked Sendable {  // beca
     private let state = Mutex(State())
     private let end = LastEvent()
 
-    package override init(_ store: StormyStore) { super.init(store) }
+    private let onEnd: @Sendable (PhotoRecord) -> Void
+
+    /// - Parameter onEnd: called with each end as it comes, before it counts as told.
+    package init(_ store: StormyStore, onEnd: @escaping @Sendable (PhotoRecord) -> Void = { _ in }) {
+        self.onEnd = onEnd
+        super.init(store)
+    }
+
+    override func noted(_ photo: PhotoRecord) { onEnd(photo) }
 
     var left: [URLSessionTask] { state.withLock { Array($0.left.values) } }
 
@@ -64,23 +78,20 @@ package final class AwaitedPhotos: PhotoDelivery, @unchecked Sendable {  // beca
         state.withLock { state in for task in tasks { state.left[task.taskIdentifier] = task } }
     }
 
-    func allEnded() async { await endOf { _ in true } }
-
     func giveUp() { end.came() }
 
-    /// Returns when the ends of these transfers are in the store; the others are not waited for.
+    /// The terminal has said what ended.
     ///
     /// - Throws: what could not be noted.
-    package func noted(_ transfers: Set<Int64>) async throws {
-        await endOf { $0.transferNumber.map(transfers.contains) ?? false }
+    package func finish() async throws {
         try trouble.check()
         // Theirs was the last end that a notification of others waited for.
         try await PhotoBatch.tell([], store)
     }
 
-    private func endOf(_ isAwaited: (URLSessionTask) -> Bool) async {
+    func allEnded() async {
         let isOver = state.withLock { state in
-            (state.left, state.isComplete) = (state.left.filter { isAwaited($1) }, true)
+            state.isComplete = true
             return state.isOver
         }
         if isOver { end.came() }

@@ -171,7 +171,6 @@ package struct PhotoUploads: Sendable {
             let task = photos[index].task
             task.submissionKey = photo.key.map { "\($0) \(order.destination.url.absoluteString)" }
             task.taskDescription = Label(photo: photo.id!, tells: order.tells).text
-            order.follower?.expect([task])
             task.delegate = order.follower
             begun.append((index, photo, before))
         }

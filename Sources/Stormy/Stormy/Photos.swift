@@ -100,8 +100,10 @@ extension StormyStore {
                 ORDER BY state, id LIMIT 1
                 """, arguments: [digest, storm, destination])
         if var again, state == .queued {
-            if again.isForLater, !new.isForLater {
-                again.isForLater = false
+            // Wanted at once by now, or by somebody with a desktop.
+            if again.isForLater && !new.isForLater || !again.tells && new.tells {
+                again.isForLater = again.isForLater && new.isForLater
+                again.tells = again.tells || new.tells
                 try again.update(database)
             }
             if let storm, again.storm != storm { try closeJob(of: storm, in: database) }

@@ -63,6 +63,10 @@ package struct WeatherCheck: Sendable {
             throw WeatherUnavailable(description: "the weather service at \(host): \(error.localizedDescription)")
         }
         let now = BGTaskScheduler.now
+        // Of another day, or with nothing in it: no answer. What is stored stays.
+        if case .unknown(let why) = settings.rule.assess(forecast, now: now).verdict {
+            throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(why)")
+        }
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
         StormQuestion.withdrawTrouble(at: place)
         return CheckOutcome(

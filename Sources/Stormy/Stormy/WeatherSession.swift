@@ -78,6 +78,8 @@ package struct StormQuestion {
         } catch {
             throw try unknown(error.message, at: place)
         }
+        // Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
+        if case .unknown(let why) = settings.rule.assess(forecast, now: now).verdict { throw try unknown(why, at: place) }
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
         Self.withdrawTrouble(at: place)
         return assessment

@@ -4,7 +4,15 @@ import Foundation
 /// A line on the terminal's error side that redraws itself: bytes, rate, time left. Elsewhere only what changes: why it waits.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
-    private let isOn = isatty(2) == 1 && canRedraw(ProcessInfo.processInfo.environment)
+    private let isOn = isDrawn
+
+    private static var isDrawn: Bool { isatty(2) == 1 && canRedraw(ProcessInfo.processInfo.environment) }
+
+    /// Makes room for a line of text; the next look draws the bar again.
+    static func clearLine() {
+        if isDrawn { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    }
+
     /// When and at how many bytes the rate's window began.
     private var window: (time: ContinuousClock.Instant, bytes: Int64)?
     private var rate: Double?

@@ -6,8 +6,8 @@ enum Weather {
     /// - Parameters:
     ///   - thunder: hours from now with thunderstorms.
     ///   - padding: bytes of an extra member, to make the answer long.
-    static func forecast(thunder: Set<Int> = [4, 5, 6], padding: Int = 0) -> String {
-        let start = Int(Date().timeIntervalSince1970 / 3600) * 3600
+    static func forecast(thunder: Set<Int> = [4, 5, 6], padding: Int = 0, from: Date = Date()) -> String {
+        let start = Int(from.timeIntervalSince1970 / 3600) * 3600
         let hours = (0..<72).map { start + $0 * 3600 }
         var forecast: [String: Any] = [
             "latitude": 1.0, "longitude": 1.0, "utc_offset_seconds": 3600, "timezone": "Europe/Berlin",

@@ -187,7 +187,10 @@ final class BackgroundSession: SessionEngine {
     /// Who hears of this task alone is known before its end can be: no other process tells it meanwhile.
     private func submit(_ task: URLSessionTask, _ order: Submission, _ transaction: LedgerTransaction) throws -> TransferRecord {
         let record = try order.write(transaction)
-        if task.delegate != nil { try transaction.attach(session: identifier, transfer: record.id, process: process) }
+        // One of several that joined it takes its end: the first.
+        if task.delegate != nil, let id = record.id, try !transaction.isAwaited(id) {
+            try transaction.attach(session: identifier, transfer: id, process: process)
+        }
         return record
     }
 

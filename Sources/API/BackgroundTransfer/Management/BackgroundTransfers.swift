@@ -239,7 +239,16 @@ public enum BackgroundTransfers {
     public static func follow(
         _ ids: [Int64], onChange: @escaping @Sendable (Tally) -> Void = { _ in }
     ) async throws -> [BackgroundTransferStatus] {
+        try await follow(ids, untilTold: false, onChange: onChange)
+    }
+
+    /// - Parameter untilTold: also until the tasks' own delegates in this process have heard of the ends. One that another process tells
+    ///   meanwhile is not waited for.
+    package static func follow(
+        _ ids: [Int64], untilTold: Bool, onChange: @escaping @Sendable (Tally) -> Void
+    ) async throws -> [BackgroundTransferStatus] {
         let latest = Mutex<Tally?>(nil)
+        let process = AppRuntime.shared.identity
         return try await AppRuntime.shared.waitForAgent {
             if let tally = latest.withLock({ $0 }) { onChange(tally) }
         } until: { transaction -> [BackgroundTransferStatus]? in
@@ -250,7 +259,11 @@ public enum BackgroundTransfers {
                     waitingMessage: tally.waitingMessage)
             }
             guard tally.unfinished == 0 else { return nil }
-            return try ids.compactMap { try transaction.transfer($0) }.map(BackgroundTransferStatus.init)
+            let transfers = try ids.compactMap { try transaction.transfer($0) }
+            let isTold = try transfers.allSatisfy { transfer in
+                try !transfer.state.isTerminal || !transaction.isAwaited(transfer.id!, by: process)
+            }
+            return untilTold && !isTold ? nil : transfers.map(BackgroundTransferStatus.init)
         }
     }
 }

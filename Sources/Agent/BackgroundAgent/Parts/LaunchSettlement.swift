@@ -77,7 +77,9 @@ enum LaunchSettlement {
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
-            for event in try pass.transaction.undeliveredEvents(session: launch.identifier) where isOld(event.createdAt) {
+            // What another process waits for is that one's, stopped perhaps.
+            for event in try pass.transaction.undeliveredEvents(session: launch.identifier)
+            where try isOld(event.createdAt) && !pass.transaction.isAwaited(event.transfer) {
                 try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
             }
         case .notificationResponse:

@@ -106,6 +106,7 @@ struct Screen {
         let (trouble, next): (String, Next) =
             switch failure {
             case .noSessionBus(let why): ("no session bus: \(why)", .whenSomethingChanges)
+            case .busUnreachable(let why): ("no session bus: \(why)", .afterPause)
             case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
             case .refused(let why): ("the notification server refused: \(why)", .afterPause)
             case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)

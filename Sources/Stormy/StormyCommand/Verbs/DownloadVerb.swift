@@ -3,7 +3,6 @@ import BackgroundCommands
 import BackgroundTransfer
 import Foundation
 import Stormy
-import Synchronization
 
 struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -57,13 +56,12 @@ struct DownloadVerb: AsyncParsableCommand {
             address.host?.isEmpty == false
         else { throw CommandFailure(.badData, "\(url): not an http or https address") }
         let (file, replaces) = try place(for: address)
-        let follower = DownloadFollower()
         let configuration = Downloads.configuration()
         configuration.maximumBytesPerSecond = limitRate.flatMap(Self.bytes)
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
         // Followed here, its end is told here, and no other's. The app is launched for it when this process is gone.
-        if wait { task.delegate = follower }
+        if wait { task.delegate = DownloadFollower() }
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
@@ -77,7 +75,6 @@ struct DownloadVerb: AsyncParsableCommand {
         }
         if isatty(2) == 1 { Output.note("Transfer \(number); interrupted here, it goes on in the background.") }
         let ended = try await follow(number)
-        if ended.state.hasEnded { await follower.told(task.taskIdentifier) }
         if json { try Output.json([TransferReport(ended)]) }
         try report(ended, file)
     }
@@ -128,7 +125,7 @@ struct DownloadVerb: AsyncParsableCommand {
     private func follow(_ number: Int64) async throws -> BackgroundTransferStatus {
         let bar = ProgressBar()
         defer { bar.end() }
-        let ended = try await BackgroundTransfers.follow([number]) { tally in
+        let ended = try await BackgroundTransfers.follow([number], untilTold: true) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
         }
         guard let status = ended.first else { throw CommandFailure(.unavailable, "transfer \(number) was removed") }
@@ -167,34 +164,7 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 }
 
-/// Takes the end of the download in place of an app launched for it.
+/// Takes the end of the download in place of an app launched for it: the terminal says it.
 private final class DownloadFollower: URLSessionDownloadDelegate {
-    private struct State {
-        var ended: Set<Int> = []
-        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-    }
-
-    private let state = Mutex(State())
-
-    /// Returns when the end of this task was told.
-    func told(_ task: Int) async {
-        await withCheckedContinuation { continuation in
-            let isOver = state.withLock { state -> Bool in
-                if !state.ended.contains(task) { state.waiting[task] = continuation }
-                return state.ended.contains(task)
-            }
-            if isOver { continuation.resume() }
-        }
-    }
-
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let waiting = state.withLock { state in
-            state.ended.insert(task.taskIdentifier)
-            return state.waiting.removeValue(forKey: task.taskIdentifier)
-        }
-        // The event is acknowledged when this has returned: leaving the process at once would have it told again.
-        session.delegateQueue.addOperation { waiting?.resume() }
-    }
 }

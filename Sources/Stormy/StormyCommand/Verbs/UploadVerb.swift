@@ -4,6 +4,7 @@ import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import Stormy
+import Synchronization
 
 struct UploadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -55,11 +56,12 @@ struct UploadVerb: AsyncParsableCommand {
         guard let given = choose && files.isEmpty ? try await PhotoChoice.ask() : files else { return }
         var finder = PhotoFinder(isRecursive: recursive)
         let found = finder.find(given)
+        let said = SaidEnds()
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
                 tells: Self.hasDesktop, isHeld: when == .charging,
-                follower: wait ? AwaitedPhotos(try StormyStore.open()) : nil))
+                follower: wait ? AwaitedPhotos(try StormyStore.open()) { said.say($0) } : nil))
         for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
@@ -74,7 +76,7 @@ struct UploadVerb: AsyncParsableCommand {
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
-        if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower) }
+        if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower, said) }
         if json { try Output.json(try reports(batch.transfers)) }
         if choose, !batch.troubles.isEmpty {
             try await DesktopAnswer.give("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
@@ -190,21 +192,37 @@ struct UploadVerb: AsyncParsableCommand {
         try BackgroundTransfers.statuses(of: transfers).map(TransferReport.init)
     }
 
-    private func follow(_ transfers: [Int64], _ follower: AwaitedPhotos) async throws {
+    private func follow(_ transfers: [Int64], _ follower: AwaitedPhotos, _ said: SaidEnds) async throws {
         let bar = ProgressBar()
-        let ended = try await BackgroundTransfers.follow(transfers) { tally in
+        let ended = try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
         }
         bar.end()
-        try await follower.noted(Set(ended.filter(\.state.hasEnded).map(\.id)))
         for transfer in ended where transfer.state != .completed {
-            Output.note(
-                "\(transfer.file ?? "transfer \(transfer.id)"): \(transfer.state.rawValue): \(transfer.trouble?.message ?? "")")
+            said.say(
+                transfer.id, transfer.file ?? "transfer \(transfer.id)", transfer.state.rawValue, transfer.trouble?.message ?? "")
         }
+        try await follower.finish()
         // A row that is gone says nothing of how it ended.
         guard ended.count == Set(transfers).count, ended.allSatisfy({ $0.state == .completed }) else {
             throw ExitCode(ExitStatus.unavailable.rawValue)
         }
         if !json { Output.line("Uploaded \(ended.count), \(Output.bytes(ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) })).") }
+    }
+}
+
+/// What a terminal that waits was told of photos that did not arrive: each at once, as the terminal may be closed before the last.
+private final class SaidEnds: Sendable {
+    private let transfers = Mutex<Set<Int64>>([])
+
+    func say(_ photo: PhotoRecord) {
+        guard photo.state != .completed, let transfer = photo.transfer else { return }
+        say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
+    }
+
+    func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) {
+        guard transfers.withLock({ $0.insert(transfer).inserted }) else { return }
+        ProgressBar.clearLine()
+        Output.note("\(name): \(state): \(why)")
     }
 }
