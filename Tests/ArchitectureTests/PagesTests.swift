@@ -47,7 +47,8 @@ import Testing
     @Test(arguments: ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
     func everyNameIsThere(_ page: String) throws {
         var names = 0
-        for name in try text(page).matches(of: /`([\w.\/+-]+)`/).map({ String($0.1) }) {
+        // Of the app that a reader makes: `Tests/Documentation/readme.py` looks at those.
+        for name in try text(page).matches(of: /`([\w.\/+-]+)`/).map({ String($0.1) }) where !name.hasPrefix("Sources/tide/") {
             if name.contains("/"), name.hasSuffix(".swift") || name.hasPrefix("Sources/") || name.hasPrefix("Tests/") {
                 #expect(
                     exists(name) || exists("Sources/" + name) || exists("Sources/Agent/BackgroundAgent/" + name),
