@@ -1,6 +1,7 @@
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
+import Synchronization
 
 /// Uploads that wait for a good moment: queued held, and released by a processing task, in the way of Zashi's sync. It runs on
 /// external power with a network; that the network costs nothing it looks at itself.
@@ -26,7 +27,7 @@ package struct HeldUploads: Sendable {
     /// The processing task: releases what is held and awaits it. Its expiration holds back what is not through (what the
     /// server has of it is kept) and asks for another moment.
     func run() async throws {
-        let delivery = AwaitedPhotos(store)
+        let delivery = ReleasedUploads(store)
         let session = URLSession(configuration: PhotoUploads.configuration(), delegate: delivery, delegateQueue: nil)
         defer { session.finishTasksAndInvalidate() }
         // What a person paused is not ours to release, nor to wait for.
@@ -54,5 +55,30 @@ package struct HeldUploads: Sendable {
         } catch {
             BGTaskScheduler.shared.failCurrentLaunch("held uploads cannot ask for another moment: \(error.localizedDescription)")
         }
+    }
+}
+
+/// Takes note of ended photos, and knows which of those that were released are still on their way.
+private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
+    private let onTheirWay = Mutex<[Int: URLSessionTask]>([:])
+    private let end = LastEvent()
+
+    var left: [URLSessionTask] { onTheirWay.withLock { Array($0.values) } }
+
+    func expect(_ tasks: [URLSessionTask]) {
+        onTheirWay.withLock { left in for task in tasks { left[task.taskIdentifier] = task } }
+    }
+
+    func allEnded() async { await end.wait() }
+
+    func giveUp() { end.came() }
+
+    override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        super.urlSession(session, task: task, didCompleteWithError: error)
+        let isLast = onTheirWay.withLock { left in
+            left[task.taskIdentifier] = nil
+            return left.isEmpty
+        }
+        if isLast { end.came() }
     }
 }

@@ -78,18 +78,16 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func say(_ title: String, _ body: String) async {
-        let content = UNMutableNotificationContent()
-        content.title = title
-        content.body = body
-        // Two at once are two.
-        await show(UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+        await logging(title) { try await PersonAnswer.show(title, body) }
+    }
+
+    private func show(_ request: UNNotificationRequest) async {
+        await logging(request.content.title) { try await UNUserNotificationCenter.current().add(request) }
     }
 
     /// What fails is said on standard error; the agent keeps that in its log.
-    private func show(_ request: UNNotificationRequest) async {
-        do { try await UNUserNotificationCenter.current().add(request) } catch {
-            logError("\(request.content.title): cannot be shown: \(error)")
-        }
+    private func logging(_ title: String, _ body: () async throws -> Void) async {
+        do { try await body() } catch { logError("\(title): cannot be shown: \(error)") }
     }
 }
 

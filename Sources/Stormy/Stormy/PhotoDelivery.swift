@@ -49,36 +49,17 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 }
 
-/// The same for whoever waits for the ends of certain uploads, and knows which of them are still on their way.
-package final class AwaitedPhotos: PhotoDelivery, @unchecked Sendable {  // because the lock guards what it adds
-    private struct State {
-        var left: [Int: URLSessionTask] = [:]
-        /// No more will be expected: the last one that ends is the end.
-        var isComplete = false
-
-        var isOver: Bool { isComplete && left.isEmpty }
-    }
-
-    private let state = Mutex(State())
-    private let end = LastEvent()
-
+/// The same for a terminal that waits: it says each end as it comes.
+package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
     private let onEnd: @Sendable (PhotoRecord) -> Void
 
-    /// - Parameter onEnd: called with each end as it comes, before it counts as told.
-    package init(_ store: StormyStore, onEnd: @escaping @Sendable (PhotoRecord) -> Void = { _ in }) {
+    /// - Parameter onEnd: called with each end, before it counts as told.
+    package init(_ store: StormyStore, onEnd: @escaping @Sendable (PhotoRecord) -> Void) {
         self.onEnd = onEnd
         super.init(store)
     }
 
     override func noted(_ photo: PhotoRecord) { onEnd(photo) }
-
-    var left: [URLSessionTask] { state.withLock { Array($0.left.values) } }
-
-    func expect(_ tasks: [URLSessionTask]) {
-        state.withLock { state in for task in tasks { state.left[task.taskIdentifier] = task } }
-    }
-
-    func giveUp() { end.came() }
 
     /// The terminal has said what ended.
     ///
@@ -87,24 +68,5 @@ package final class AwaitedPhotos: PhotoDelivery, @unchecked Sendable {  // beca
         try trouble.check()
         // Theirs was the last end that a notification of others waited for.
         try await PhotoBatch.tell([], store)
-    }
-
-    func allEnded() async {
-        let isOver = state.withLock { state in
-            state.isComplete = true
-            return state.isOver
-        }
-        if isOver { end.came() }
-        await end.wait()
-    }
-
-    override package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        super.urlSession(session, task: task, didCompleteWithError: error)
-        let isOver = state.withLock { state in
-            state.left[task.taskIdentifier] = nil
-            return state.isOver
-        }
-        // The end is acknowledged when this has returned: leaving the process at once would have it told again.
-        if isOver { session.delegateQueue.addOperation { [end] in end.came() } }
     }
 }

@@ -55,11 +55,11 @@ package struct PhotoUploads: Sendable {
         /// They wait for ``HeldUploads``, which the caller asks for.
         package var isHeld: Bool
         /// Hears of their ends as long as this process lives: nobody else is told of them then.
-        package var follower: AwaitedPhotos?
+        package var follower: FollowedPhotos?
 
         package init(
             to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false,
-            follower: AwaitedPhotos? = nil
+            follower: FollowedPhotos? = nil
         ) {
             self.destination = destination
             self.keepsLocation = keepsLocation

@@ -5,8 +5,6 @@ import Stormy
 
 /// What a verb says to a person who started it from a menu or a file manager: there is no terminal to read.
 enum DesktopAnswer {
-    static func give(_ title: String, _ body: String) async throws { try await PersonAnswer.show(title, body) }
-
     /// What keeps it from doing what it was asked, in a notification, too.
     static func explainingFailures(_ isWanted: Bool, _ body: () async throws -> Void) async throws {
         do {
@@ -16,7 +14,7 @@ enum DesktopAnswer {
             throw error
         } catch {
             // What cannot be shown is on standard error, as ever.
-            if isWanted { try? await give("Stormy cannot do that", CommandFailure(ofStormy: error).message) }
+            if isWanted { try? await PersonAnswer.show("Stormy cannot do that", CommandFailure(ofStormy: error).message) }
             throw error
         }
     }

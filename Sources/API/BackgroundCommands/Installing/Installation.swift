@@ -19,15 +19,6 @@ struct Installation {
         case remove(String)
         /// A person changed it, or it is somebody else's.
         case leave(String)
-
-        var sentence: String? {
-            switch self {
-            case .write(let path): "write \(path)"
-            case .remove(let path): "remove \(path)"
-            case .leave(let path): "\(path) was changed since it was written, and stays"
-            case .keep: nil
-            }
-        }
     }
 
     private struct Written: Codable {

@@ -63,7 +63,7 @@ struct CheckVerb: AsyncParsableCommand {
         var outcomes: [CheckOutcome] = []
         for place in places { outcomes.append(try await check.run(place, mode)) }
         if notify { for place in places { try StormTeller(store: store).tell(place) } }
-        if tell { try await DesktopAnswer.give(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
+        if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
             try Output.json(outcomes.map(Self.row))
         } else {

@@ -61,7 +61,7 @@ struct UploadVerb: AsyncParsableCommand {
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
                 tells: Self.hasDesktop, isHeld: when == .charging,
-                follower: wait ? AwaitedPhotos(try StormyStore.open()) { said.say($0) } : nil))
+                follower: wait ? FollowedPhotos(try StormyStore.open()) { said.say($0) } : nil))
         for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
@@ -79,7 +79,7 @@ struct UploadVerb: AsyncParsableCommand {
         if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower, said) }
         if json { try Output.json(try reports(batch.transfers)) }
         if choose, !batch.troubles.isEmpty {
-            try await DesktopAnswer.give("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
+            try await PersonAnswer.show("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
         }
         if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
@@ -192,7 +192,7 @@ struct UploadVerb: AsyncParsableCommand {
         try BackgroundTransfers.statuses(of: transfers).map(TransferReport.init)
     }
 
-    private func follow(_ transfers: [Int64], _ follower: AwaitedPhotos, _ said: SaidEnds) async throws {
+    private func follow(_ transfers: [Int64], _ follower: FollowedPhotos, _ said: SaidEnds) async throws {
         let bar = ProgressBar()
         let ended = try await BackgroundTransfers.follow(transfers, untilTold: true) { tally in
             bar.show(done: tally.bytesDone, of: tally.bytesTotal, waiting: tally.waitingMessage)
