@@ -52,6 +52,37 @@ package struct AutostartEntry: Sendable {
         return nil
     }
 
+    /// How an entry that is installed stands.
+    package enum Standing: Sendable, Equatable {
+        case asItShouldBe
+        /// It starts another program.
+        case starts(String)
+        /// It starts a program that is not there any more.
+        case startsNothing(String)
+        /// The user manager has it, and does not start it at login.
+        case isNotEnabled
+    }
+
+    /// How what is installed stands; `nil`: nothing is.
+    package func standing(agent: String) -> Standing? {
+        guard let installed else { return nil }
+        let (key, command) =
+            switch installed {
+            case .userUnit: ("ExecStart=", command(agent, Self.unitEscaped))
+            case .xdgAutostart: ("Exec=", command(agent, Self.desktopEscaped))
+            }
+        let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
+        if line.hasSuffix(command) {
+            guard case .userUnit(let path) = installed else { return .asItShouldBe }
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: wantsURL.path)
+            return target == path ? .asItShouldBe : .isNotEnabled
+        }
+        // The words before the program are variables.
+        let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
+        return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
+    }
+
     /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
     package func install(agent: String, displayName: String) throws -> Kind {
         if hasUserManager {
@@ -175,14 +206,8 @@ package struct AutostartEntry: Sendable {
 
     @discardableResult
     private func systemctl(_ arguments: [String]) -> Bool {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["systemctl", "--user"] + arguments
-        process.environment = environment
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+        let child = ChildProcess(
+            path: "/usr/bin/env", arguments: ["systemctl", "--user"] + arguments, environment: environment)
+        return (try? child.run().code) == 0
     }
 }

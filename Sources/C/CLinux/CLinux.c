@@ -20,12 +20,21 @@ int clinux_spawn(const clinux_spawn_request *request, pid_t *pid) {
         posix_spawn_file_actions_destroy(&actions);
         return code;
     }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    // Where a descriptor that is given is itself one of the first three, the order would matter: those that are made here are above.
+    if (request->standard_input >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, request->standard_input, 0);
+    } else {
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    }
+    int error = request->standard_error >= 0 ? request->standard_error : request->standard_output;
     if (request->standard_output >= 0) {
         posix_spawn_file_actions_adddup2(&actions, request->standard_output, 1);
-        posix_spawn_file_actions_adddup2(&actions, request->standard_output, 2);
     } else {
         posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    }
+    if (error >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, error, 2);
+    } else {
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     }
     if (request->inherited >= 0) posix_spawn_file_actions_adddup2(&actions, request->inherited, 3);

@@ -1,13 +1,18 @@
 import CLinux
 import Foundation
+import Glibc
 
 /// A child that is started and left to itself: nothing of ours stays open in it but what is named.
 package struct ChildProcess: Sendable {
     package var path: String
     package var arguments: [String]
     package var environment: [String: String]
-    /// A descriptor for its output and errors; -1: none.
+    /// A descriptor for its input; -1: none.
+    package var standardInput: Int32 = -1
+    /// A descriptor for its output; -1: none.
     package var standardOutput: Int32 = -1
+    /// A descriptor for its errors; -1: where its output goes.
+    package var standardError: Int32 = -1
     /// A descriptor it keeps, as number 3; -1: none.
     package var inherited: Int32 = -1
     /// A session of its own: closing the terminal does not end it.
@@ -39,7 +44,8 @@ package struct ChildProcess: Sendable {
                 (variableStrings + [nil]).withUnsafeBufferPointer { variables in
                     var request = clinux_spawn_request(
                         path: path, arguments: arguments.baseAddress!, environment: variables.baseAddress!,
-                        standard_output: standardOutput, inherited: inherited, starts_session: startsSession ? 1 : 0,
+                        standard_input: standardInput, standard_output: standardOutput,
+                        standard_error: standardError, inherited: inherited, starts_session: startsSession ? 1 : 0,
                         blocks_sigterm: blocksTermination ? 1 : 0)
                     return clinux_spawn(&request, &pid)
                 }
@@ -47,5 +53,52 @@ package struct ChildProcess: Sendable {
         }
         guard code == 0 else { throw Failure(path: path, code: code) }
         return pid
+    }
+
+    /// How a child ended.
+    package struct End: Sendable, Equatable {
+        /// Its exit code; 128 and the signal that ended it, as shells have it.
+        package let code: Int32
+        /// What it wrote to its output and its errors, as far as that was wanted.
+        package let output: String
+    }
+
+    /// Runs it to its end. Blocks. Foundation's `Process` was tried: it waits for all that inherits a socket of its own, and for ever in a
+    /// namespace whose loopback is down.
+    ///
+    /// - Parameter outputLimit: so many bytes of output are kept, and its end is waited for, too: whoever it leaves behind with that open
+    ///   is waited for. `nil`: the output goes to ``standardOutput``.
+    package func run(outputLimit: Int? = nil) throws(Failure) -> End {
+        var ends: [Int32] = [-1, -1]
+        var child = self
+        if outputLimit != nil {
+            guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
+            child.standardOutput = ends[1]
+        }
+        defer { if ends[0] >= 0 { close(ends[0]) } }
+        let started = Result { () throws(Failure) in try child.start() }
+        if ends[1] >= 0 { close(ends[1]) }
+        let pid = try started.get()
+        let output = outputLimit.map { Self.read(ends[0], limit: $0) } ?? ""
+        return End(code: Self.wait(for: pid), output: output)
+    }
+
+    /// Returns the exit code of a child that was started here, when it has ended; 128 and the signal that ended it, as shells have it.
+    package static func wait(for pid: Int32) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7f
+        return signal == 0 ? status >> 8 & 0xff : 128 + signal
+    }
+
+    /// All that comes until nobody can write any more, of which so many bytes are kept.
+    package static func read(_ descriptor: Int32, limit: Int) -> String {
+        var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
+        while true {
+            let count = Glibc.read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return String(decoding: text, as: UTF8.self) }
+            text += piece.prefix(min(count, max(0, limit - text.count)))
+        }
     }
 }

@@ -1,6 +1,7 @@
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import ProcessSupport
 import Synchronization
 
 /// Lets a person choose photos: with the desktop's own chooser (the portal's), else with one that is installed.
@@ -81,16 +82,12 @@ enum FileChooser {
             case tooLate
         }
 
-        private let process = Process()
-        private let (output, errors) = (Pipe(), Pipe())
-        private let closedAs = Mutex<End?>(nil)
+        private let path: String
+        private let arguments: [String]
+        /// Its process, while it is open, and what closed it.
+        private let state = Mutex<(pid: Int32?, closedAs: End?)>((nil, nil))
 
-        init(_ path: String, _ arguments: [String]) {
-            process.executableURL = URL(fileURLWithPath: path)
-            process.arguments = arguments
-            process.standardOutput = output
-            process.standardError = errors
-        }
+        init(_ path: String, _ arguments: [String]) { (self.path, self.arguments) = (path, arguments) }
 
         func choice(_ judge: @escaping @Sendable (End) -> Choice) async -> Choice {
             let end = await withTaskCancellationHandler {
@@ -104,37 +101,47 @@ enum FileChooser {
         }
 
         private func run() -> End {
-            do {
+            let (output, errors) = (Pipe(), Pipe())
+            var child = ChildProcess(path: path, arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            child.standardOutput = output.fileHandleForWriting.fileDescriptor
+            child.standardError = errors.fileHandleForWriting.fileDescriptor
+            let pid = state.withLock { state -> Int32? in
                 // Closed before it was opened.
-                if let end = closedAs.withLock({ $0 }) { return end }
-                try process.run()
-            } catch {
-                return .failed
+                if state.closedAs != nil { return nil }
+                state.pid = try? child.start()
+                return state.pid
             }
-            if closedAs.withLock({ $0 }) != nil { process.terminate() }
+            try? output.fileHandleForWriting.close()
+            try? errors.fileHandleForWriting.close()
+            guard let pid else { return state.withLock { $0.closedAs } ?? .failed }
             let timer = DispatchWorkItem { [self] in close(as: .tooLate) }
             DispatchQueue.global().asyncAfter(deadline: .now() + FileChooser.patience, execute: timer)
             defer { timer.cancel() }
             // Both to the end, side by side: neither may be full.
-            let said = Mutex(Data())
+            let said = Mutex("")
             let reading = DispatchGroup()
-            DispatchQueue.global().async(group: reading) { [errors] in
-                let data = errors.fileHandleForReading.readDataToEndOfFile()
-                said.withLock { $0 = data }
+            DispatchQueue.global().async(group: reading) {
+                let text = ChildProcess.read(errors.fileHandleForReading.fileDescriptor, limit: 1 << 16)
+                said.withLock { $0 = text }
             }
-            let chosen = output.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
+            let chosen = ChildProcess.read(output.fileHandleForReading.fileDescriptor, limit: 1 << 24)
             reading.wait()
-            if let end = closedAs.withLock({ $0 }) { return end }
-            guard process.terminationReason == .exit else { return .failed }
-            return .exited(
-                process.terminationStatus, output: String(decoding: chosen, as: UTF8.self),
-                errors: String(decoding: said.withLock { $0 }, as: UTF8.self))
+            // It has ended, and its number is still its own until nobody can signal it any more.
+            var end = siginfo_t()
+            waitid(P_PID, id_t(pid), &end, WEXITED | WNOWAIT)
+            return state.withLock { state in
+                state.pid = nil
+                let code = ChildProcess.wait(for: pid)
+                if let end = state.closedAs { return end }
+                return code < 128 ? .exited(code, output: chosen, errors: said.withLock { $0 }) : .failed
+            }
         }
 
         private func close(as end: End) {
-            closedAs.withLock { $0 = $0 ?? end }
-            if process.isRunning { process.terminate() }
+            state.withLock { state in
+                state.closedAs = state.closedAs ?? end
+                if let pid = state.pid { kill(pid, SIGTERM) }
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ final class PhotoCleaner: Sendable {
 
     /// The running program.
     private final class Helper: @unchecked Sendable {  // because who takes it from the idle ones has it alone
-        private let process = Process()
+        private let pid: Int32
         /// Both ways: a pipe to a program that died would raise SIGPIPE.
         private let socket: Int32
         private var rest: [UInt8] = []
@@ -62,23 +62,22 @@ final class PhotoCleaner: Sendable {
             let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
             guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
             socket = ends[0]
-            process.executableURL = URL(fileURLWithPath: program)
-            process.arguments = [folder.url.path]
-            let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
-            process.standardInput = theirs
-            process.standardOutput = theirs
-            process.standardError = FileHandle.nullDevice
-            do {
-                try process.run()
-            } catch {
+            let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
+            defer { close(nothing) }
+            defer { close(ends[1]) }
+            var child = ChildProcess(
+                path: program, arguments: [folder.url.path], environment: ProcessInfo.processInfo.environment)
+            (child.standardInput, child.standardOutput, child.standardError) = (ends[1], ends[1], nothing)
+            guard let pid = try? child.start() else {
                 close(socket)
                 return nil
             }
+            self.pid = pid
         }
 
         deinit {
             close(socket)
-            process.waitUntilExit()
+            _ = ChildProcess.wait(for: pid)
             _ = Self.folders.withLock { $0.remove(folder.url.path) }
         }
 
@@ -101,7 +100,7 @@ final class PhotoCleaner: Sendable {
             return verdict
         }
 
-        func kill() { Glibc.kill(process.processIdentifier, SIGKILL) }
+        func kill() { Glibc.kill(pid, SIGKILL) }
 
         /// `nil`: it did not answer.
         private func ask(about file: URL) -> Verdict? {

@@ -41,6 +41,11 @@ static inline int clinux_rename_new(const char *_Nonnull from, const char *_Nonn
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1 /* RENAME_NOREPLACE */);
 }
 
+// Both ends are closed in programs that are started.
+static inline int clinux_pipe(int *_Nonnull ends) {
+    return (int)syscall(SYS_pipe2, ends, O_CLOEXEC);
+}
+
 static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }
@@ -78,7 +83,9 @@ typedef struct {
     const char *_Nonnull path;
     char *_Nullable const *_Nonnull arguments;
     char *_Nullable const *_Nonnull environment;
-    int standard_output;  // also standard error; -1: /dev/null
+    int standard_input;   // -1: /dev/null
+    int standard_output;  // -1: /dev/null
+    int standard_error;   // -1: as the output
     int inherited;        // becomes descriptor 3; -1: none
     int starts_session;
     int blocks_sigterm;
