@@ -145,7 +145,8 @@ let package = Package(
         .target(
             name: "BackgroundCommands",
             dependencies: [
-                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport", "Spool",
+                "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "ProcessSupport", "Spool",
                 argumentParser,
             ], swiftSettings: strict),
 

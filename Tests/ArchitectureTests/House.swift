@@ -52,7 +52,8 @@ struct House {
             ],
             "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
             "BackgroundCommands": [
-                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport", "Spool",
+                "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "ProcessSupport", "Spool",
             ],
             // Stormy
             "StormyWeather": [],

@@ -174,7 +174,7 @@ extension RealDesktop {
 
         func describe(_ presenter: LibnotifyPresenter) async -> PresenterServer? {
             await withCheckedContinuation { continuation in
-                presenter.describeServer { continuation.resume(returning: $0) }
+                presenter.describeServer { continuation.resume(returning: try? $0.get()) }
             }
         }
     }

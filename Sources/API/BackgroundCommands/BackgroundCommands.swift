@@ -10,8 +10,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "background", abstract: "What runs in the background, and why not.",
         subcommands: [
-            StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, InstallCommand.self,
-            UninstallCommand.self, QuitCommand.self,
+            StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, DoctorCommand.self,
+            InstallCommand.self, UninstallCommand.self, QuitCommand.self,
         ])
 
     public init() {}
@@ -43,8 +43,8 @@ extension BackgroundCommand {
     public func run() async throws {
         do {
             try await perform()
-            // Asking is a reason to look after it.
-            if !(self is QuitCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }
+            // Asking is a reason to look after it; not for who ends it, and who only looks.
+            if !(self is QuitCommand || self is DoctorCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }
         } catch let error as ExitCode {
             throw error
         } catch {

@@ -239,13 +239,17 @@ package final class AppRuntime: Sendable {
         }
     }
 
-    /// Makes sure that an agent comes back at the next login, where nothing does that yet: what was accepted survives a
-    /// reboot. A launched process has it already. Cost: two looks at the disk, if the entry is there.
+    /// Makes sure that an agent comes back at the next login, where nothing does that yet, or an entry starts what is gone: what was
+    /// accepted survives a reboot. A launched process has it already. Cost: a few looks at the disk, if the entry is there.
     package func comeBackAtLogin() {
         guard LaunchContext.current == nil, testHost == nil else { return }
         let environment = ProcessInfo.processInfo.environment
         let entry = AutostartEntry(directories: directories, environment: environment)
-        guard entry.installed == nil, case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
+        guard case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
+        switch entry.standing(agent: agent) {
+        case .asItShouldBe, .starts, .isNotEnabled: return
+        case nil, .startsNothing: break
+        }
         do {
             _ = try entry.install(agent: agent, displayName: manifest.displayName)
         } catch {

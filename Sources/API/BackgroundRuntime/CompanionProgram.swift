@@ -1,4 +1,5 @@
 import Foundation
+import ProcessSupport
 
 /// The other programs of an installation: found from where this one is.
 package enum CompanionProgram {
@@ -38,6 +39,20 @@ package enum CompanionProgram {
         _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String? {
         inPath(name, environment).first(where: isProgram)
+    }
+
+    /// Starts a program that ends by itself, with no input. Blocks.
+    ///
+    /// - Returns: why it does not work; `nil`: it does.
+    package static func trouble(starting path: String, _ arguments: [String]) -> String? {
+        let child = ChildProcess(path: path, arguments: arguments, environment: ProcessInfo.processInfo.environment)
+        do throws(ChildProcess.Failure) {
+            let end = try child.run(outputLimit: 1_000)
+            if end.code == 0 { return nil }
+            return end.output.split(separator: "\n").last.map(String.init) ?? "it ended with \(end.code)"
+        } catch {
+            return error.description
+        }
     }
 
     private static func inPath(_ name: String, _ environment: [String: String]) -> [String] {

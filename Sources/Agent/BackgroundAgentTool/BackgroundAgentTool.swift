@@ -28,14 +28,15 @@ package enum BackgroundAgentTool {
         signal(SIGXFSZ, SIG_IGN)
         umask(umask(0o022) | 0o022)  // Nobody else may write to what it makes.
         switch arguments {
-        case ["--help"], ["-h"]:
-            print(usage, terminator: "")
+        case ["--help"], ["-h"], ["--version"]:
+            print(arguments == ["--version"] ? version + "\n" : usage, terminator: "")
             return 0
-        case ["--version"]:
-            print(version)
-            return 0
+        // What other programs ask of it.
         case let arguments where arguments.count == 3 && arguments[..<2] == ["--check", "--app"]:
             return ProgramFile.check(appIdentifier: arguments[2])
+        case let arguments where arguments.first == "--examine-notifications":
+            return DesktopExamination.printNotifications(busAddress: arguments.dropFirst().first)
+        case ["--examine-conditions"]: return DesktopExamination.printConditions()
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
         default:
@@ -60,9 +61,7 @@ package enum BackgroundAgentTool {
                 return 69
             }
             if desk == nil, getenv(RehearsalHome.variable) != nil {
-                logError(
-                    "background-agent: \(RehearsalHome.variable) is set in a home that is no rehearsal's: it counts for nothing\n"
-                )
+                logError("background-agent: \(RehearsalHome.variable) counts for nothing: this home is no rehearsal's\n")
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
             if code == AgentProcess.tryAgain { startAfresh(ThisProcess.executablePath, after: 5) }

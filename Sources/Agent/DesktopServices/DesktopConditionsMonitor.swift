@@ -63,6 +63,12 @@ package final class DesktopConditionsMonitor: ConditionsSource {
         loop.perform { [desk] in desk.publishChanges() }
     }
 
+    /// A service tells of sleep. Without it an agent sees by its clocks that the machine slept.
+    package static var hearsOfSleep: Bool { SystemBus.hasOwner("org.freedesktop.login1") }
+
+    /// The person chose to save power. Asks, where ``current`` may not have heard of it yet.
+    package static var isPowerSaved: Bool { SystemBus.powerProfile() == "power-saver" }
+
     /// Ends the watching.
     package func stop() {
         loop.perform { [desk] in desk.stop() }

@@ -51,9 +51,14 @@ package final class LibnotifyPresenter: Presenter {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID) }
     }
 
-    /// Asks who shows notifications, starting the server where the bus can. Nil: nobody, or no bus.
-    package func describeServer(_ reply: @escaping @Sendable (PresenterServer?) -> Void) {
+    /// Asks who shows notifications, starting the server where the bus can.
+    package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         loop.perform { [desk] in reply(desk.describeServer()) }
+    }
+
+    /// The number of the process that shows notifications, as the bus knows it. `nil`: nobody does, or there is no bus.
+    package func findServerProcess(_ reply: @escaping @Sendable (Int32?) -> Void) {
+        loop.perform { [desk] in reply(desk.serverProcess()) }
     }
 
     /// Lets go of the bus; what is on screen stays. No events come after the work posted so far.

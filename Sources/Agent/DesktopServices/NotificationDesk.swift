@@ -114,9 +114,14 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         notify_notification_close(target.notification, nil)
     }
 
-    func describeServer() -> PresenterServer? {
+    func describeServer() -> Result<PresenterServer, PresenterFailure> {
         server = nil
-        return try? currentServer(mayStart: true)
+        return Result { () throws(PresenterFailure) in try currentServer(mayStart: true) }
+    }
+
+    func serverProcess() -> Int32? {
+        guard let connection = try? openBus(busAddress: nil) else { return nil }
+        return PresenterServer.process(on: connection)
     }
 
     func release() {

@@ -46,6 +46,20 @@ extension PresenterServer {
             capabilities: strings(in: capabilities))
     }
 
+    /// The process that owns the name; answered by the bus itself.
+    static func process(on connection: OpaquePointer) -> Int32? {
+        // The call takes it over.
+        var name = [g_variant_new_string(busName)]
+        let reply = g_dbus_connection_call_sync(
+            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixProcessID",
+            g_variant_new_tuple(&name, 1), nil, G_DBUS_CALL_FLAGS_NONE, -1, nil, nil)
+        guard let reply else { return nil }
+        defer { g_variant_unref(reply) }
+        guard type(of: reply) == "(u)", let number = g_variant_get_child_value(reply, 0) else { return nil }
+        defer { g_variant_unref(number) }
+        return Int32(exactly: g_variant_get_uint32(number))
+    }
+
     private static func call(
         _ method: String, on connection: OpaquePointer, mayStart: Bool
     ) throws(PresenterFailure) -> OpaquePointer {

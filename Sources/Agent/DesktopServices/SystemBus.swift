@@ -36,6 +36,45 @@ final class SystemBus {
         askNetwork()
     }
 
+    /// Somebody has a name on the system bus. Asks the bus, and waits for it.
+    static func hasOwner(_ name: String) -> Bool {
+        let answer = ask("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameHasOwner", [name], "(b)")
+        guard let answer else { return false }
+        defer { g_variant_unref(answer) }
+        return g_variant_get_boolean(answer) != 0
+    }
+
+    /// What the daemon of power profiles says; `nil`: there is none. Asks it, and waits for it.
+    static func powerProfile() -> String? {
+        let name = "net.hadess.PowerProfiles"
+        guard hasOwner(name) else { return nil }
+        let words = [name, "ActiveProfile"]
+        guard let boxed = ask(name, "/net/hadess/PowerProfiles", "org.freedesktop.DBus.Properties", "Get", words, "(v)") else {
+            return nil
+        }
+        defer { g_variant_unref(boxed) }
+        guard let text = g_variant_get_variant(boxed) else { return nil }
+        defer { g_variant_unref(text) }
+        return String(cString: g_variant_get_type_string(text)) == "s" ? String(cString: g_variant_get_string(text, nil)) : nil
+    }
+
+    /// A method with words for arguments, and one value of `type` for its answer; the caller lets go of that.
+    private static func ask(
+        _ name: String, _ path: String, _ interface: String, _ method: String, _ words: [String], _ type: String
+    ) -> OpaquePointer? {
+        guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) else { return nil }
+        defer { g_object_unref(UnsafeMutableRawPointer(connection)) }
+        // The call takes them over.
+        var arguments: [OpaquePointer?] = words.map { g_variant_new_string($0) }
+        let reply = g_dbus_connection_call_sync(
+            connection, name, path, interface, method, g_variant_new_tuple(&arguments, gsize(words.count)), nil,
+            G_DBUS_CALL_FLAGS_NO_AUTO_START, patience, nil, nil)
+        guard let reply else { return nil }
+        defer { g_variant_unref(reply) }
+        guard String(cString: g_variant_get_type_string(reply)) == type else { return nil }
+        return g_variant_get_child_value(reply, 0)
+    }
+
     deinit {
         g_cancellable_cancel(cancellable)
         g_object_unref(UnsafeMutableRawPointer(cancellable))

@@ -46,6 +46,17 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     }
 }
 
+/// What a desktop tells of its conditions, as a program that looked says: it crosses to another process as JSON.
+package struct ConditionsReport: Sendable, Equatable, Codable {
+    package var conditions: DesktopConditions
+    /// A service tells when the machine wakes. Without it the clocks do.
+    package var hearsOfSleep: Bool
+
+    package init(conditions: DesktopConditions, hearsOfSleep: Bool) {
+        (self.conditions, self.hearsOfSleep) = (conditions, hearsOfSleep)
+    }
+}
+
 /// Where conditions come from. The handler given to an implementation's initialiser is called on the source's
 /// own thread each time something changed, and once at the start.
 package protocol ConditionsSource: Sendable {

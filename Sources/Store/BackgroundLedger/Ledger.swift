@@ -68,6 +68,39 @@ package final class Ledger: Sendable {
         do { _ = try refuseNewer(path) } catch { throw translate(error, path: path) }
     }
 
+    /// What a look at a ledger finds that changes nothing.
+    package enum Look<Value> {
+        case missing
+        /// Whoever opens it next brings it to this version.
+        case ofAnEarlierVersion
+        case found(Value)
+    }
+
+    /// Reads a ledger without opening it for writing: nothing is made, mended or migrated.
+    ///
+    /// - Parameter body: reads it after its pages were checked. Cost of that: all of them are read.
+    package static func look<Value>(
+        _ directories: AppDirectories, _ body: (LedgerTransaction) throws -> Value
+    ) throws(StoreError) -> Look<Value> {
+        let path = directories.ledger.path
+        do {
+            let (look, isComplete) = try refuseNewer(path)
+            guard look != nil else { return .missing }
+            guard isComplete else { return .ofAnEarlierVersion }
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(2)
+            return try DatabaseQueue(path: path, configuration: configuration).read { database in
+                guard try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok" else {
+                    throw StoreError.notADatabase(path: path)
+                }
+                return .found(try body(LedgerTransaction(database: database, foreignCommits: nil)))
+            }
+        } catch {
+            throw translate(error, path: path)
+        }
+    }
+
     /// On a full disk with what the reserve leaves.
     private static func openWithRoom(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait

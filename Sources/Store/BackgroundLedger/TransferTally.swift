@@ -18,6 +18,17 @@ package struct TransferTally: Sendable, Equatable {
 }
 
 extension LedgerTransaction {
+    /// How many uploads, and downloads to a place that a person named, have each state.
+    package func countsOfNamedTransfers() throws -> [TransferRecord.State: Int] {
+        let rows = try Row.fetchAll(
+            database,
+            sql: "SELECT state, COUNT(*) FROM transfer WHERE kind = 'upload' OR destination IS NOT NULL GROUP BY state")
+        let pairs = rows.compactMap { row -> (TransferRecord.State, Int)? in
+            TransferRecord.State(rawValue: row[0]).map { ($0, row[1]) }
+        }
+        return Dictionary(uniqueKeysWithValues: pairs)
+    }
+
     /// Asked at every commit while somebody looks on, so no row is read whole.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"

@@ -24,6 +24,18 @@ package enum LockHolder {
         return other.map { RunningProcess($0) }
     }
 
+    /// Who holds a lock of ours (``FileLock``). `nil`: nobody is known to.
+    package static func find(lock path: String) -> RunningProcess? {
+        guard let file = File(path) else { return nil }
+        for pid in numbers(in: "/proc") where pid != getpid() {
+            for descriptor in numbers(in: "/proc/\(pid)/fd") where File("/proc/\(pid)/fd/\(descriptor)") == file {
+                let text = (try? String(contentsOfFile: "/proc/\(pid)/fdinfo/\(descriptor)", encoding: .utf8)) ?? ""
+                if text.contains("lock:") { return RunningProcess(pid) }
+            }
+        }
+        return nil
+    }
+
     /// The byte of the side file that a writer locks: "WAL-Index Locks" in SQLite's "WAL-mode File Format".
     private static let writeLock = "120"
 

@@ -2,8 +2,8 @@ import Foundation
 
 /// Another process, for a message.
 package struct RunningProcess: CustomStringConvertible {
-    let pid: Int32
-    let name: String
+    package let pid: Int32
+    package let name: String
     package let isStopped: Bool
 
     /// "process 123 (stormy)", and what helps where it was stopped.

@@ -66,6 +66,24 @@ package final class StormyStore: Sendable {
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
+    /// A store that is only looked at: nothing is made, mended or migrated.
+    ///
+    /// - Returns: `nil`: there is none, or one of an earlier version.
+    package static func look(in folder: URL) throws -> StormyStore? {
+        let path = folder.appendingPathComponent(fileName).path
+        do {
+            guard try isComplete(path) else { return nil }
+            var configuration = Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(2)
+            return StormyStore(try DatabaseQueue(path: path, configuration: configuration))
+        } catch let error as DatabaseError {
+            throw StormyStoreError(error, path)
+        }
+    }
+
+    private init(_ queue: DatabaseQueue) { self.queue = queue }
+
     /// Opens the store, making it when absent.
     package init(folder: URL) throws {
         let path = folder.appendingPathComponent(Self.fileName).path

@@ -26,6 +26,7 @@ package enum StormyTool {
             fatalError("the embedded manifest is damaged: \(error)")
         }
         DesktopIntegration.current = StormyDesktop.integration
+        DoctorCommand.examinations = [StormyExamination.findings]
         AutostartEntry.command.withLock { $0 = [AppManifest.executableURL.path, "agent"] }
         if let launch = LaunchContext.current {
             do {
@@ -64,7 +65,7 @@ package enum StormyTool {
         }
     }
 
-    private static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
+    static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
         var settings = StormySettings(dataFolder: dataFolder)
         guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {
             throw CommandFailure(

@@ -116,6 +116,13 @@ final class Desktop {
         }
     }
 
+    var serverPID: Int32? { server?.pid }
+
+    func endServer() {
+        server?.end()
+        server = nil
+    }
+
     /// The server ends, and another takes its place, as when a person changes desktops.
     func restartServer() throws {
         server?.end()

@@ -6,7 +6,8 @@ import ProcessSupport
 /// `install`.
 public struct InstallCommand: BackgroundCommand {
     public static let configuration = describe(
-        "install", "Shows the app on this desktop: its entry and icon, completions, manual pages.", example: "install --dry-run")
+        "install", "Shows the app on this desktop: its entry and icon, completions, manual pages, its start at login.",
+        example: "install --dry-run")
 
     @Flag(help: "Say what would be done, and do nothing.") var dryRun = false
     @Option(help: ArgumentHelp("For packagers: the folder of shared files.", visibility: .hidden)) var into: String?
@@ -19,7 +20,26 @@ public struct InstallCommand: BackgroundCommand {
         let files = Self.files(program ?? AppManifest.executableURL.path).all
         let steps = try installation.plan(files)
         try Self.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, files) }
-        if into == nil { hints() }
+        if into == nil {
+            try comeBackAtLogin()
+            hints()
+        }
+    }
+
+    /// What is left to do is done after the next login too: an entry that is not there, not enabled, or starts another program is written
+    /// anew.
+    private func comeBackAtLogin() throws {
+        let (runtime, environment) = (AppRuntime.shared, ProcessInfo.processInfo.environment)
+        let entry = AutostartEntry(directories: runtime.directories, environment: environment)
+        let agent: String
+        switch AgentStarter.findAgent(environment: environment) {
+        case .success(let path): agent = path
+        case .failure(let missing): return Output.note("\(BackgroundCommands.program): \(missing)")
+        }
+        let standing = entry.standing(agent: agent)
+        guard standing != .asItShouldBe, standing != nil || runtime.hasWorkLeft else { return }
+        if dryRun { return Output.line("would write the entry that starts the agent at login") }
+        Output.line(try entry.install(agent: agent, displayName: runtime.manifest.displayName).path)
     }
 
     static func files(_ program: String) -> DesktopFiles {

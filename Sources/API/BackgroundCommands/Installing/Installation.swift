@@ -35,6 +35,9 @@ struct Installation {
         }
     }
 
+    /// Something is listed as written.
+    var isThere: Bool { list.map { FileManager.default.fileExists(atPath: $0.path) } ?? false }
+
     private func digest(_ path: String) -> String? { (try? Data(contentsOf: url(path))).map { FileDigest.sha256(of: $0) } }
 
     private func url(_ path: String) -> URL { folder.appendingPathComponent(path) }

@@ -35,6 +35,7 @@ struct AgentVerb: AsyncParsableCommand {
     /// Every verb starts an agent that is missing while work is left, but those that are about the agent itself.
     static func startIfWorkIsLeft(after command: any ParsableCommand) {
         if command is AgentVerb || command is QuitVerb || command is DemoVerb || command is RehearseVerb { return }
+        if command is DoctorCommand { return }
         restoreLostCheck()
         startIfWorkIsLeft()
     }

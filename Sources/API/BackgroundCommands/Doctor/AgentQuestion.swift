@@ -1,0 +1,25 @@
+import Foundation
+import ProcessSupport
+
+/// Has the agent's program look at this desktop: an app's own has none of the libraries for it.
+struct AgentQuestion {
+    struct Trouble: Error { let words: String }
+
+    let agent: String
+    let environment: [String: String]
+
+    /// Takes as long as the program does: it has limits of its own.
+    func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
+        let end: ChildProcess.End
+        do throws(ChildProcess.Failure) {
+            end = try ChildProcess(path: agent, arguments: arguments, environment: environment).run(outputLimit: 1 << 16)
+        } catch {
+            return .failure(Trouble(words: error.description))
+        }
+        // Libraries complain on the same descriptor.
+        for line in end.output.split(separator: "\n") {
+            if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
+        }
+        return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
+    }
+}

@@ -1,0 +1,94 @@
+import ArgumentParser
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import Synchronization
+
+/// `doctor`: looks at everything that background work needs here, and says what helps. It changes nothing without `--fix`.
+public struct DoctorCommand: BackgroundCommand {
+    public static let configuration = CommandConfiguration(
+        commandName: "doctor", abstract: "What keeps this app from its work, and what helps.",
+        discussion: """
+            Exit code 0: all is well; 1: there are warnings; 2: a promise cannot be kept.
+
+            Example:
+              \(BackgroundCommands.program) doctor --fix
+            """)
+
+    @Flag(help: "Run what helps, where it is safe, and look again.") var fix = false
+    @Flag(help: "Print JSON: rows of check, status, message and fix.") var json = false
+
+    public init() {}
+
+    /// What an app's own examination may want to know.
+    public struct Context: Sendable {
+        /// What a person types before a verb of this app.
+        public let command: String
+        /// Identifiers of the requests that are pending; `nil`: the ledger cannot be read.
+        public let pendingRequests: [String]?
+    }
+
+    /// What an app looks at besides, in this process; called once for each look. Set it before a command runs.
+    public static var examinations: [@Sendable (Context) -> [DoctorFinding]] {
+        get { ofApp.withLock { $0 } }
+        set { ofApp.withLock { $0 = newValue } }
+    }
+
+    private static let ofApp = Mutex<[@Sendable (Context) -> [DoctorFinding]]>([])
+
+    private static let parts: [any Examination] = [
+        EnvironmentExamination(), InstallationExamination(), FoldersExamination(), ClockExamination(), LedgerExamination(),
+        AgentExamination(), LoginExamination(), RequestsExamination(), TransfersExamination(), ConditionsExamination(),
+        NotificationsExamination(),
+    ]
+
+    public func perform() async throws {
+        var findings = Self.look()
+        if fix, Self.help(findings) { findings = Self.look() }
+        if json {
+            try Output.json(findings)
+        } else {
+            for finding in findings { Self.show(finding) }
+        }
+        let worst = findings.contains { $0.status == .failed } ? 2 : findings.contains { $0.status == .warning } ? 1 : 0
+        if worst != 0 { throw ExitCode(Int32(worst)) }
+    }
+
+    private static func look() -> [DoctorFinding] {
+        let app = ExaminedApp.look(verb: configuration.commandName ?? "")
+        let context = Context(command: app.command, pendingRequests: app.pendingRequests)
+        return parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
+    }
+
+    private static func show(_ finding: DoctorFinding) {
+        let mark =
+            switch finding.status {
+            case .ok: "✓"
+            case .warning: "!"
+            case .failed: "✗"
+            }
+        let text = "\(mark) \(finding.check): \(finding.message)"
+        Output.line(finding.status == .ok ? text : Output.loud(text))
+        if let fix = finding.fix { Output.line("    \(fix.command)") }
+    }
+
+    /// Runs what is safe, each line once. What it does goes to standard error: standard output has the rows.
+    ///
+    /// - Returns: whether something was done.
+    private static func help(_ findings: [DoctorFinding]) -> Bool {
+        var done: Set<String> = []
+        for case let fix? in findings.map(\.fix) where fix.isSafe && done.insert(fix.command).inserted {
+            Output.note("doctor: \(fix.command)")
+            var shell = ChildProcess(
+                path: "/bin/sh", arguments: ["-c", fix.command], environment: ProcessInfo.processInfo.environment)
+            shell.standardOutput = STDERR_FILENO
+            do throws(ChildProcess.Failure) {
+                let code = try shell.run().code
+                if code != 0 { Output.note("doctor: that ended with \(code)") }
+            } catch {
+                Output.note("doctor: \(error)")
+            }
+        }
+        return !done.isEmpty
+    }
+}

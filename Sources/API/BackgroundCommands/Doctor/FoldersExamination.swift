@@ -1,0 +1,91 @@
+import Foundation
+import ProcessSupport
+
+/// Folders and files: whose they are, who may write there, and whether there is room.
+struct FoldersExamination: Examination {
+    private let check = "files"
+
+    func findings(_ app: ExaminedApp) -> [DoctorFinding] {
+        let directories = app.directories
+        let folders = [directories.configuration, directories.state, directories.data, directories.spool, directories.launches]
+        let files = [directories.ledger, directories.agentLock, directories.agentLog]
+        var rows = folders.compactMap { folder($0.path) } + files.compactMap { file($0.path) }
+        if rows.isEmpty { rows = [DoctorFinding(check, .ok, "Folders and files are this user's alone.")] }
+        return rows + [room(directories)]
+    }
+
+    private func look(_ path: String) -> stat? {
+        var information = stat()
+        return stat(path, &information) == 0 ? information : nil
+    }
+
+    /// `nil`: nothing is wrong, or it is not there yet.
+    private func folder(_ path: String) -> DoctorFinding? {
+        guard let information = look(path) else { return nil }
+        guard information.st_mode & S_IFMT == S_IFDIR else { return inTheWay(path, "is not a folder") }
+        if let row = owner(path, information) { return row }
+        if information.st_mode & 0o022 != 0 {
+            return DoctorFinding(
+                check, .failed, "others may write to \(path): they could name a program to be launched",
+                fix: .init("chmod go-w \(ShellWord.quoted(path))", isSafe: true))
+        }
+        guard information.st_mode & 0o700 == 0o700, access(path, W_OK | X_OK) == 0 else { return cannotBeWritten(path, "u+rwx") }
+        return nil
+    }
+
+    private func file(_ path: String) -> DoctorFinding? {
+        guard let information = look(path) else { return nil }
+        guard information.st_mode & S_IFMT == S_IFREG else { return inTheWay(path, "is not a file") }
+        if let row = owner(path, information) { return row }
+        if information.st_mode & 0o077 != 0 {
+            return DoctorFinding(
+                check, .warning, "others may read \(path)", fix: .init("chmod 600 \(ShellWord.quoted(path))", isSafe: true))
+        }
+        guard information.st_mode & 0o600 == 0o600, access(path, R_OK | W_OK) == 0 else { return cannotBeWritten(path, "u+rw") }
+        return nil
+    }
+
+    private func owner(_ path: String, _ information: stat) -> DoctorFinding? {
+        guard information.st_uid != geteuid() else { return nil }
+        let root = geteuid() == 0 ? "" : "sudo "
+        return DoctorFinding(
+            check, .failed, "\(path) belongs to another user",
+            fix: .init("\(root)chown -R \(geteuid()):\(getegid()) \(ShellWord.quoted(path))"))
+    }
+
+    private func inTheWay(_ path: String, _ reason: String) -> DoctorFinding {
+        let word = ShellWord.quoted(path)
+        return DoctorFinding(check, .failed, "\(path) \(reason)", fix: .init("mv \(word) \(ShellWord.quoted(path + ".aside"))"))
+    }
+
+    private func cannotBeWritten(_ path: String, _ mode: String) -> DoctorFinding {
+        var disk = statvfs()
+        let isReadOnly = statvfs(path, &disk) == 0 && disk.f_flag & UInt(ST_RDONLY) != 0
+        if isReadOnly { return DoctorFinding(check, .failed, "\(path) lies on a disk that is mounted read-only") }
+        return DoctorFinding(
+            check, .failed, "\(path) cannot be read and written",
+            fix: .init("chmod \(mode) \(ShellWord.quoted(path))", isSafe: true))
+    }
+
+    private func room(_ directories: AppDirectories) -> DoctorFinding {
+        // The nearest folder that is there: nothing has been written yet, perhaps.
+        var place = directories.state
+        while place.path != "/", access(place.path, F_OK) != 0 { place.deleteLastPathComponent() }
+        var disk = statvfs()
+        guard statvfs(place.path, &disk) == 0 else {
+            return DoctorFinding("disk", .failed, "\(place.path): \(String(cString: strerror(errno)))")
+        }
+        if disk.f_files > 0, disk.f_favail == 0 {
+            return DoctorFinding("disk", .failed, "no file can be made on the disk of \(place.path) any more: too many are there")
+        }
+        guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }
+        let bytes = Output.bytes(left)
+        if left == 0 {
+            return DoctorFinding("disk", .failed, "the disk of \(place.path) is full: nothing is fetched until there is room")
+        }
+        if left < 100 << 20 {
+            return DoctorFinding("disk", .warning, "only \(bytes) are left on the disk of \(place.path)")
+        }
+        return DoctorFinding("disk", .ok, "There is room: \(bytes).")
+    }
+}

@@ -1,0 +1,43 @@
+import BackgroundRuntime
+import Foundation
+
+/// What a person types and what the desktop shows, as far as this user has it installed.
+struct InstallationExamination: Examination {
+    private let check = "installation"
+
+    func findings(_ app: ExaminedApp) -> [DoctorFinding] {
+        let rows = [other(app), files(app)].compactMap { $0 }
+        return rows.isEmpty ? [DoctorFinding(check, .ok, AppManifest.executableURL.path)] : rows
+    }
+
+    private func other(_ app: ExaminedApp) -> DoctorFinding? {
+        let own = AppManifest.executableURL.resolvingSymlinksInPath()
+        let name = own.lastPathComponent
+        guard let found = CompanionProgram.findInPath(name, environment: app.environment),
+            URL(fileURLWithPath: found).resolvingSymlinksInPath().path != own.path
+        else { return nil }
+        let folder = ShellWord.quoted(own.deletingLastPathComponent().path)
+        return DoctorFinding(
+            check, .warning, "\(name) is another program in your PATH: \(found)", fix: .init("export PATH=\(folder):\"$PATH\""))
+    }
+
+    private func files(_ app: ExaminedApp) -> DoctorFinding? {
+        let fix = DoctorFinding.Fix("\(app.command) install", isSafe: true)
+        do {
+            guard let installation = try? InstallCommand.installation(nil), installation.isThere else { return nil }
+            let steps = try installation.plan(InstallCommand.files(AppManifest.executableURL.path).all)
+            let changes = steps.filter { if case .write = $0 { true } else if case .remove = $0 { true } else { false } }
+            guard !changes.isEmpty else { return nil }
+            return DoctorFinding(
+                check, .warning,
+                changes.count == 1
+                    ? "1 file that was installed is missing, or of another version"
+                    : "\(changes.count) files that were installed are missing, or of another version",
+                fix: fix)
+        } catch {
+            let list = ShellWord.quoted(app.directories.data.appendingPathComponent("installed.json").path)
+            return DoctorFinding(
+                check, .warning, CommandFailure(error).message, fix: .init("rm \(list) && \(app.command) install"))
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import BackgroundRuntime
+import Foundation
+
+/// What brings the agent back after a login.
+struct LoginExamination: Examination {
+    private let check = "login"
+
+    func findings(_ app: ExaminedApp) -> [DoctorFinding] {
+        let entry = AutostartEntry(directories: app.directories, environment: app.environment)
+        let agent = (try? AgentStarter.findAgent(environment: app.environment).get()) ?? ""
+        let fix = DoctorFinding.Fix("\(app.command) install", isSafe: true)
+        switch entry.standing(agent: agent) {
+        case nil where app.books?.hasWorkLeft != true:
+            return [DoctorFinding(check, .ok, "There is nothing to come back for.")]
+        case nil: return [DoctorFinding(check, .failed, "nothing brings the agent back at the next login", fix: fix)]
+        case .startsNothing(let program):
+            let what = program.isEmpty ? "nothing" : "\(program), which is not there"
+            return [DoctorFinding(check, .failed, "the next login would start \(what)", fix: fix)]
+        case .starts(let program):
+            return [DoctorFinding(check, .warning, "the next login starts another copy of this program: \(program)", fix: fix)]
+        case .isNotEnabled:
+            return [DoctorFinding(check, .failed, "\(entry.unitName) is not enabled: the next login does not start it", fix: fix)]
+        case .asItShouldBe:
+            let kind = entry.hasUserManager ? "" : " No systemd user manager runs here: an agent that is killed comes back then."
+            return [DoctorFinding(check, .ok, "The agent comes back at the next login.\(kind)")]
+        }
+    }
+}

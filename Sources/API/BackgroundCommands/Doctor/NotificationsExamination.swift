@@ -1,0 +1,69 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+
+/// Whether this desktop shows notifications. The agent's program looks: an app's own has none of the libraries for it.
+struct NotificationsExamination: Examination {
+    private let check = "notifications"
+
+    func findings(_ app: ExaminedApp) -> [DoctorFinding] {
+        if app.books?.settings.notificationsEnabled == false {
+            return [DoctorFinding(check, .warning, "they are turned off in the app's settings")]
+        }
+        guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
+        let session = app.books?.session?.variables ?? [:]
+        let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
+        // As an agent has them: what the person's verbs told it, where this terminal has nothing.
+        let answer: Result<NotificationServerReport, AgentQuestion.Trouble> =
+            AgentQuestion(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
+        switch answer {
+        case .success(let report): return [row(report, app)] + waiting(app)
+        case .failure(let trouble): return [DoctorFinding(check, .failed, "\(agent) does not work: \(trouble.words)")]
+        }
+    }
+
+    private func row(_ report: NotificationServerReport, _ app: ExaminedApp) -> DoctorFinding {
+        switch report.trouble {
+        case nil:
+            let server = "\(report.name) \(report.version)"
+            guard report.capabilities.contains("actions") else {
+                return DoctorFinding(check, .warning, "\(server) shows them without buttons: photos are sent from the terminal")
+            }
+            return DoctorFinding(check, .ok, "\(server) shows them, with buttons.")
+        case .noBus:
+            return DoctorFinding(
+                check, .failed,
+                "no session bus is known (\(report.detail)); type this in a terminal of the desktop, and the agent knows",
+                fix: .init("\(app.command) why"))
+        case .noServer: return DoctorFinding(check, .failed, "nobody shows them on this desktop", fix: start(app))
+        case .refused: return DoctorFinding(check, .failed, "their server refuses to answer: \(report.detail)")
+        case .silent:
+            let stopped = report.pid.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil }
+            return DoctorFinding(
+                check, .failed, "their server does not answer" + (stopped.map { ": \($0)" } ?? ""),
+                fix: stopped.map { .init("kill -CONT \($0.pid)") })
+        }
+    }
+
+    /// Servers that run on any desktop, once they are started.
+    private func start(_ app: ExaminedApp) -> DoctorFinding.Fix? {
+        let servers = app.environment["WAYLAND_DISPLAY"] == nil ? ["dunst"] : ["mako", "dunst", "swaync"]
+        if let server = servers.first(where: { CompanionProgram.findInPath($0) != nil }) {
+            return .init("setsid -f \(server) >/dev/null 2>&1")
+        }
+        return CompanionProgram.findInPath("apt").map { _ in .init("sudo apt install \(servers[0])") }
+    }
+
+    private func waiting(_ app: ExaminedApp) -> [DoctorFinding] {
+        guard let books = app.books else { return [] }
+        let due = books.notices.filter { $0.state == .pending && ($0.dueAt ?? .distantPast) <= app.now && $0.trouble != nil }
+        guard let first = due.first else { return [] }
+        return [
+            DoctorFinding(
+                "waiting-notifications", .warning,
+                "\(due.count) \(due.count == 1 ? "waits" : "wait") to be shown: \(first.trouble ?? "")")
+        ]
+    }
+}

@@ -1,0 +1,28 @@
+import ArgumentParser
+import BackgroundLedger
+
+/// Transfers that go on only when a person says so.
+struct TransfersExamination: Examination {
+    private let check = "transfers"
+
+    func findings(_ app: ExaminedApp) -> [DoctorFinding] {
+        guard let books = app.books else { return [] }
+        var rows: [DoctorFinding] = []
+        if let count = books.transfers[.paused] {
+            rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) paused", fix: fix("resume", app)))
+        }
+        if let count = books.transfers[.failed] {
+            rows.append(DoctorFinding(check, .warning, "\(Self.words(count)) given up", fix: fix("retry", app)))
+        }
+        return rows.isEmpty ? [DoctorFinding(check, .ok, "None waits for a person's word.")] : rows
+    }
+
+    private static func words(_ count: Int) -> String { "\(count) transfer\(count == 1 ? " is" : "s are")" }
+
+    /// Where the app has a verb for it.
+    private func fix(_ action: String, _ app: ExaminedApp) -> DoctorFinding.Fix? {
+        let verbs = DesktopIntegration.current.commands?.configuration.subcommands ?? []
+        guard verbs.contains(where: { $0.configuration.commandName == "transfers" }) else { return nil }
+        return .init("\(app.command) transfers \(action) all")
+    }
+}

@@ -1,0 +1,64 @@
+import BackgroundNotices
+import BackgroundScheduling
+import DesktopServices
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Looks at this desktop as an agent would, for whoever has none of the libraries for it: an app's process.
+enum DesktopExamination {
+    /// Seconds that a server has for its answer.
+    private static let patience = 5.0
+
+    /// Prints a ``NotificationServerReport`` as one line of JSON. Takes some milliseconds, or all of the patience.
+    ///
+    /// - Parameter address: of the bus of the person's session, as the ledger knows it.
+    static func printNotifications(busAddress address: String?) -> Int32 { print(notifications(address)) }
+
+    /// Prints a ``ConditionsReport`` as one line of JSON.
+    static func printConditions() -> Int32 { print(conditions()) }
+
+    private static func print(_ report: some Encodable) -> Int32 {
+        guard let data = try? JSONEncoder().encode(report) else { return 70 }
+        FileHandle.standardOutput.write(data + Data("\n".utf8))
+        return 0
+    }
+
+    private static func conditions() -> ConditionsReport {
+        let loop = GLibLoop(name: "desktop")
+        let answered = DispatchSemaphore(value: 0)
+        // The first that is told is complete.
+        let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
+        _ = answered.wait(timeout: .now() + patience)
+        var conditions = monitor.current
+        conditions.isLowPowerMode = conditions.isLowPowerMode || DesktopConditionsMonitor.isPowerSaved
+        return ConditionsReport(conditions: conditions, hearsOfSleep: DesktopConditionsMonitor.hearsOfSleep)
+    }
+
+    private static func notifications(_ address: String?) -> NotificationServerReport {
+        let loop = GLibLoop(name: "desktop")
+        let presenter = LibnotifyPresenter(loop: loop, appName: "doctor") { _ in }
+        let state = Mutex<(pid: Int32?, report: NotificationServerReport?)>((nil, nil))
+        let answered = DispatchSemaphore(value: 0)
+        presenter.connect(busAddress: address)
+        // Asked first: the bus answers for a server that does not.
+        presenter.findServerProcess { pid in state.withLock { $0.pid = pid } }
+        presenter.describeServer { result in
+            state.withLock { state in
+                switch result {
+                case .success(let server):
+                    state.report = NotificationServerReport(
+                        name: server.name, version: server.version, capabilities: server.capabilities.sorted(), pid: state.pid)
+                case .failure(let failure): state.report = NotificationServerReport(failure, pid: state.pid)
+                }
+            }
+            answered.signal()
+        }
+        _ = answered.wait(timeout: .now() + patience)
+        // A loop that still waits for an answer is not waited for: the process ends.
+        return state.withLock {
+            $0.report
+                ?? NotificationServerReport(trouble: .silent, detail: "no answer within \(Int(patience)) s", pid: $0.pid)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/// Who shows notifications on a desktop, as a program that looked says: it crosses to another process as JSON.
+package struct NotificationServerReport: Codable, Sendable, Equatable {
+    /// Why nobody does.
+    package enum Trouble: String, Codable, Sendable {
+        case noBus
+        case noServer
+        case refused
+        /// It is there and did not answer in time.
+        case silent
+    }
+
+    package var trouble: Trouble?
+    /// The trouble in words, as the system gave them.
+    package var detail: String
+    package var name: String
+    package var version: String
+    /// Of the Desktop Notifications specification, such as "actions".
+    package var capabilities: [String]
+    /// The server's process, where the bus knows it.
+    package var pid: Int32?
+
+    package init(
+        trouble: Trouble? = nil, detail: String = "", name: String = "", version: String = "", capabilities: [String] = [],
+        pid: Int32? = nil
+    ) {
+        (self.trouble, self.detail, self.name, self.version) = (trouble, detail, name, version)
+        (self.capabilities, self.pid) = (capabilities, pid)
+    }
+
+    /// What failed while it was asked.
+    package init(_ failure: PresenterFailure, pid: Int32?) {
+        switch failure {
+        case .noSessionBus(let detail), .busUnreachable(let detail): self.init(trouble: .noBus, detail: detail, pid: pid)
+        case .noServer(let detail): self.init(trouble: .noServer, detail: detail, pid: pid)
+        case .refused(let detail): self.init(trouble: .refused, detail: detail, pid: pid)
+        case .unresponsive(let detail), .unanswered(let detail): self.init(trouble: .silent, detail: detail, pid: pid)
+        }
+    }
+}

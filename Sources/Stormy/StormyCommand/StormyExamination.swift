@@ -1,0 +1,189 @@
+import BackgroundCommands
+import BackgroundRuntime
+import Foundation
+import Stormy
+import StormyConfiguration
+
+/// What Stormy needs besides what every app does: `doctor` asks for it.
+enum StormyExamination {
+    static func findings(_ context: DoctorCommand.Context) -> [DoctorFinding] {
+        let directories = AppRuntime.shared.directories
+        let file = directories.configuration.appendingPathComponent("config.toml").path
+        var rows: [DoctorFinding] = []
+        do {
+            let configuration = try Configuration.load(path: file)
+            StormySettings.current = try StormyTool.settings(configuration, dataFolder: directories.data)
+            rows.append(
+                DoctorFinding("configuration", .ok, FileManager.default.fileExists(atPath: file) ? file : "The defaults."))
+            rows += DestinationExamination(configuration: configuration).findings
+        } catch {
+            StormySettings.current = StormySettings(dataFolder: directories.data)
+            rows.append(refused(error, file))
+        }
+        return rows + StoreExamination(context: context, folder: directories.data).findings
+            + [helper("photo-cleaner", .failed, "no photo is sent", startedWith: [directories.data.path])]
+            + [helper("file-chooser", .warning, "the desktop's own file chooser cannot be used", startedWith: nil)]
+    }
+
+    /// The file is the person's: it is set aside at most, and only by them.
+    private static func refused(_ error: any Error, _ file: String) -> DoctorFinding {
+        let word = ShellWord.quoted(file)
+        let message = CommandFailure(ofStormy: error).message
+        if let error = error as? ConfigurationError, case .exposedCredential = error.problem {
+            return DoctorFinding("configuration", .failed, message, fix: .init("chmod 600 \(word)", isSafe: true))
+        }
+        return DoctorFinding(
+            "configuration", .failed, "\(message) (mend that, or set the file aside and use the defaults)",
+            fix: .init("mv \(word) \(ShellWord.quoted(file + ".aside"))"))
+    }
+
+    /// A program beside this one.
+    ///
+    /// - Parameter arguments: it is started with them, has nothing to do, and ends well. `nil`: it is not.
+    private static func helper(
+        _ name: String, _ status: DoctorFinding.Status, _ consequence: String, startedWith arguments: [String]?
+    ) -> DoctorFinding {
+        switch CompanionProgram.find(name) {
+        case .failure(let missing):
+            let withoutMode = missing.places.first { FileManager.default.fileExists(atPath: $0) }
+            let fix = withoutMode.map { DoctorFinding.Fix("chmod +x \(ShellWord.quoted($0))", isSafe: true) }
+            let reason = withoutMode.map { "\($0) may not be executed" } ?? "\(missing)"
+            return DoctorFinding(name, status, "\(reason): \(consequence)", fix: fix)
+        case .success(let path):
+            guard let arguments, FileManager.default.fileExists(atPath: arguments[0]) else {
+                return DoctorFinding(name, .ok, path)
+            }
+            guard let trouble = CompanionProgram.trouble(starting: path, arguments) else { return DoctorFinding(name, .ok, path) }
+            return DoctorFinding(name, status, "\(path) does not work (\(trouble)): \(consequence)")
+        }
+    }
+}
+
+/// Where photos go, as it is configured.
+private struct DestinationExamination {
+    let configuration: Configuration
+    private let check = "destination"
+
+    var findings: [DoctorFinding] {
+        let destinations = configuration.upload.destinations
+        guard !destinations.isEmpty else { return [DoctorFinding(check, .ok, "None is configured: no photo is sent anywhere.")] }
+        return destinations.keys.sorted().map { name in
+            let destination = destinations[name]!
+            if let row = secretFile(destination, name) { return row }
+            do {
+                let made = try Destinations(configuration).named(name)
+                if made.url.scheme == "http", made.credential != nil, !Self.isHere(made.url.host) {
+                    return DoctorFinding(check, .warning, "\(name): its password goes over the network unencrypted (http)")
+                }
+                return DoctorFinding(check, .ok, "\(name): \(destination.kind.rawValue) at \(made.url.host ?? "")")
+            } catch {
+                return DoctorFinding(check, .failed, CommandFailure(ofStormy: error).message)
+            }
+        }
+    }
+
+    private static func isHere(_ host: String?) -> Bool {
+        ["localhost", "::1", "[::1]"].contains(host ?? "") || host?.hasPrefix("127.") == true
+    }
+
+    /// What a command can mend of a file with a secret.
+    private func secretFile(_ destination: Configuration.Destination, _ name: String) -> DoctorFinding? {
+        for file in [destination.tokenFile, destination.passwordFile, destination.secretKeyFile].compactMap({ $0 }) {
+            let path = NSString(string: file).expandingTildeInPath
+            let word = ShellWord.quoted(path)
+            guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
+                return DoctorFinding(check, .failed, "\(name): the file \(path) is not there, or cannot be read")
+            }
+            if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
+                return DoctorFinding(
+                    check, .failed, "\(name): others can read \(path)", fix: .init("chmod 600 \(word)", isSafe: true))
+            }
+            let text = (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? ""
+            if text.isEmpty { return DoctorFinding(check, .failed, "\(name): \(path) is empty") }
+        }
+        return nil
+    }
+}
+
+/// Places, the daily check, and how the last ones went.
+private struct StoreExamination {
+    let context: DoctorCommand.Context
+    let folder: URL
+
+    var findings: [DoctorFinding] {
+        do {
+            guard let store = try StormyStore.look(in: folder) else {
+                return [DoctorFinding("places", .warning, "no place is known: \(context.command) place add NAME")] + lost
+            }
+            let places = try store.places()
+            guard !places.isEmpty else {
+                return [DoctorFinding("places", .warning, "no place is known: \(context.command) place add NAME")]
+                    + schedule(store)
+            }
+            return [DoctorFinding("places", .ok, places.map(\.name).joined(separator: ", "))] + schedule(store)
+                + weather(store, places)
+        } catch {
+            let path = folder.appendingPathComponent(StormyStore.fileName).path
+            let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
+            let isNewer = if case .newerVersion? = error as? StormyStoreError { true } else { false }
+            return [
+                DoctorFinding(
+                    "store", .failed, CommandFailure(ofStormy: error).message, fix: isNewer ? nil : .init("mv \(from) \(to)"))
+            ]
+        }
+    }
+
+    /// A check is planned, and no store knows of it.
+    private var lost: [DoctorFinding] {
+        guard context.pendingRequests?.contains(NoonSchedule.identifier) == true else { return [] }
+        return [
+            DoctorFinding(
+                "daily-check", .failed, "\(folder.path) holds no places any more: put the folder back, or add them again")
+        ]
+    }
+
+    private func schedule(_ store: StormyStore) -> [DoctorFinding] {
+        do {
+            let schedule = NoonSchedule(store: store)
+            guard let pending = context.pendingRequests else { return [] }
+            let isPending = pending.contains(NoonSchedule.identifier)
+            let fix = DoctorFinding.Fix("\(context.command) schedule")
+            switch (try schedule.isEnabled, isPending) {
+            case (true, true): return [DoctorFinding("daily-check", .ok, "It is on, at \(try schedule.time).")]
+            case (true, false):
+                return [
+                    DoctorFinding(
+                        "daily-check", .failed, "it is on, and the agent does not know of it",
+                        fix: .init(fix.command, isSafe: true))
+                ]
+            case (false, _): return [DoctorFinding("daily-check", .warning, "it is off: no storm is looked for", fix: fix)]
+            }
+        } catch {
+            return [DoctorFinding("daily-check", .failed, CommandFailure(ofStormy: error).message)]
+        }
+    }
+
+    /// Seconds after which a daily check is overdue.
+    private static let patience = 26 * 3600.0
+
+    private func weather(_ store: StormyStore, _ places: [Place]) -> [DoctorFinding] {
+        do {
+            let checks = try store.checks()
+            let isOn = try NoonSchedule(store: store).isEnabled
+            let fix = DoctorFinding.Fix("\(context.command) check", isSafe: true)
+            let rows = places.compactMap { place -> DoctorFinding? in
+                guard let check = checks.first(where: { $0.place == place.id }) else { return nil }
+                if let trouble = check.trouble {
+                    return DoctorFinding("weather", .warning, "\(place.name) could not be checked: \(trouble)", fix: fix)
+                }
+                let age = AppRuntime.shared.now.timeIntervalSince(check.at)
+                guard isOn, age > Self.patience else { return nil }
+                return DoctorFinding(
+                    "weather", .warning, "\(place.name) was last checked \(Output.relative(check.at))", fix: fix)
+            }
+            return rows.isEmpty ? [DoctorFinding("weather", .ok, "The last checks went well.")] : rows
+        } catch {
+            return [DoctorFinding("weather", .failed, CommandFailure(ofStormy: error).message)]
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// `stormy doctor`: what is broken on purpose is found, and the line that it prints mends it.
+    @Suite struct Doctor {
+        private func server() async throws -> FaultyServer {
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.calm), on: server)
+            return server
+        }
+
+        @Test func whereAllIsWellItSaysSo() async throws {
+            let patient = try Patient(try Desktop(), try await server())
+            let examination = try patient.examine()
+            #expect(examination.rows.filter { $0.status != "ok" }.isEmpty && examination.status == 0, "\(examination.rows)")
+            #expect(examination.errors.isEmpty)
+            let plain = try patient.home.stormy("doctor")
+            #expect(plain.status == 0 && plain.output.split(separator: "\n").allSatisfy { $0.hasPrefix("✓ ") }, "\(plain)")
+        }
+
+        /// Who only looks makes nothing, starts nobody and mends nothing.
+        @Test func anEmptyHomeStaysEmpty() throws {
+            let home = try Home()
+            let before = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
+            #expect(try home.stormy("doctor").status == 2, "no desktop is known here")
+            #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == before)
+            #expect(home.agentPID == nil)
+        }
+
+        @Test(arguments: PlantedFaults.groups.keys.sorted()) func findsWhatIsBroken(_ group: String) async throws {
+            var desktop = try Desktop()
+            for fault in PlantedFaults.groups[group] ?? [] {
+                if group == "notifications" { desktop = try Desktop() }
+                try await examine(fault, on: desktop)
+            }
+        }
+
+        private func examine(_ fault: PlantedFault, on desktop: Desktop) async throws {
+            let patient = try Patient(desktop, try await server())
+            try fault.plant(patient)
+            let found = try patient.examine()
+            let row = try #require(found.row(fault.check), "\(fault.name): \(found.rows)")
+            #expect(row.status != "ok" && (fault.says.isEmpty || row.message.contains(fault.says)), "\(fault.name): \(row)")
+            #expect(found.status == (found.rows.contains { $0.status == "failed" } ? 2 : 1), "\(fault.name)")
+            switch fault.mending {
+            case .byItsFix:
+                let fix = try #require(row.fix, "\(fault.name): \(row)")
+                let after = try patient.carryOut(fix)
+                #expect(after.row(fault.check)?.status ?? "ok" == "ok", "\(fault.name): \(fix): \(after.rows) \(after.errors)")
+            case .byHand(let mend):
+                try mend(patient)
+                let after = try patient.examine()
+                #expect(after.row(fault.check)?.status ?? "ok" == "ok", "\(fault.name): \(after.rows)")
+            case .notAtAll: break
+            }
+        }
+
+        /// What `--fix` runs is what the rows say, and what is a person's to decide it leaves.
+        @Test func fixRunsWhatIsSafe() async throws {
+            let patient = try Patient(try Desktop(), try await server())
+            try patient.home.killAgent()
+            try patient.shell("chmod 777 '\(patient.directories.configuration.path)'; rm '\(patient.path("config/autostart"))'/*")
+            _ = try patient.write("[weather\n", to: "config/stormy/config.toml")
+            let fixed = try patient.home.stormy("doctor", "--fix", "--json")
+            let rows = try JSONDecoder().decode([Patient.Row].self, from: Data(fixed.output.utf8))
+            #expect(rows.filter { $0.status != "ok" }.map(\.check) == ["configuration"], "\(rows)")
+            #expect(fixed.status == 2 && fixed.errors.contains("chmod go-w"), "\(fixed)")
+            #expect(try String(contentsOfFile: patient.path("config/stormy/config.toml"), encoding: .utf8) == "[weather\n")
+        }
+
+        /// Both in a namespace of their own, as nobody else may see such a disk.
+        @Test(.enabled(if: Namespaces.areAllowed), arguments: [("size=3m", "is full"), ("nr_inodes=12", "too many")])
+        func aDiskWithoutRoomIsFound(_ limit: String, _ says: String) throws {
+            let home = try Home()
+            let (tool, state) = (Home.product("stormy"), home.directories.state.path)
+            let script = """
+                mkdir -p '\(state)' && mount -t tmpfs -o \(limit),mode=700 none '\(state)' || exit 9
+                for n in $(seq 20); do head -c 300k /dev/zero > '\(state)/fill'$n; done 2>/dev/null
+                '\(tool)' doctor | grep 'disk:'
+                rm '\(state)'/fill*; '\(tool)' doctor | grep 'disk:'
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            let lines = result.output.split(separator: "\n")
+            #expect(
+                lines.count == 2 && lines[0].hasPrefix("✗") && lines[0].contains(says) && !lines[1].hasPrefix("✗"), "\(result)")
+        }
+
+        /// Without any network, and on the last of the battery.
+        @Test(.enabled(if: Namespaces.areAllowed)) func whatWorkWaitsForIsSaid() throws {
+            let home = try Home()
+            let offline = try Child.run(
+                "unshare", Namespaces.withoutNetwork(Home.product("stormy")) + ["doctor"], environment: home.environment)
+            #expect(offline.output.contains("! network: there is none"), "\(offline)")
+            let services = try SystemServices([.power, .profiles])
+            home.environment.merge(services.environment) { $1 }
+            try services.set(.power, "OnBattery", "true")
+            #expect(try home.stormy("doctor").output.contains("✓ power: On battery"))
+            try services.set(.profiles, "ActiveProfile", "'power-saver'")
+            #expect(try home.stormy("doctor").output.contains("! power: power is saved"))
+        }
+
+        @Test func enoughIsPlanted() {
+            let all = PlantedFaults.all
+            #expect(
+                all.count >= 50 && all.filter(\.isMendedByItsFix).count >= 45,
+                "\(all.count), \(all.filter(\.isMendedByItsFix).count)")
+        }
+
+        /// Passwords and tokens of every kind of place are in none of the rows, whatever is wrong with them.
+        @Test(arguments: [0o600, 0o644]) func noSecretIsSaid(_ mode: Int) async throws {
+            let patient = try Patient(try Desktop(), try await server())
+            let secrets = ["hunter2", "t0k3n", "s3cr3tkey", "inTheAddress"]
+            let token = try patient.write("t0k3n\n", to: "token", mode: mode_t(mode))
+            let key = try patient.write("s3cr3tkey\nsecond", to: "key", mode: mode_t(mode))
+            let text = """
+                [weather]
+                base_url = "http://me:inTheAddress@localhost:1"
+                [upload]
+                default = "dav"
+                [upload.destinations.dav]
+                kind = "webdav"
+                url = "http://dav.example.org/photos/?signature=inTheAddress"
+                user = "me"
+                password = "hunter2"
+                [upload.destinations.immich]
+                kind = "immich"
+                url = "http://photos.example.org"
+                token_file = "\(token)"
+                [upload.destinations.s3]
+                kind = "s3"
+                url = "http://s3.example.org"
+                bucket = "b"
+                access_key = "me"
+                secret_key_file = "\(key)"
+                """
+            for (broken, configuredMode) in [
+                (text, mode), (text + "\nkind = hunter2", 0o600), (text + "\nkeep_location = 3", 0o600),
+            ] {
+                _ = try patient.write(broken, to: "config/stormy/config.toml", mode: mode_t(configuredMode))
+                try patient.home.stormy("check")
+                for arguments in [["doctor"], ["doctor", "--json"], ["doctor", "--fix"]] {
+                    let result = try patient.home.stormy(arguments)
+                    #expect(result.status != 0)
+                    for secret in secrets {
+                        #expect(!(result.output + result.errors).contains(secret), "\(secret): \(result)")
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import ProcessSupport
+import Testing
+
+/// A home in which all is well: a place, the daily check, an agent, a desktop, a weather service. Then something is broken.
+final class Patient {
+    let home: Home
+    let desktop: Desktop
+    let server: FaultyServer
+    /// The tool that examines; a copy of its own where programs are broken.
+    private(set) var program = Home.product("stormy")
+    /// Kept until the examination is over.
+    var held: [Child] = []
+
+    struct Row: Decodable {
+        let check: String
+        let status: String
+        let message: String
+        let fix: String?
+    }
+
+    struct Examination {
+        let rows: [Row]
+        let status: Int32
+        let errors: String
+
+        func row(_ check: String) -> Row? {
+            rows.first { $0.check == check && $0.status != "ok" } ?? rows.first { $0.check == check }
+        }
+    }
+
+    init(_ desktop: Desktop, _ server: FaultyServer, extra: String = "") throws {
+        (self.desktop, self.server) = (desktop, server)
+        home = try Home(server: server, desktop: desktop, extra: extra)
+        #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
+        #expect(try home.stormy("schedule").status == 0)
+        // It narrows its folders when it starts.
+        try home.wait("the agent") { try $0.fact(.agent) }
+    }
+
+    deinit { for child in held { child.end(SIGKILL) } }
+
+    var directories: AppDirectories { home.directories }
+
+    func path(_ below: String) -> String { home.folder.path + "/" + below }
+
+    func examine() throws -> Examination {
+        try read(Child.run(program, ["doctor", "--json"], environment: home.environment))
+    }
+
+    /// Types the line into a shell, as it stands, and looks again from there. What the line starts in the background stays.
+    func carryOut(_ line: String) throws -> Examination {
+        let file = path("examination")
+        let script = "{ \(line)\n} >/dev/null\n'\(program)' doctor --json >'\(file)' 2>'\(file).errors'"
+        let status = try Child("sh", ["-c", script], environment: home.environment).waitForEnd()
+        func text(_ file: String) -> String { (try? String(contentsOfFile: file, encoding: .utf8)) ?? "" }
+        return try read(Child.Result(status: status, output: text(file), errors: text(file + ".errors")))
+    }
+
+    private func read(_ result: Child.Result) throws -> Examination {
+        let rows = try? JSONDecoder().decode([Row].self, from: Data(result.output.utf8))
+        return Examination(
+            rows: try #require(rows, "\(result)"), status: result.status, errors: result.errors)
+    }
+
+    func shell(_ script: String) throws {
+        let result = try Child.run("sh", ["-ec", script], environment: home.environment)
+        #expect(result.status == 0, "\(script): \(result.errors)")
+    }
+
+    func write(_ text: String, to below: String, mode: mode_t = 0o600) throws -> String {
+        let file = path(below)
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        chmod(file, mode)
+        return file
+    }
+
+    func ledger(_ body: (LedgerTransaction) throws -> Void) throws { try Ledger(directories).write(body) }
+
+    func sql(_ statement: String, on file: String) throws {
+        try shell(
+            "python3 -c \"import sqlite3, sys; c = sqlite3.connect('\(file)'); c.execute(sys.argv[1]); c.commit()\" \"\(statement)\""
+        )
+    }
+
+    /// From here on the tool is a copy, which can be broken.
+    ///
+    /// - Parameter restarts: with an agent of the copy.
+    func useCopies(restarts: Bool = true) throws {
+        try FileManager.default.createDirectory(atPath: path("programs"), withIntermediateDirectories: true)
+        for name in ["stormy", "background-agent", "photo-cleaner", "file-chooser"] {
+            try FileManager.default.copyItem(atPath: Home.product(name), toPath: path("programs/" + name))
+        }
+        program = path("programs/stormy")
+        guard restarts else { return }
+        try home.killAgent()
+        try shell("'\(program)' install; '\(program)' uninstall; '\(program)' schedule")
+    }
+}
+
+/// Something that is broken on purpose.
+struct PlantedFault: Sendable {
+    enum Mending: Sendable {
+        /// The line that `doctor` prints is typed, and all is well again.
+        case byItsFix
+        /// No command helps, or none that a test may run: what a person does.
+        case byHand(@Sendable (Patient) throws -> Void)
+        /// Nothing could be done but to start afresh.
+        case notAtAll
+    }
+
+    let name: String
+    /// The row that has to find it.
+    let check: String
+    let mending: Mending
+    /// Part of what it says.
+    let says: String
+    let plant: @Sendable (Patient) throws -> Void
+
+    init(
+        _ name: String, _ check: String, says: String = "", _ mending: Mending = .byItsFix,
+        plant: @escaping @Sendable (Patient) throws -> Void
+    ) {
+        (self.name, self.check, self.says, self.mending, self.plant) = (name, check, says, mending, plant)
+    }
+
+    var isMendedByItsFix: Bool { if case .byItsFix = mending { true } else { false } }
+}
