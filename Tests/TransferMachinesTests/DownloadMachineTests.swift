@@ -10,8 +10,10 @@ private func head(_ status: Int, _ headers: [String: String] = [:], url: String 
     ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: url)
 }
 
-private func held(_ bytes: Int64, of total: Int64?, tag: String? = "\"1\"") -> PartialFile {
-    PartialFile(durableBytes: bytes, validator: tag.map { .entityTag($0) }, totalBytes: total, url: url)
+private func held(_ bytes: Int64, of total: Int64?, tag: String? = "\"1\"", url: String = url) -> PartialFile {
+    var partial = PartialFile(durableBytes: bytes, validator: tag.map { .entityTag($0) }, totalBytes: total, url: url)
+    partial.isPage = false
+    return partial
 }
 
 private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Content-Length": "60"]
@@ -113,7 +115,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(disposition == .rewrite)
         #expect(command == .finish(head: answer, resumedFrom: nil))
         #expect(machine.report.description == "started over: the file changed")
-        #expect(machine.partial == PartialFile(durableBytes: 0, validator: .entityTag("\"2\""), totalBytes: 50, url: url))
+        #expect(machine.partial == held(0, of: 50, tag: "\"2\""))
     }
 
     @Test func everythingHereIsProvenByTheLastByte() {
@@ -158,6 +160,31 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         #expect(disposition == .rewrite)
         #expect(command == .finish(head: head(status), resumedFrom: nil))
         #expect(machine.partial?.validator == nil)
+    }
+
+    /// Over http a network with a log-in page answers for everybody: its page takes no part's place, and is no file.
+    @Test(arguments: [
+        ("http://host/disk.img", "http://host/disk.img", 40, true), ("http://host/disk.img", "http://login/hotel", 40, true),
+        ("http://host/disk.img", "http://login/hotel", 0, true), ("http://host/page", "http://elsewhere/page", 0, false),
+        ("http://host/disk.img", "http://host/disk.img", 0, false), ("https://host/disk.img", "https://host/disk.img", 40, false),
+    ]) func aPageInPlaceOfTheFileIsWaitedOut(_ asked: String, _ answering: String, _ here: Int64, _ isSuspected: Bool) {
+        var policy = RetryPolicy.standard
+        policy.suspicionDelay = 900
+        let partial = here > 0 ? held(here, of: 100, url: asked) : nil
+        var machine = DownloadMachine(request: TransferRequest(url: asked), partial: partial, policy: policy)
+        let page = head(200, ["Content-Type": "text/html; charset=utf-8"], url: answering)
+        let (disposition, command) = attempt(&machine, page)
+        guard isSuspected else {
+            #expect(disposition == .rewrite)
+            return
+        }
+        guard disposition == .discard, case .retry(let after, let trouble) = command else {
+            Issue.record("\(command)")
+            return
+        }
+        #expect(after >= 900 && trouble.suspicion == .portal && machine.partial == partial)
+        // On the right network it goes on where it was.
+        if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 
     @Test func aShortBodyIsResumedOrStartedOver() {

@@ -12,7 +12,12 @@ struct Dialogue {
     private(set) var outcome: UploadOutcome?
     private(set) var memory: UploadMemory?
 
-    init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil) { machine = UploadMachine(plan: plan, resuming: memory) }
+    /// - Parameter suspects: a page in the server's place is waited out.
+    init(_ plan: UploadPlan, resuming memory: UploadMemory? = nil, suspects: Bool = false) {
+        var policy = RetryPolicy.standard
+        if suspects { policy.suspicionDelay = 900 }
+        machine = UploadMachine(plan: plan, resuming: memory, policy: policy)
+    }
 
     /// `status` 0: the connection broke.
     mutating func hear(_ status: Int, _ headers: [String: String] = [:], _ body: String = "", isCut: Bool = false) {
@@ -32,7 +37,7 @@ struct Dialogue {
         case .data(let text): words.append(String(decoding: text, as: UTF8.self))
         }
         lines.append(line)
-        let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: "")
+        let head = ResponseHead(status: status, headers: headers.map { HeaderField($0.key, $0.value) }, url: request.url)
         var end = WireEnd(
             head: status == 0 ? nil : head, failure: status == 0 || isCut ? .connectionLost : nil, bytesSent: sent,
             bytesReceived: 0)
@@ -41,6 +46,9 @@ struct Dialogue {
     }
 
     func header(_ name: String) -> String? { requests.last?.headers.first { $0.name == name }?.value }
+
+    /// It waits for another network.
+    var suspects: Bool { if case .retry(_, let trouble) = outcome { trouble.suspicion == .portal } else { false } }
 
     var message: String? { if case .fail(let trouble) = outcome { trouble.message } else { nil } }
 }

@@ -25,6 +25,19 @@ struct Pauses {
         return .retry(after: after, trouble)
     }
 
+    /// After an answer that may be that of a page to log in to a network.
+    func suspicion(_ head: ResponseHead, _ message: String) -> UploadOutcome {
+        var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
+        (trouble.code, trouble.suspicion) = (-1010, .portal)
+        return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
+    }
+
+    /// After a page where a file was asked about.
+    func page(_ head: ResponseHead) -> UploadOutcome {
+        let mayBeOfAPortal = head.mayBeOfAPortal && policy.suspicionDelay != nil
+        return mayBeOfAPortal ? suspicion(head, CommonAnswer.page) : retry(head, CommonAnswer.page)
+    }
+
     /// After an answer that means nothing special to what was asked.
     func afterOther(_ head: ResponseHead) -> UploadOutcome {
         CommonAnswer(head, self)?.outcome ?? .fail(head, -1011, "The server answered with status \(head.status).")
@@ -37,6 +50,8 @@ struct CommonAnswer {
     /// The request may have been carried out all the same: the server is asked before it is sent again.
     let mayHaveActed: Bool
 
+    static let everyPage =
+        "Every address of the server is answered with a page: one to log in to this network, perhaps, and then the file is not there."
     static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
 
     /// `nil`: what it means depends on what was asked.
@@ -45,23 +60,14 @@ struct CommonAnswer {
         case 300..<400 where head.status != 304:
             let place = head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
             mayHaveActed = false
-            if head.mayLeadToAPortal {
-                var trouble = TransferTrouble(
-                    head: head, now: pauses.now, policy: pauses.policy,
-                    message:
-                        "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
-                (trouble.code, trouble.suspicion) = (-1010, .portal)
-                if let pause = pauses.policy.suspicionPause(trouble, jitter: pauses.jitter) {
-                    outcome = .retry(after: pause, trouble)
-                    return
-                }
+            if head.mayLeadToAPortal, pauses.policy.suspicionDelay != nil {
+                outcome = pauses.suspicion(
+                    head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
+                return
             }
             outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
         case 511:
-            var trouble = TransferTrouble(
-                head: head, now: pauses.now, policy: pauses.policy, message: "This network wants somebody to log in first.")
-            (trouble.code, trouble.suspicion) = (-1010, .portal)
-            outcome = .retry(after: pauses.policy.suspicionPause(trouble, jitter: pauses.jitter) ?? pauses.policy.cap, trouble)
+            outcome = pauses.suspicion(head, "This network wants somebody to log in first.")
             mayHaveActed = false
         case 401, 407:
             outcome = .fail(head, -1013, "Not permitted: the server wants other credentials.")
@@ -92,16 +98,25 @@ extension ResponseHead {
     /// answers.
     var mayLeadToAPortal: Bool {
         guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
-            let target = URL(string: place, relativeTo: base)?.host
+            let target = URL(string: place, relativeTo: base), let host = target.host
         else { return false }
-        return target.lowercased() != base.host?.lowercased()
+        if host.lowercased() != base.host?.lowercased() { return true }
+        // To the same one with encryption is what servers do.
+        return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
+    }
+
+    /// It is a web page.
+    var isPage: Bool { self["Content-Type"]?.lowercased().hasPrefix("text/html") == true }
+
+    /// A page, or the way to one at another host, of which nobody can say whose it is.
+    var mayBeOfAPortal: Bool {
+        mayLeadToAPortal || isPage && (200..<300).contains(status) && URL(string: url)?.scheme?.lowercased() == "http"
     }
 
     /// A web page, though a file of another kind was asked about. Networks with a log-in page say yes to every name; a thousand
     /// would be tried.
     func isPage(inPlaceOf plan: UploadPlan) -> Bool {
         let name = plan.fileName.lowercased()
-        return self["Content-Type"]?.lowercased().hasPrefix("text/html") == true && !name.hasSuffix(".html")
-            && !name.hasSuffix(".htm")
+        return isPage && !name.hasSuffix(".html") && !name.hasSuffix(".htm")
     }
 }

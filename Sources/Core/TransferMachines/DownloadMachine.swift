@@ -22,6 +22,8 @@ package struct DownloadMachine: Equatable, Sendable {
         case tooLarge
         /// An answer, but no file.
         case noFile
+        /// A page of somebody else, perhaps: the bytes held stay.
+        case portal
         /// Nobody can tell where it ends.
         case brokenLength
     }
@@ -77,6 +79,7 @@ package struct DownloadMachine: Equatable, Sendable {
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .asked(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
+        if mayBeOfAPortal(head) { return refuse(head, .portal) }
         if from > 0 {
             switch head.status {
             case 206:
@@ -165,6 +168,25 @@ extension DownloadMachine {
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
+    /// Over http a network with a log-in page answers in the server's place: with a page where a part of a file is here that is none, or by
+    /// leading to a page at another host for a name that is no page's.
+    private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
+        guard policy.suspicionDelay != nil, request.isResumable, head.isPage, (200..<300).contains(head.status),
+            let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"
+        else { return false }
+        if let partial, partial.durableBytes > 0 { return partial.isPage == false }
+        let answering = URL(string: head.url)
+        let isElsewhere = answering?.scheme?.lowercased() == "http" && answering?.host?.lowercased() != asked.host?.lowercased()
+        return isElsewhere && Self.fileEndings.contains(asked.pathExtension.lowercased())
+    }
+
+    /// Of names that no page has.
+    private static let fileEndings: Set<String> = [
+        "7z", "bin", "bz2", "csv", "deb", "flac", "gz", "heic", "img", "iso", "jpeg", "jpg", "json", "mkv", "mov", "mp3", "mp4",
+        "pdf",
+        "png", "rpm", "tar", "tgz", "tif", "tiff", "wav", "webm", "webp", "xz", "zip", "zst",
+    ]
+
     private mutating func refuse(_ head: ResponseHead, _ refusal: Refusal) -> BodyDisposition {
         state = .refused(head, refusal)
         return .discard
@@ -192,6 +214,7 @@ extension DownloadMachine {
         partial = PartialFile(
             durableBytes: 0, validator: isFile ? Validator.from(head, receivedAt: now) : nil, totalBytes: total,
             url: head.url, coding: head.contentCoding)
+        partial?.isPage = head.isPage
         state = .taking(head, from: 0, total: total)
         return .rewrite
     }
@@ -258,6 +281,10 @@ extension DownloadMachine {
             return .fail(TransferTrouble(.bodyTooLarge))
         case .brokenLength:
             return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is no length")))
+        case .portal:
+            var trouble = TransferTrouble(head: head, now: now, policy: policy, message: CommonAnswer.page)
+            (trouble.code, trouble.suspicion) = (-1010, .portal)
+            return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:
             return .fail(TransferTrouble(head: head, now: now, policy: policy))
         }

@@ -33,7 +33,7 @@ extension FolderUpload {
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)
         switch existence(head) {
-        case .there where head.isPage(inPlaceOf: plan): return pauses.retry(head, CommonAnswer.page)
+        case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case .there: return tryName(after: index, isStored: isStored)
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`.
         case .absent, .unknown:

@@ -191,7 +191,7 @@ struct NextcloudUpload: UploadProtocol {
 
     private mutating func afterName(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
-        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.retry(head, CommonAnswer.page)
+        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300: return tryName(after: index)
         case 404, 405, 409, 410:
             // After a taken name the chunks are there already.

@@ -14,6 +14,9 @@ package struct PartialFile: Codable, Equatable, Sendable {
     /// The content coding of those bytes; `nil`: none.
     package var coding: String?
 
+    /// It is a web page, or part of one; `nil`: nobody noted that.
+    package var isPage: Bool?
+
     package init(durableBytes: Int64, validator: Validator?, totalBytes: Int64?, url: String, coding: String? = nil) {
         self.coding = coding
         self.durableBytes = durableBytes

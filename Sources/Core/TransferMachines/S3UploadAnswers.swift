@@ -75,6 +75,7 @@ extension S3Upload {
 
     private mutating func afterLook(_ head: ResponseHead, _ index: Int, isTaken: Bool, _ pauses: Pauses) -> UploadOutcome {
         switch head.status {
+        case 200..<300 where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case 200..<300:
             if isOurs(head) { return finish(index, .length) }
             return tryName(after: index)

@@ -32,10 +32,11 @@ package struct UploadMachine: Sendable {
     package init(plan: UploadPlan, resuming memory: UploadMemory? = nil, policy: RetryPolicy = .standard) {
         self.policy = policy
         switch plan.kind {
-        case .plain: rules = AddressUpload(plan: plan)
-        case .put where AddressUpload.isMeant(by: plan): rules = AddressUpload(plan: plan)
+        case .plain: rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
+        case .put where AddressUpload.isMeant(by: plan):
+            rules = DoubtedUpload(AddressUpload(plan: plan), plan: plan, resuming: memory)
         case .put, .webdav: rules = FolderUpload(plan: plan, resuming: memory)
-        case .multipart: rules = FormUpload(plan: plan)
+        case .multipart: rules = DoubtedUpload(FormUpload(plan: plan), plan: plan, resuming: memory)
         case .tus: rules = TusUpload(plan: plan, resuming: memory)
         case .resumable: rules = ResumableUpload(plan: plan, resuming: memory)
         case .s3: rules = S3Upload(plan: plan, resuming: memory)
@@ -78,7 +79,7 @@ package struct UploadMachine: Sendable {
         let outcome: UploadOutcome
         // A head is an answer, also if the connection broke after it: servers refuse large bodies that way.
         if wire.failure != .cancelled, let head = wire.head {
-            outcome = rules.answered(head, wire, pauses)
+            outcome = suspecting(rules.answered(head, wire, pauses), head, pauses)
         } else {
             let failure = wire.failure ?? .badAnswer("no headers")
             outcome = pauses.after(failure)
@@ -91,6 +92,14 @@ package struct UploadMachine: Sendable {
         case .fail(let trouble): end = .failed(trouble)
         }
         return outcome
+    }
+
+    /// A page in place of what a protocol says is no word of the server: it gives nothing up.
+    private func suspecting(_ outcome: UploadOutcome, _ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome {
+        guard case .fail(let trouble) = outcome, (200..<300).contains(head.status), head.mayBeOfAPortal,
+            policy.suspicionDelay != nil
+        else { return outcome }
+        return pauses.suspicion(head, "\(CommonAnswer.page) (\(trouble.message))")
     }
 
     private mutating func pauseInACircle(_ wire: WireEnd, _ pauses: Pauses) -> UploadOutcome {

@@ -1,0 +1,72 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A network with a log-in page, as in a hotel, answers over http in every server's place. What was to go through it arrives later.
+    @Suite struct LoginPage {
+        let desktop: Desktop
+        let server: FaultyServer
+
+        init() async throws {
+            (desktop, server) = (try Desktop(), try await FaultyServer.start())
+        }
+
+        private static let page = ResponseScript.status(
+            200, headers: ["Content-Type": "text/html"], body: "<html>Welcome to our hotel</html>")
+
+        /// Everybody is answered like this.
+        private func close(_ answer: ResponseScript) {
+            server.route(nil, "*", Self.page)
+            for method in ["POST", "PUT"] { server.route(method, "/d*", answer) }
+        }
+
+        private func open() {
+            server.route(nil, "*", .status(404))
+            for method in ["POST", "PUT"] { server.route(method, "/d*", .json("{}")) }
+        }
+
+        @Test(arguments: ["a page", "another host"], ["multipart", "put"])
+        func whatItSaysOfAPhotoIsNotBelieved(_ answer: String, _ kind: String) throws {
+            let home = try Home(
+                desktop: desktop,
+                extra: """
+                    [upload.destinations.there]
+                    kind = "\(kind)"
+                    url = "\(server.url)/d\(kind == "put" ? "/a.jpg?signature=secret" : "")"
+                    """)
+            let elsewhere = server.url.replacing("127.0.0.1", with: "localhost")
+            close(answer == "a page" ? Self.page : .status(303, headers: ["Location": "\(elsewhere)/login"]))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", photo.path).status == 0)
+            try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
+            #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
+            // Given again it is on its way, and not there.
+            #expect(try home.stormy("upload", photo.path).errors.contains("is on its way already"))
+            open()
+            try home.stormy("transfers", "retry", "all")
+            try home.wait("the photo") { try $0.transfers().first { $0.state == .completed } }
+            #expect(desktop.listen(for: 2).last == "Photo uploaded")
+            let sent = server.activity.requests.filter { $0.method != "GET" && $0.bodyByteCount > 0 }
+            #expect(sent.count == 2, "once into the page, and once to the server: \(sent.map(\.path))")
+        }
+
+        @Test func itsPageTakesNoPartsPlace() throws {
+            let home = try Home(desktop: desktop)
+            let file = Payload.pattern(1_000_000)
+            server.route("GET", "/disk.img", .cutAfter(500_000, of: file, etag: "\"v1\""), Self.page)
+            let target = home.folder.appendingPathComponent("disk.img")
+            #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
+            try home.wait("the doubt") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
+            #expect(desktop.listen(for: 1) == ["This network wants you to log in"])
+            #expect(!FileManager.default.fileExists(atPath: target.path))
+            server.route("GET", "/disk.img", .file(file, etag: "\"v1\""))
+            try home.stormy("transfers", "retry", "all")
+            try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
+            #expect(try Data(contentsOf: target) == file.data)
+            #expect(server.activity.requests.last?.headers["Range"]?.hasPrefix("bytes=") == true, "the part was kept")
+        }
+    }
+}

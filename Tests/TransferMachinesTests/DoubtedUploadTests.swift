@@ -1,0 +1,86 @@
+import Testing
+
+@testable import TransferMachines
+
+/// Over http a network with a log-in page answers in the server's place, and says yes to everything.
+@Suite struct DoubtedUploadTests {
+    private static let page = ["Content-Type": "text/html"]
+    private static let elsewhere = ["Location": "http://login.hotel.example/"]
+
+    private func plan(_ kind: UploadKind, _ scheme: String = "http") -> UploadPlan {
+        var plan = UploadPlan(
+            kind: kind, collectionURL: "\(scheme)://h/up" + (kind == .put ? "?signature=secret" : ""), fileName: "noon.jpg",
+            byteCount: 10, token: "t1", headers: [HeaderField("Authorization", "x")], contentType: "image/jpeg")
+        plan.s3 = S3Access(bucket: "b", region: "us-east-1", accessKey: "a", secretKey: "s")
+        return plan
+    }
+
+    private func method(_ kind: UploadKind) -> String { kind == .put ? "PUT" : "POST" }
+
+    private static let yeses: [(UploadKind, Int, [String: String])] = [
+        (.multipart, 200, page), (.multipart, 303, elsewhere), (.put, 200, page), (.put, 204, page),
+    ]
+
+    /// Nothing is sent again before somebody else answers, and then the whole is.
+    @Test(arguments: yeses) func aPortalsYesIsNone(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
+        var talk = Dialogue(plan(kind), suspects: true)
+        talk.hear(status, headers)
+        #expect(talk.outcome == .continue)
+        talk.hear(200, Self.page)
+        #expect(talk.suspects && talk.lines.last == "GET http://h/t1")
+        #expect(talk.requests.last?.headers.isEmpty == true, "what opens the server's door is not for whoever answers")
+        talk.hear(302, Self.elsewhere)
+        #expect(talk.suspects && talk.lines.count == 3)
+        talk.hear(404)
+        #expect(talk.outcome == .continue)
+        talk.hear(201)
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.last?.hasPrefix(method(kind)) == true)
+        #expect(talk.lines.filter { $0.hasPrefix(method(kind)) }.count == 2)
+    }
+
+    /// A server that thanks with a page has none for a name that nobody has.
+    @Test(arguments: yeses) func aServersPageIsBelieved(_ kind: UploadKind, _ status: Int, _ headers: [String: String]) {
+        var talk = Dialogue(plan(kind), suspects: true)
+        talk.hear(status, headers)
+        talk.hear(404, Self.page)
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.count == 2)
+    }
+
+    /// Who answered before the process ended nobody knows: the question comes first.
+    @Test(arguments: [UploadKind.multipart, .put]) func aNewProcessAsksFirst(_ kind: UploadKind) {
+        var talk = Dialogue(plan(kind), resuming: UploadMemory(step: .check), suspects: true)
+        talk.hear(200, Self.page)
+        #expect(talk.suspects)
+        talk.hear(0)
+        talk.hear(404)
+        talk.hear(200)
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.last?.hasPrefix(method(kind)) == true)
+    }
+
+    /// Nobody answers in a server's place over https; and where nobody waits for networks nothing is doubted.
+    @Test(arguments: [("https", true), ("http", false)]) func elsewhereItIsBelieved(_ scheme: String, _ suspects: Bool) {
+        for (kind, status, headers) in Self.yeses {
+            var talk = Dialogue(plan(kind, scheme), suspects: suspects)
+            talk.hear(status, headers)
+            #expect(talk.outcome == .finished(remoteURL: "\(scheme)://h/up"))
+        }
+    }
+
+    /// What a protocol makes of a page is no reason to give up.
+    @Test(arguments: [UploadKind.tus, .resumable, .s3, .immich, .nextcloud, .webdav])
+    func aPageEndsNoUpload(_ kind: UploadKind) {
+        var plan = plan(kind)
+        if kind == .nextcloud { plan.collectionURL = "http://h/remote.php/dav/files/me/a" }
+        var talk = Dialogue(plan, suspects: true)
+        for _ in 0..<4 { talk.hear(200, Self.page) }
+        #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
+    }
+
+    /// Another port of the same host is a portal's; encryption at the same host is the server's own wish.
+    @Test(arguments: [("http://h:8080/login", true), ("https://h/up", false), ("/elsewhere", false), ("//h/up", false)])
+    func aWayToAnotherPortIsSuspected(_ place: String, _ isSuspected: Bool) {
+        var talk = Dialogue(plan(.multipart), suspects: true)
+        talk.hear(302, ["Location": place])
+        #expect(talk.suspects == isSuspected)
+    }
+}
