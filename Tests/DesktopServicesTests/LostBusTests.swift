@@ -149,6 +149,23 @@ extension RealDesktop {
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }
 
+        /// One that takes the connection and says nothing hides no other.
+        @Test func `a bus that does not greet is left for the next`() async throws {
+            let (own, mute) = (try PrivateBus(), try PrivateBus())
+            defer { for bus in [own, mute] { bus.stop() } }
+            let desktop = try DunstDesktop(on: own)
+            defer { desktop.stop() }
+            let before = g_getenv("DBUS_SESSION_BUS_ADDRESS").map { String(cString: $0) }
+            g_setenv("DBUS_SESSION_BUS_ADDRESS", own.address, 1)
+            defer { if let before { g_setenv("DBUS_SESSION_BUS_ADDRESS", before, 1) } }
+            mute.freeze()
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            presenter.connect(busAddress: mute.address)
+            presenter.present(notice, replacing: nil)
+            _ = try await events.first { if case .presented = $0 { true } else { false } }
+        }
+
         func expectNoServer() async throws {
             let event = try await events.next()
             guard case .failed("a", .noServer) = event else {

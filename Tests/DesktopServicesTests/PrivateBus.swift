@@ -33,7 +33,11 @@ final class PrivateBus: Sendable {
         address = try daemon.firstLine()
     }
 
+    /// It takes connections and says nothing.
+    func freeze() { kill(daemon.pid, SIGSTOP) }
+
     func stop() {
+        kill(daemon.pid, SIGCONT)
         daemon.stop()
         try? FileManager.default.removeItem(at: folder)
     }

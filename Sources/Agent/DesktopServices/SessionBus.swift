@@ -61,7 +61,9 @@ final class SessionBus {
     private func connect() throws(PresenterFailure) -> OpaquePointer {
         for _ in 0..<100 {
             var error: UnsafeMutablePointer<GError>?
-            guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
+            let limit = TimeLimit(seconds: Self.patience)
+            defer { limit.end() }
+            guard let opened = g_bus_get_sync(G_BUS_TYPE_SESSION, limit.cancellable, &error) else {
                 let text = error.map { String(cString: $0.pointee.message) } ?? "no reason given"
                 g_clear_error(&error)
                 throw .busUnreachable(text)
@@ -73,6 +75,35 @@ final class SessionBus {
             g_usleep(10_000)
         }
         throw .busUnreachable("a part of this process still holds the connection to a bus that is gone")
+    }
+
+    /// Seconds that a bus may take to greet: one that takes the connection and says nothing would be waited for for ever.
+    private static let patience = 5
+
+    /// Cancels a call of GLib's that takes too long.
+    private struct TimeLimit {
+        let cancellable: UnsafeMutablePointer<GCancellable>?
+        private let isOver = DispatchSemaphore(value: 0)
+
+        init(seconds: Int) {
+            cancellable = g_cancellable_new()
+            // GLib's calls are safe on any thread; only Swift cannot know it.
+            nonisolated(unsafe) let cancellable = g_object_ref(UnsafeMutableRawPointer(cancellable))
+            let isOver = isOver
+            let thread = Thread {
+                if isOver.wait(timeout: .now() + .seconds(seconds)) == .timedOut {
+                    g_cancellable_cancel(cancellable?.assumingMemoryBound(to: GCancellable.self))
+                }
+                g_object_unref(cancellable)
+            }
+            thread.name = "bus-limit"
+            thread.start()
+        }
+
+        func end() {
+            isOver.signal()
+            g_object_unref(UnsafeMutableRawPointer(cancellable))
+        }
     }
 
     /// Lets go of the connection. The caller has released its notifications and libnotify before.
