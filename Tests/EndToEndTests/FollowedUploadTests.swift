@@ -110,6 +110,41 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar().last == "Photo uploaded")
         }
 
+        /// A terminal that was stopped over its end, and killed when no agent ran: the next agent tells it.
+        @Test func theEndOfADeadTerminalIsWork() throws {
+            let follower = try follow(photo("a.jpg"))
+            kill(follower.pid, SIGSTOP)
+            server.openGate("held")
+            try home.wait("its end") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            try home.killAgent()
+            follower.end(SIGKILL)
+            // Any verb looks whether an agent is needed.
+            try home.stormy("transfers")
+            try home.waitForEnded("urlSession")
+            try home.waitForNoticesRemembered()
+            #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
+        }
+
+        /// What failed stays on the screen beside what ended well after it, until the person acts.
+        @Test func aFailureIsReplacedByNothing() throws {
+            server.route("POST", "/open", .status(403))
+            #expect(try home.stormy("upload", photo("a.jpg"), "--to", "open").status == 0)
+            try home.waitForEnded("urlSession")
+            server.route("POST", "/open", .status(200))
+            #expect(try home.stormy("upload", photo("b.jpg"), "--to", "open").status == 0)
+            try home.waitForEnded("urlSession", count: 2)
+            try home.waitForNoticesRemembered()
+            func shown() throws -> [String] {
+                try Ledger(home.directories).read { try $0.notifications() }.filter { $0.state == .delivered }.map(
+                    \.content.title)
+            }
+            #expect(try shown().sorted() == ["Photo not uploaded", "Photo uploaded"])
+            try home.stormy("transfers", "retry", "all")
+            try home.waitForEnded("urlSession", count: 3)
+            try home.waitForNoticesRemembered()
+            #expect(try shown() == ["Photo uploaded"])
+        }
+
         /// Those of one that waits count for the others, and their end is the end of the batch.
         @Test func theLastOfABatchMayBeATerminals() throws {
             let follower = try follow(photo("a.jpg"))

@@ -102,6 +102,13 @@ extension LedgerTransaction {
         ).map { ($0[0], Date(timeIntervalSince1970: $0[1])) }
     }
 
+    /// Some event that is worth a launch was not told yet, whoever is about to.
+    func hasEventsForTheApp() throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(
+                sql: "SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND launchesApp = 1)")) ?? false
+    }
+
     /// Some event of the session waits for a process to tell it.
     package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
         try !untold(session: session, process: process, after: 0, limit: 1).isEmpty

@@ -4,7 +4,8 @@ extension LedgerTransaction {
         if try hasRequests() || !openQuestions().isEmpty || !liveLaunches().isEmpty { return true }
         if try fact(.significantTime) != nil { return true }
         if try hasActiveTransfers() { return true }
-        if try !waitingSessions().isEmpty || !undeliveredResponses().isEmpty { return true }
+        // An end that a running process takes, too: should that process die, nobody else would tell it.
+        if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
         // A notification on the screen dies with its sender on some desktops, and its buttons on all.
         return try notifications().contains { notice in
             switch notice.state {

@@ -18,7 +18,10 @@ package struct PhotoBatch: Codable, Equatable {
         var reason: String
     }
 
-    static let notification = "photos"
+    /// Replaced by the next batch, but where something of it failed: that stays until the person takes it away.
+    var notification: String { failures.isEmpty ? Self.plainNotification : "\(Self.plainNotification)-\(mark ?? "")" }
+
+    private static let plainNotification = "photos"
 
     mutating func note(_ photo: PhotoRecord) {
         if photo.state == .completed || photo.state == .failed {
@@ -60,6 +63,16 @@ package struct PhotoBatch: Codable, Equatable {
         failures.first.map { "\n\($0.name): \($0.reason)" } ?? ""
     }
 
+    /// Takes failures off the screen: the person acts on them.
+    package static func takeBackFailures() async {
+        let center = UNUserNotificationCenter.current()
+        let shown = await center.deliveredNotifications().map(\.request.identifier)
+        let waiting = await center.pendingNotificationRequests().map(\.identifier)
+        let failures = (shown + waiting).filter { $0.hasPrefix(plainNotification + "-") }
+        center.removePendingNotificationRequests(withIdentifiers: failures)
+        center.removeDeliveredNotifications(withIdentifiers: failures)
+    }
+
     /// Says how far the batch is, with what ended now.
     package static func tell(_ ended: [PhotoRecord], _ store: StormyStore) async throws {
         // A person who paused some does not wait for them.
@@ -71,8 +84,15 @@ package struct PhotoBatch: Codable, Equatable {
         (content.title, content.body) = (words.title, words.body)
         content.userInfo = ["batch": batch.mark ?? ""]
         content.interruptionLevel = .passive
-        try await UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: notification, content: content, trigger: nil, alertsOncePerContent: true))
+        let center = UNUserNotificationCenter.current()
+        try await center.add(
+            UNNotificationRequest(
+                identifier: batch.notification, content: content, trigger: nil, alertsOncePerContent: true))
+        // How far it was when all went well.
+        if batch.notification != plainNotification, !batch.uploaded.isEmpty {
+            center.removePendingNotificationRequests(withIdentifiers: [plainNotification])
+            center.removeDeliveredNotifications(withIdentifiers: [plainNotification])
+        }
     }
 }
 
