@@ -92,7 +92,7 @@ extension EndToEnd {
             let alone = home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: alone, withIntermediateDirectories: true)
             let stormy = alone.appendingPathComponent("stormy")
-            try FileManager.default.copyItem(atPath: Home.product("stormy"), toPath: stormy.path)
+            try Home.copyProgram(Home.product("stormy"), to: stormy.path)
             let result = try Child.run(
                 stormy.path, ["demo"], environment: home.environment.merging(["PATH": "/nowhere"]) { $1 })
             #expect(result.status == 69)

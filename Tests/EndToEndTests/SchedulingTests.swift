@@ -41,8 +41,7 @@ extension EndToEnd {
             ]
             let plist = try PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0)
             for name in ["helper", "proving-ground"] {
-                try FileManager.default.copyItem(
-                    atPath: Home.product("proving-ground"), toPath: folder.appendingPathComponent(name).path)
+                try Home.copyProgram(Home.product("proving-ground"), to: folder.appendingPathComponent(name).path)
                 try plist.write(to: folder.appendingPathComponent("\(name)-Info.plist"))
             }
             app.home.environment["BACKGROUND_AGENT"] = Home.product("background-agent")
@@ -59,7 +58,7 @@ extension EndToEnd {
             let app = try ProvingHome(desktop: desktop)
             let place = app.home.folder.appendingPathComponent("bin/proving-ground")
             try FileManager.default.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try FileManager.default.copyItem(atPath: Home.product("proving-ground"), toPath: place.path)
+            try Home.copyProgram(Home.product("proving-ground"), to: place.path)
             let manifest: [String: Any] = [
                 "CFBundleIdentifier": "proving-ground", "CFBundleDisplayName": "Proving ground",
                 "BGTaskSchedulerPermittedIdentifiers": ["refresh", "work.*", "cycle.*", "export.*"],
@@ -196,7 +195,7 @@ extension EndToEnd {
             let folder = app.home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             let copy = folder.appendingPathComponent("proving-ground")
-            try FileManager.default.copyItem(atPath: Home.product("proving-ground"), toPath: copy.path)
+            try Home.copyProgram(Home.product("proving-ground"), to: copy.path)
             if let manifest {
                 try Data(manifest.utf8).write(to: folder.appendingPathComponent("proving-ground-Info.plist"))
             }
@@ -433,7 +432,7 @@ extension EndToEnd {
             let folder = app.home.folder.appendingPathComponent("alone")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             for name in ["proving-ground", "stormy"] {
-                try FileManager.default.copyItem(atPath: Home.product(name), toPath: folder.appendingPathComponent(name).path)
+                try Home.copyProgram(Home.product(name), to: folder.appendingPathComponent(name).path)
             }
             let manifest =
                 ["CFBundleIdentifier": "proving-ground", "BGTaskSchedulerPermittedIdentifiers": ["refresh"]] as [String: Any]

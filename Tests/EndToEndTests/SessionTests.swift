@@ -156,7 +156,8 @@ extension EndToEnd {
                 try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
                     && transaction.unfinishedTransfers().isEmpty ? true : nil
             }
-            #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 480)
+            let history = try home.history().filter { !$0.hasSuffix("completed") }
+            #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 480, "\(history)\n\(home.log)")
             #expect(lines.filter { $0.hasPrefix("finish left") }.count == 480)
         }
 

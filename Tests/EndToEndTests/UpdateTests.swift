@@ -14,13 +14,13 @@ extension EndToEnd {
             server = try await FaultyServer.start()
             home = try Home(server: server)
             program = home.folder.appendingPathComponent("background-agent")
-            try FileManager.default.copyItem(atPath: Home.product("background-agent"), toPath: program.path)
+            try Home.copyProgram(Home.product("background-agent"), to: program.path)
             home.environment["BACKGROUND_AGENT"] = program.path
         }
 
         private func replaceProgram() throws {
             let new = home.folder.appendingPathComponent("new")
-            try FileManager.default.copyItem(atPath: Home.product("background-agent"), toPath: new.path)
+            try Home.copyProgram(Home.product("background-agent"), to: new.path)
             #expect(rename(new.path, program.path) == 0)
         }
 

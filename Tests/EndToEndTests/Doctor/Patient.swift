@@ -91,7 +91,7 @@ final class Patient {
     func useCopies(restarts: Bool = true) throws {
         try FileManager.default.createDirectory(atPath: path("programs"), withIntermediateDirectories: true)
         for name in ["stormy", "background-agent", "photo-cleaner", "file-chooser"] {
-            try FileManager.default.copyItem(atPath: Home.product(name), toPath: path("programs/" + name))
+            try Home.copyProgram(Home.product(name), to: path("programs/" + name))
         }
         program = path("programs/stormy")
         guard restarts else { return }

@@ -53,6 +53,13 @@ final class Home {
 
     static func product(_ name: String) -> String { products.appendingPathComponent(name).path }
 
+    /// By a process of its own: a file that this one writes may be open, for a moment, in a child that another test starts, and then it
+    /// cannot be executed.
+    static func copyProgram(_ from: String, to: String) throws {
+        let result = try Child.run("cp", [from, to], environment: ProcessInfo.processInfo.environment)
+        guard result.status == 0 else { throw Desktop.Trouble(result.errors) }
+    }
+
     @discardableResult
     func stormy(_ arguments: String...) throws -> Child.Result { try run("stormy", arguments) }
 
