@@ -42,6 +42,7 @@ public protocol BackgroundCommand: AsyncParsableCommand {
 extension BackgroundCommand {
     public func run() async throws {
         do {
+            if self is StatusCommand || self is WhyCommand || self is HistoryCommand { AppRuntime.shared.makeNoLedger() }
             try await perform()
             // Asking is a reason to look after it; not for who ends it, and who only looks.
             if !(self is QuitCommand || self is DoctorCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }

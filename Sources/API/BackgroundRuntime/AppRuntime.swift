@@ -158,6 +158,14 @@ package final class AppRuntime: Sendable {
         return try result.get()
     }
 
+    /// For whoever only looks: where no ledger is there yet none is made, and an empty one in memory stands for it.
+    package func makeNoLedger() {
+        guard testHost == nil, access(directories.ledger.path, F_OK) != 0,
+            let empty = try? Ledger(inMemory: directories, makesFolders: false)
+        else { return }
+        opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
+    }
+
     /// One durable transaction.
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
@@ -198,7 +206,7 @@ package final class AppRuntime: Sendable {
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
         wantedSettings.withLock { $0 = settings }
-        opened.withLock { $0?.isIntroduced = false }
+        opened.withLock { if $0?.ledger.isInMemory == false { $0?.isIntroduced = false } }
         try introduce()
     }
 

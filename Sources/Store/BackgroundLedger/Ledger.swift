@@ -178,6 +178,9 @@ package final class Ledger: Sendable {
         return queue
     }
 
+    /// It goes with its process.
+    package var isInMemory: Bool { memory != nil }
+
     /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
     package var isReplaced: Bool {
         if memory != nil { return false }

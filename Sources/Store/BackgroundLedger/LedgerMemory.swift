@@ -102,8 +102,8 @@ extension Ledger {
     /// A ledger in memory.
     ///
     /// - Parameter directories: say where files lie; made when absent.
-    package convenience init(inMemory directories: AppDirectories) throws(StoreError) {
-        try directories.createStateFolders()
+    package convenience init(inMemory directories: AppDirectories, makesFolders: Bool = true) throws(StoreError) {
+        if makesFolders { try directories.createStateFolders() }
         do {
             self.init(directories, try LedgerMemory())
         } catch {

@@ -82,6 +82,17 @@ package final class StormyStore: Sendable {
         }
     }
 
+    /// The store, for whoever only looks: where there is none an empty one in memory stands for it, and for a ledger that is not there.
+    package static func toRead() throws -> StormyStore {
+        let folder = StormySettings.current.dataFolder
+        // One that knows of a daily check puts that into a ledger that does not.
+        if access(folder.appendingPathComponent(fileName).path, F_OK) == 0 { return try StormyStore(folder: folder) }
+        AppRuntime.shared.makeNoLedger()
+        let queue = try DatabaseQueue()
+        try migrator.migrate(queue)
+        return StormyStore(queue)
+    }
+
     private init(_ queue: DatabaseQueue) { self.queue = queue }
 
     /// Opens the store, making it when absent.

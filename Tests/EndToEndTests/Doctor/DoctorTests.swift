@@ -21,10 +21,12 @@ extension EndToEnd {
         }
 
         /// Who only looks makes nothing, starts nobody and mends nothing.
-        @Test func anEmptyHomeStaysEmpty() throws {
+        @Test(arguments: ["doctor", "status", "why", "history", "transfers"]) func anEmptyHomeStaysEmpty(_ verb: String) throws {
             let home = try Home()
             let before = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
-            #expect(try home.stormy("doctor").status == 2, "no desktop is known here")
+            for arguments in [[verb], [verb, "--json"]] {
+                #expect(try home.stormy(arguments).status == (verb == "doctor" ? 2 : 0), "no desktop is known here")
+            }
             #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == before)
             #expect(home.agentPID == nil)
         }

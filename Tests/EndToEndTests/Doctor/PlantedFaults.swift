@@ -319,11 +319,11 @@ enum PlantedFaults {
             "they are turned off", "notifications", says: "turned off",
             .byHand {
                 try $0.home.configure("[weather]\nbase_url = \"\($0.server.url)\"\n")
-                try $0.home.stormy("status")
+                try $0.home.stormy("schedule")
             }
         ) { patient in
             try patient.home.configure("[weather]\nbase_url = \"\(patient.server.url)\"\n[notifications]\nenabled = false\n")
-            try patient.home.stormy("status")
+            try patient.home.stormy("schedule")
         },
     ]
 

@@ -15,7 +15,7 @@ struct StatusVerb: AsyncParsableCommand {
 
     func run() async throws {
         try StormyTool.configure()
-        let store = try StormyStore.open()
+        let store = try watch ? StormyStore.open() : StormyStore.toRead()
         // Before it is asked what is planned, and whether an agent runs.
         AgentVerb.restoreLostCheck()
         AgentVerb.startIfWorkIsLeft()

@@ -22,7 +22,7 @@ struct TransfersVerb: AsyncParsableCommand {
         case .cancel, .pause, nil: try StormyTool.configureIfPossible()
         case .resume, .retry: try StormyTool.configure()
         }
-        let store = try StormyStore.open()
+        let store = try action == nil ? StormyStore.toRead() : StormyStore.open()
         if let action { try apply(action, store) }
         // Nobody waits any more for what is paused.
         if action == .pause { try await PhotoBatch.tell([], store) }
