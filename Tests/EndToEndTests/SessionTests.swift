@@ -153,12 +153,26 @@ extension EndToEnd {
             server.route("GET", "/soon", ResponseScript.status(200, body: "soon").after(.delay(0.2)))
             for _ in 0..<8 { try courier("leave", server.url + "/soon", "60") }
             try home.wait("all delivered", seconds: 120) { transaction in
-                try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
+                return try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
                     && transaction.unfinishedTransfers().isEmpty ? true : nil
             }
             let history = try home.history().filter { !$0.hasSuffix("completed") }
             #expect(lines.filter { $0.hasPrefix("complete left") && $0.hasSuffix(" ok") }.count == 480, "\(history)\n\(home.log)")
             #expect(lines.filter { $0.hasPrefix("finish left") }.count == 480)
+        }
+
+        /// The handler returns while the delegate is still busy with the end of a transfer that ended in this very launch.
+        @Test func whatADelegateHearsLastIsToldOnce() throws {
+            home.environment["COURIER_COUNT"] = "2"
+            let url = serve()
+            try courier("leave", url)
+            try waitForLine("launched for courier")
+            try courier("leave", url)
+            try home.wait("all delivered") { transaction in
+                try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
+                    && transaction.unfinishedTransfers().isEmpty ? true : nil
+            }
+            #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
         }
 
         /// The agent dies while an app waits: the app has another one started.

@@ -52,6 +52,8 @@ package final class LaunchContext: Sendable {
     }
 
     private let acknowledgements = Mutex(Acknowledgements.open([]))
+    /// Who tells the app something in this launch.
+    package let deliveries = DeliveryGate()
 
     /// On a test host: what takes the place of the process.
     private struct Role: Sendable {
@@ -260,13 +262,15 @@ package final class LaunchContext: Sendable {
         }
     }
 
-    /// What was asked for after the result counts as what was asked for before it; a commit that has begun is finished.
+    /// What was asked for after the result counts as what was asked for before it; a commit that has begun is finished, and what is
+    /// being told is acknowledged first. A delegate that never returns is ended by the agent, with the launch's time.
     private func leaveWithoutLoss() {
-        if !isDead {
+        guard !isDead else { return leave(0) }
+        deliveries.close { [self] in
             if let error = DurableWrites.shared.settle() { AppRuntime.shared.report("not recorded: \(error)") }
             (try? AppRuntime.shared.ledger())?.waitForWrites()
+            leave(0)
         }
-        leave(0)
     }
 
     /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task

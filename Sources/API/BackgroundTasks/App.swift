@@ -46,7 +46,7 @@ extension App {
             await OutstandingCalls.shared.finished()
             // What a person began goes on.
             await ContinuedTasks.shared.untilIdle()
-            exit(0)
+            DeliveryGate.ofThisProcess.close { exit(0) }
         }
         RunLoop.main.run()
         dispatchMain()

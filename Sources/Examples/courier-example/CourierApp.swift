@@ -13,7 +13,12 @@ struct CourierApp: App {
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
-                await delegate.eventsDelivered()
+                // An app that knows how many it waits for, and returns while its delegate is still busy with the last.
+                if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
+                    await delegate.completions(count)
+                } else {
+                    await delegate.eventsDelivered()
+                }
                 session.finishTasksAndInvalidate()
             }
     }
@@ -58,7 +63,12 @@ enum CourierMain {
             let session = URLSession(
                 configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
             Task {
-                await delegate.eventsDelivered()
+                // An app that knows how many it waits for, and returns while its delegate is still busy with the last.
+                if let count = ProcessInfo.processInfo.environment["COURIER_COUNT"].flatMap({ Int($0) }) {
+                    await delegate.completions(count)
+                } else {
+                    await delegate.eventsDelivered()
+                }
                 session.finishTasksAndInvalidate()
                 completionHandler()
             }

@@ -76,9 +76,13 @@ extension BackgroundSession {
     private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.delegateQueue.addOperation { [self] in
             defer { calls.leave() }
+            // A process that leaves tells nothing more, and what it tells it acknowledges first.
+            let deliveries = launch?.deliveries ?? DeliveryGate.ofThisProcess
+            let mayTell = deliveries.enter()
+            defer { if mayTell { deliveries.leave() } }
             let isOn = state.withLock { state in
                 state.lastLook = .now
-                state.look = state.life == .invalid ? .idle : .telling(thenAgain: false)
+                state.look = state.life == .invalid || !mayTell ? .idle : .telling(thenAgain: false)
                 return state.look.isTelling
             }
             if isOn { look(session) }
