@@ -24,13 +24,14 @@ let shipped: [LinkerSetting] =
 let smallICU: [LinkerSetting] = icuData.map { [.unsafeFlags([$0])] } ?? []
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 // Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
 let floors: [(name: String, modules: [String])] = [
     ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus"]),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
-    ("Store", ["ProcessSupport", "Spool", "BackgroundLedger"]),
+    ("Store", ["ProcessSupport", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
         "Agent",
         ["BackgroundAgent", "CurlTransport", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool", "background-agent"]
@@ -98,10 +99,12 @@ let package = Package(
         .target(name: "ProcessSupport", dependencies: ["CLinux"], swiftSettings: strict),
         .target(
             name: "Spool", dependencies: ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"], swiftSettings: strict),
+        .target(name: "SQLiteFiles", dependencies: ["ProcessSupport", grdb, sqlite], swiftSettings: strict),
         .target(
             name: "BackgroundLedger",
-            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "TransferMachines", grdb],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "SQLiteFiles", "TransferMachines", grdb,
+            ], swiftSettings: strict),
 
         // Agent: one process per app, and its effects.
         .target(
@@ -157,7 +160,7 @@ let package = Package(
         .target(
             name: "Stormy",
             dependencies: [
-                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "StormyWeather",
+                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
                 "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(

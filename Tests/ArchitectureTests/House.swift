@@ -28,8 +28,11 @@ struct House {
             "BackgroundNotices": [],
             // Store
             "ProcessSupport": ["CLinux"],
+            "SQLiteFiles": ["ProcessSupport"],
             "Spool": ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"],
-            "BackgroundLedger": ["BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "TransferMachines"],
+            "BackgroundLedger": [
+                "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "SQLiteFiles", "TransferMachines",
+            ],
             // Agent
             "BackgroundAgent": [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "ProcessSupport", "Spool",
@@ -59,7 +62,7 @@ struct House {
             "StormyWeather": [],
             "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
             "Stormy": [
-                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "StormyWeather",
+                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
                 "UserNotifications",
             ],
             "StormyCommand": [
@@ -109,7 +112,8 @@ struct House {
             "COpenSSL": ["CurlTransport", "FaultyServer"],
             "CLibnotify": ["DesktopServices", "file-chooser"],
             "CLibgexiv2": ["PhotoMetadata"],
-            "GRDB": ["BackgroundLedger", "Stormy"],
+            "GRDB": ["BackgroundLedger", "SQLiteFiles", "Stormy"],
+            "GRDBSQLite": ["SQLiteFiles"],
             "CTomlplusplus": ["StormyConfiguration"],
             "ArgumentParser": ["StormyCommand", "BackgroundCommands", "Rehearsal"],
             "NIOCore": ["FaultyServer"],

@@ -44,6 +44,7 @@ import Testing
         talk.hear(status, headers)
         talk.hear(404, Self.page)
         #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.count == 2)
+        #expect(talk.requests.allSatisfy { $0.leastRate > 0 }, "an answer that drips ends")
     }
 
     /// Who answered before the process ended nobody knows: the question comes first.

@@ -187,6 +187,25 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 
+    /// Whoever answers for the host itself, and in whatever kind of page: a person's file is not replaced by it. One that names its version is a file.
+    @Test(arguments: [
+        (["Content-Type": "text/html"], "http://host/disk.iso", true, true),
+        (["Content-Type": "application/xhtml+xml"], "http://host/disk.iso", true, true),
+        (["Content-Type": "text/html", "ETag": "\"1\""], "http://host/disk.iso", true, false),
+        (["Content-Type": "text/html"], "http://host/disk.iso", false, false),
+        (["Content-Type": "text/html"], "http://host/export.csv", true, false),
+        (["Content-Type": "application/octet-stream"], "http://host/disk.iso", true, false),
+        (["Content-Type": "text/html"], "https://host/disk.iso", true, false),
+    ]) func aPageReplacesNoFile(_ headers: [String: String], _ url: String, _ wantsOnlyFile: Bool, _ isSuspected: Bool) {
+        var policy = RetryPolicy.standard
+        policy.suspicionDelay = 900
+        let request = TransferRequest(url: url, wantsOnlyFile: wantsOnlyFile)
+        var machine = DownloadMachine(request: request, partial: nil, policy: policy)
+        let (disposition, command) = attempt(&machine, head(200, headers, url: url))
+        let isRefused = if case .retry(_, let trouble) = command { trouble.suspicion == .portal } else { false }
+        #expect(isRefused == isSuspected && (disposition == .discard) == isSuspected)
+    }
+
     @Test func aShortBodyIsResumedOrStartedOver() {
         let strong = head(200, ["Content-Length": "100", "ETag": "\"1\""])
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: nil)

@@ -106,7 +106,10 @@ extension ResponseHead {
     }
 
     /// It is a web page.
-    var isPage: Bool { self["Content-Type"]?.lowercased().hasPrefix("text/html") == true }
+    var isPage: Bool {
+        let type = self["Content-Type"]?.lowercased() ?? ""
+        return type.hasPrefix("text/html") || type.hasPrefix("application/xhtml")
+    }
 
     /// A page, or the way to one at another host, of which nobody can say whose it is.
     var mayBeOfAPortal: Bool {

@@ -28,11 +28,7 @@ struct DoubtedUpload: UploadProtocol {
         switch state {
         case .sending: return rules.next()
         case .asking, .waiting:
-            // Nothing that opens a door goes with it.
-            let request = WireRequest(
-                method: "GET", url: nobodysAddress, idleTimeout: plan.idleTimeout, maximumRedirects: 0,
-                maximumBodyBytes: UploadPlan.maximumAnswer)
-            return .send(request, .none, persistFirst: UploadMemory(step: .check))
+            return .send(plan.question("GET", nobodysAddress), .none, persistFirst: UploadMemory(step: .check))
         }
     }
 

@@ -168,24 +168,30 @@ extension DownloadMachine {
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
-    /// Over http a network with a log-in page answers in the server's place: with a page where a part of a file is here that is none, or by
-    /// leading to a page at another host for a name that is no page's.
+    /// Over http a network with a log-in page answers in the server's place: with a page where a part of a file is here that is none, by leading
+    /// to a page at another host for a name that is no page's, or with one for such a name that takes the place of a person's file.
     private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
         guard policy.suspicionDelay != nil, request.isResumable, head.isPage, (200..<300).contains(head.status),
             let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"
         else { return false }
         if let partial, partial.durableBytes > 0 { return partial.isPage == false }
+        let ending = asked.pathExtension.lowercased()
         let answering = URL(string: head.url)
-        let isElsewhere = answering?.scheme?.lowercased() == "http" && answering?.host?.lowercased() != asked.host?.lowercased()
-        return isElsewhere && Self.fileEndings.contains(asked.pathExtension.lowercased())
+        if answering?.scheme?.lowercased() == "http", answering?.host?.lowercased() != asked.host?.lowercased() {
+            return Self.fileEndings.contains(ending) || Self.textEndings.contains(ending)
+        }
+        // The host itself, or who answers in its place. Who serves a file as a page by mistake says which version it is; programs that
+        // make texts call them pages often.
+        return request.wantsOnlyFile && Self.fileEndings.contains(ending) && head["ETag"] == nil && head["Last-Modified"] == nil
     }
 
     /// Of names that no page has.
     private static let fileEndings: Set<String> = [
-        "7z", "bin", "bz2", "csv", "deb", "flac", "gz", "heic", "img", "iso", "jpeg", "jpg", "json", "mkv", "mov", "mp3", "mp4",
-        "pdf",
-        "png", "rpm", "tar", "tgz", "tif", "tiff", "wav", "webm", "webp", "xz", "zip", "zst",
+        "7z", "bin", "bz2", "deb", "flac", "gz", "heic", "img", "iso", "jpeg", "jpg", "mkv", "mov", "mp3", "mp4", "pdf", "png",
+        "rpm",
+        "tar", "tgz", "tif", "tiff", "wav", "webm", "webp", "xz", "zip", "zst",
     ]
+    private static let textEndings: Set<String> = ["csv", "json"]
 
     private mutating func refuse(_ head: ResponseHead, _ refusal: Refusal) -> BodyDisposition {
         state = .refused(head, refusal)

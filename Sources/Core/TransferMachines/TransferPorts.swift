@@ -50,6 +50,8 @@ package struct WireRequest: Sendable, Equatable {
     package var idleTimeout: Double
     /// Bytes of the answer per second below which it counts as silence.
     package var leastRate: Int64 = 0
+    /// A server that is slower might as well be silent: the rate of a modem of 300 baud.
+    package static let leastUsefulRate: Int64 = 30
     /// Seconds to establish a connection.
     package var connectTimeout: Double
     /// Redirects followed, at most. 0: a redirect is an answer like any other.

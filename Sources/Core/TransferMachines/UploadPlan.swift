@@ -94,9 +94,16 @@ package struct UploadPlan: Codable, Equatable, Sendable {
                 && (isAtHome || RedirectRule.isHarmless(name))
         }
         // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
-        return WireRequest(
-            method: method, url: url, headers: own + extra, idleTimeout: idleTimeout, maximumRedirects: 0,
+        return question(method, url, own + extra)
+    }
+
+    /// One that opens no door: nothing of the caller's goes with it. An answer that drips ends with its head.
+    func question(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
+        var wire = WireRequest(
+            method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)
+        wire.leastRate = min(WireRequest.leastUsefulRate, rateLimit.map { $0 / 2 } ?? .max)
+        return wire
     }
 }
 

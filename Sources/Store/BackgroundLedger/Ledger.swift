@@ -1,6 +1,7 @@
 import ProcessSupport
 import BackgroundScheduling
 import CLinux
+import SQLiteFiles
 import Foundation
 import GRDB
 
@@ -65,7 +66,7 @@ package final class Ledger: Sendable {
     /// Whether this version knows the ledger that is there. Nothing is written.
     package static func check(_ directories: AppDirectories) throws(StoreError) {
         let path = directories.ledger.path
-        do { _ = try refuseNewer(path) } catch { throw translate(error, path: path) }
+        do { _ = try refuseNewer(file(path)) } catch { throw translate(error, path: path) }
     }
 
     /// What a look at a ledger finds that changes nothing.
@@ -84,13 +85,12 @@ package final class Ledger: Sendable {
     ) throws(StoreError) -> Look<Value> {
         let path = directories.ledger.path
         do {
-            let (look, isComplete) = try refuseNewer(path)
-            guard look != nil else { return .missing }
-            guard isComplete else { return .ofAnEarlierVersion }
-            var configuration = Configuration()
-            configuration.readonly = true
-            configuration.busyMode = .timeout(2)
-            return try DatabaseQueue(path: path, configuration: configuration).read { database in
+            switch try refuseNewer(file(path)).state {
+            case .missing: return .missing
+            case .ofAnEarlierVersion, .ofANewerVersion: return .ofAnEarlierVersion
+            case .current: break
+            }
+            return try file(path).openToRead().read { database in
                 guard try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok" else {
                     throw StoreError.notADatabase(path: path)
                 }
@@ -111,46 +111,29 @@ package final class Ledger: Sendable {
             // A lock's file may say so, too: what a person looks for is the ledger.
             if case .readOnly = error { throw .readOnly(path: directories.ledger.path) }
             guard error.maySayFull else { throw error }
-            if role == .app, let queue = try? openAlone(directories.ledger.path) { return (queue, nil) }
+            if role == .app, let queue = try? file(directories.ledger.path).openAlone(label: "ledger") { return (queue, nil) }
             guard DiskReserve.giveUp(directories) else { throw error }
             return try open(directories, as: role, wait)
         }
     }
 
-    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the ledger open, and nobody else can
-    /// until this one is closed. For verbs, which are short.
-    ///
-    /// - Throws: also where not all is there, or somebody has it open.
-    private static func openAlone(_ path: String) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.busyMode = .timeout(2)
-        configuration.label = "ledger"
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; " + durability) }
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        let serves = try queue.read {
-            try !LedgerSchema.migrator.hasBeenSuperseded($0) && LedgerSchema.migrator.hasCompletedMigrations($0)
-        }
-        guard serves else { throw StoreError.newerVersion(path: path) }
-        return queue
-    }
-
-    /// Of every connection that may write: what is committed stays, what is deleted is overwritten.
-    private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
+    private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: LedgerSchema.migrator) }
 
     private static func open(
         _ directories: AppDirectories, as role: Role, _ wait: WriterWait
     ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?) {
         let path = directories.ledger.path
+        let file = file(path)
         try makeFile(path)
         do {
             // Nothing has to be written: who holds the ledger, and was stopped perhaps, is not waited for. What this look cannot read, as
             // somebody makes the tables just now, is looked at again alone.
-            if let (look, isComplete) = try? refuseNewer(path), isComplete { return (try connect(path, as: role, wait), look) }
+            if let (state, look) = try? refuseNewer(file), state == .current { return (try connect(file, as: role, wait), look) }
             // One at a time: switching a new file to write-ahead mode and making its tables do not wait for each other.
             return try FileLock.whileHolding(directories.state.appendingPathComponent("open.lock")) { () throws(StoreError) in
                 do {
-                    let (look, _) = try refuseNewer(path)
-                    let queue = try connect(path, as: role, wait, makesLog: true)
+                    let (_, look) = try refuseNewer(file)
+                    let queue = try connect(file, as: role, wait, makesLog: true)
                     try LedgerSchema.migrator.migrate(queue)
                     return (queue, look)
                 } catch {
@@ -162,20 +145,12 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// - Parameter makesLog: makes it one with a write-ahead log, which it then stays. It is written for that.
     private static func connect(
-        _ path: String, as role: Role, _ wait: WriterWait, makesLog: Bool = false
+        _ file: DatabaseFile, as role: Role, _ wait: WriterWait, makesLog: Bool = false
     ) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.journalMode = makesLog ? .wal : .default
-        configuration.busyMode = .callback { wait.wait($0) }
-        configuration.label = "ledger"
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
-        try queue.inDatabase {
-            try $0.execute(sql: durability + "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
-        }
-        return queue
+        try file.open(
+            label: "ledger", busyMode: .callback { wait.wait($0) }, makesLog: makesLog,
+            pragmas: "PRAGMA wal_autocheckpoint = \(role.checkpointAt)")
     }
 
     /// It goes with its process.
@@ -206,24 +181,10 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
-    /// - Returns: the connection it looked through, closed, and whether all tables of this version are there, with a write-ahead log: one
-    ///   that was copied by SQL from a backup has none.
-    private static func refuseNewer(_ path: String) throws -> (look: DatabaseQueue?, isComplete: Bool) {
-        var information = stat()
-        guard stat(path, &information) == 0, information.st_size > 0 else { return (nil, false) }
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(2)
-        let look = try DatabaseQueue(path: path, configuration: configuration)
-        let (isNewer, isComplete) = try look.read { database in
-            let migrator = LedgerSchema.migrator
-            let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
-            return (try migrator.hasBeenSuperseded(database), try hasLog && migrator.hasCompletedMigrations(database))
-        }
-        try look.close()
-        if isNewer { throw StoreError.newerVersion(path: path) }
-        return (look, isComplete)
+    private static func refuseNewer(_ file: DatabaseFile) throws -> (state: DatabaseFile.State, closed: DatabaseQueue?) {
+        let look = try file.look()
+        if look.state == .ofANewerVersion { throw StoreError.newerVersion(path: file.path) }
+        return look
     }
 
     /// Brings all that was committed into the file and empties its log, which keeps old versions of rows: secrets too, that were
@@ -326,14 +287,13 @@ package final class Ledger: Sendable {
     private static func translate(_ error: any Error, path: String) -> StoreError {
         if let error = error as? StoreError { return error }
         guard let error = error as? DatabaseError else { return .failed(path: path, reason: "\(error)") }
-        switch error.resultCode {
-        case .SQLITE_NOTADB, .SQLITE_CORRUPT: return .notADatabase(path: path)
-        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN: return .readOnly(path: path)
-        case .SQLITE_BUSY, .SQLITE_LOCKED: return .busy(path: path)
-        case .SQLITE_FULL: return .diskFull(path: path)
-        // Also a quota that is used up, which SQLite does not tell apart.
-        case .SQLITE_IOERR, .SQLITE_NOMEM: return .troubled(path: path, reason: error.message ?? "\(error.resultCode)")
-        default: return .failed(path: path, reason: error.message ?? "\(error.resultCode)")
+        switch DatabaseTrouble(error, path: path) {
+        case .damaged: return .notADatabase(path: path)
+        case .notWritable: return .readOnly(path: path)
+        case .busy: return .busy(path: path)
+        case .noRoom: return .diskFull(path: path)
+        case .passing(let reason): return .troubled(path: path, reason: reason)
+        case .other(let reason): return .failed(path: path, reason: reason)
         }
     }
 }

@@ -21,6 +21,12 @@ package enum DiskSpace {
         return left(disk)
     }
 
+    /// Whether its disk holds as many files as it can, whatever room there is for bytes.
+    package static func takesNoMoreFiles(at path: String) -> Bool {
+        var disk = statvfs()
+        return statvfs(path, &disk) == 0 && disk.f_files > 0 && disk.f_favail == 0
+    }
+
     private static func left(_ disk: statvfs) -> Int64 {
         let unit = Int64(clamping: disk.f_frsize)
         let (free, _) = Int64(clamping: disk.f_bavail).multipliedReportingOverflow(by: unit)

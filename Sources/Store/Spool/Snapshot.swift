@@ -131,7 +131,10 @@ package struct Snapshot: Sendable {
             throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")
         }
         let descriptor = clinux_open(copy.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw .cannotWrite(copy.path, reason: String(cString: strerror(errno))) }
+        guard descriptor >= 0 else {
+            if [ENOSPC, EDQUOT].contains(errno) { throw .noSpace(directories.spool.path) }
+            throw .cannotWrite(copy.path, reason: String(cString: strerror(errno)))
+        }
         defer { close(descriptor) }
         return try body(copy, descriptor)
     }

@@ -16,6 +16,8 @@ package struct PhotoBatch: Codable, Equatable {
     struct Failure: Codable, Equatable {
         var name: String
         var reason: String
+        /// Of the store's; `nil`: written down by an earlier version.
+        var photo: Int64?
     }
 
     /// Replaced by the next batch, but where something of it failed: that stays until the person takes it away.
@@ -32,7 +34,7 @@ package struct PhotoBatch: Codable, Equatable {
         case .completed:
             uploaded.append(name)
             url = photo.remoteURL ?? url
-        case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded"))
+        case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded", photo: photo.id))
         // The person ended it, and knows.
         case .cancelled, .awaitingPhoto, .held, .queued: break
         }
@@ -63,15 +65,23 @@ package struct PhotoBatch: Codable, Equatable {
         failures.first.map { "\n\($0.name): \($0.reason)" } ?? ""
     }
 
-    /// Takes failures off the screen: the person acts on them.
-    package static func takeBackFailures() async {
+    /// Takes off the screen what says that photos failed, once none of them has: a person had them tried again.
+    package static func takeBackFailures(_ store: StormyStore) async throws {
         let center = UNUserNotificationCenter.current()
-        let shown = await center.deliveredNotifications().map(\.request.identifier)
-        let waiting = await center.pendingNotificationRequests().map(\.identifier)
-        let failures = (shown + waiting).filter { $0.hasPrefix(plainNotification + "-") }
-        center.removePendingNotificationRequests(withIdentifiers: failures)
-        center.removeDeliveredNotifications(withIdentifiers: failures)
+        let requests = await center.deliveredNotifications().map(\.request) + center.pendingNotificationRequests()
+        let photos = Dictionary(uniqueKeysWithValues: try store.photos().map { ($0.id, $0.state) })
+        let over = requests.filter { request in
+            guard request.identifier.hasPrefix(plainNotification + "-"),
+                let failed = request.content.userInfo[failedPhotos] as? [Int], !failed.isEmpty
+            else { return false }
+            return failed.allSatisfy { id in photos[Int64(id)].map { $0 != .failed } ?? false }
+        }.map(\.identifier)
+        if over.isEmpty { return }
+        center.removePendingNotificationRequests(withIdentifiers: over)
+        center.removeDeliveredNotifications(withIdentifiers: over)
     }
+
+    private static let failedPhotos = "failed"
 
     /// Says how far the batch is, with what ended now.
     package static func tell(_ ended: [PhotoRecord], _ store: StormyStore) async throws {
@@ -82,7 +92,7 @@ package struct PhotoBatch: Codable, Equatable {
         guard let words = batch.words(left: left) else { return }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
-        content.userInfo = ["batch": batch.mark ?? ""]
+        content.userInfo = ["batch": batch.mark ?? "", failedPhotos: batch.failures.compactMap(\.photo).map { Int($0) }]
         content.interruptionLevel = .passive
         let center = UNUserNotificationCenter.current()
         try await center.add(

@@ -13,6 +13,8 @@ final class PhotoCleaner: Sendable {
         case unreadable(String)
         /// It was looked at and could not be cleaned; or nobody could look.
         case notCleaned(String)
+        /// There is no room on the disk for what cleaning writes.
+        case noRoom(String)
     }
 
     /// Milliseconds for one photo.
@@ -25,16 +27,23 @@ final class PhotoCleaner: Sendable {
     func clean(_ file: URL) -> Verdict {
         guard let program = Self.program else { return .notCleaned("the program photo-cleaner is not installed") }
         guard let helper = idle.withLock({ $0.popLast() }) ?? Helper(program, beside: file) else {
-            return .notCleaned("photo-cleaner cannot be started")
+            return Self.hasRoom(for: file) ? .notCleaned("photo-cleaner cannot be started") : Self.noRoom(for: file)
         }
         guard let verdict = helper.clean(file) else {
             // Whatever it was about this file: the next one gets a fresh program.
             helper.kill()
-            return .notCleaned("its metadata cannot be read (the reader ended over it)")
+            return Self.hasRoom(for: file)
+                ? .notCleaned("its metadata cannot be read (the reader ended over it)") : Self.noRoom(for: file)
         }
         idle.withLock { $0.append(helper) }
         return verdict
     }
+
+    private static func hasRoom(for file: URL) -> Bool {
+        !DiskSpace.takesNoMoreFiles(at: file.path) && DiskSpace.left(at: file.path) != 0
+    }
+
+    private static func noRoom(for file: URL) -> Verdict { .noRoom("no space left in \(file.deletingLastPathComponent().path)") }
 
     private static let program = try? CompanionProgram.find("photo-cleaner").get()
 
@@ -87,7 +96,8 @@ final class PhotoCleaner: Sendable {
             defer { unlink(name.path) }
             // Not every file system has second names.
             if link(file.path, name.path) != 0, (try? FileManager.default.copyItem(at: file, to: name)) == nil {
-                return .notCleaned("it cannot be put into \(folder.url.path)")
+                return PhotoCleaner.hasRoom(for: file)
+                    ? .notCleaned("it cannot be put into \(folder.url.path)") : PhotoCleaner.noRoom(for: file)
             }
             guard let verdict = ask(about: name) else { return nil }
             // Whoever took the program over may have put something else there, another person's file by a link, say.

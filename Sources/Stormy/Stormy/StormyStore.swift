@@ -1,4 +1,5 @@
 import BackgroundRuntime
+import SQLiteFiles
 import Foundation
 import GRDB
 import Glibc
@@ -9,6 +10,8 @@ import StormyWeather
 package enum StormyStoreError: Error, CustomStringConvertible {
     /// It cannot be opened, read or written.
     case cannotOpen(path: String, reason: String)
+    /// What is in it is no store.
+    case damaged(path: String)
     /// Somebody else writes to it, for longer than anybody waits.
     case busy(path: String)
     case newerVersion(path: String)
@@ -18,6 +21,8 @@ package enum StormyStoreError: Error, CustomStringConvertible {
     package var description: String {
         switch self {
         case .cannotOpen(let path, let reason): "\(path): \(reason)"
+        case .damaged(let path):
+            "\(path): damaged or not a store of Stormy: it was left untouched; move it away to start afresh"
         case .busy(let path): "\(StoreError.busy(path: path))"
         case .newerVersion(let path):
             "\(path) was written by a newer version of Stormy: it was left untouched; install that version again"
@@ -29,24 +34,15 @@ package enum StormyStoreError: Error, CustomStringConvertible {
 
 extension StormyStoreError {
     fileprivate init(_ error: DatabaseError, _ path: String) {
-        let full = "no space left on its disk, or in its owner's quota"
         self =
-            switch error.resultCode {
-            case .SQLITE_NOTADB, .SQLITE_CORRUPT:
-                .cannotOpen(
-                    path: path, reason: "damaged or not a store of Stormy: it was left untouched; move it away to start afresh")
-            case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN:
+            switch DatabaseTrouble(error, path: path) {
+            case .damaged: .damaged(path: path)
+            case .notWritable:
                 .cannotOpen(path: path, reason: "cannot be written: check the permissions of the file and its folder")
-            case .SQLITE_BUSY, .SQLITE_LOCKED: .busy(path: path)
-            case .SQLITE_FULL: .cannotOpen(path: path, reason: full)
-            case .SQLITE_IOERR where Self.saysFull(error): .cannotOpen(path: path, reason: full)
-            default: .cannotOpen(path: path, reason: error.message ?? "\(error.resultCode)")
+            case .busy: .busy(path: path)
+            case .noRoom: .cannotOpen(path: path, reason: "no space left on its disk, or in its owner's quota")
+            case .passing(let reason), .other(let reason): .cannotOpen(path: path, reason: reason)
             }
-    }
-
-    /// The index of its log could not be made as long as that has to be.
-    private static func saysFull(_ error: DatabaseError) -> Bool {
-        [.SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_SHMOPEN].contains(error.extendedResultCode)
     }
 
     /// Any error in words for a person: SQLite's by what they mean.
@@ -73,10 +69,7 @@ package final class StormyStore: Sendable {
         let path = folder.appendingPathComponent(fileName).path
         do {
             guard try isComplete(path) else { return nil }
-            var configuration = Configuration()
-            configuration.readonly = true
-            configuration.busyMode = .timeout(2)
-            return StormyStore(try DatabaseQueue(path: path, configuration: configuration))
+            return StormyStore(try file(path).openToRead())
         } catch let error as DatabaseError {
             throw StormyStoreError(error, path)
         }
@@ -103,7 +96,7 @@ package final class StormyStore: Sendable {
         } catch let error as StormyStoreError {
             guard case .cannotOpen = error else { throw error }
             // On a full disk a person still sees what there is; only to end it takes what is kept for that.
-            if let alone = try? Self.openAlone(path) {
+            if let alone = try? Self.file(path).openAlone(label: "store") {
                 queue = alone
             } else if AppRuntime.shared.giveUpReserve() {
                 queue = try Self.open(path, in: folder)
@@ -113,19 +106,7 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the store open, and nobody else can
-    /// until this one is closed.
-    ///
-    /// - Throws: also where not all is there, or somebody has it open.
-    private static func openAlone(_ path: String) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.busyMode = .timeout(2)
-        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL") }
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        let serves = try queue.read { try !migrator.hasBeenSuperseded($0) && migrator.hasCompletedMigrations($0) }
-        guard serves else { throw StormyStoreError.newerVersion(path: path) }
-        return queue
-    }
+    private static func file(_ path: String) -> DatabaseFile { DatabaseFile(path: path, migrator: migrator) }
 
     /// One process at a time opens it: switching a file to write-ahead mode, looking at its version and making its tables do not wait
     /// for each other.
@@ -170,34 +151,21 @@ package final class StormyStore: Sendable {
         }
     }
 
-    /// - Parameter makesLog: makes it one with a write-ahead log, which it then stays. It is written for that.
     private static func connect(_ path: String, makesLog: Bool = false) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.journalMode = makesLog ? .wal : .default
         // All get their turn: SQLite's own waiter sleeps longer each time, and the unlucky ones of hundreds would give up.
         let wait = WriterWait(path: path, patience: .seconds(patience))
-        configuration.busyMode = .callback { wait.wait($0) }
-        let queue = try DatabaseQueue(path: path, configuration: configuration)
-        try queue.inDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON") }
-        return queue
+        return try file(path).open(label: "store", busyMode: .callback { wait.wait($0) }, makesLog: makesLog)
     }
 
-    /// Whether all tables of this version are there, with a write-ahead log. Opening for writing alone changes the file (GRDB writes once to make the
-    /// write-ahead log), so it is looked at before.
+    /// Whether all tables of this version are there, with a write-ahead log.
     ///
     /// - Throws: ``StormyStoreError/newerVersion(path:)``.
     private static func isComplete(_ path: String) throws -> Bool {
-        let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
-        guard (size?.intValue ?? 0) > 0 else { return false }
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(2)
-        let (isNewer, isComplete) = try DatabaseQueue(path: path, configuration: configuration).read { database in
-            let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
-            return (try migrator.hasBeenSuperseded(database), try hasLog && migrator.hasCompletedMigrations(database))
+        switch try file(path).look().state {
+        case .missing, .ofAnEarlierVersion: return false
+        case .current: return true
+        case .ofANewerVersion: throw StormyStoreError.newerVersion(path: path)
         }
-        if isNewer { throw StormyStoreError.newerVersion(path: path) }
-        return isComplete
     }
 
     private static var migrator: DatabaseMigrator {

@@ -28,7 +28,7 @@ extension CommandFailure {
 
     private static func status(of error: StormyStoreError) -> ExitStatus {
         switch error {
-        case .cannotOpen: .inputOutput
+        case .cannotOpen, .damaged: .inputOutput
         case .busy: .tryAgain
         case .newerVersion: .badConfiguration
         case .placeExists: .badData

@@ -95,23 +95,11 @@ struct Destinations {
     private func secret(_ value: String?, _ file: String?, _ name: String) throws -> String? {
         if let value { return value }
         guard let file else { return nil }
-        let path = NSString(string: file).expandingTildeInPath
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw CommandFailure(.badConfiguration, "upload.destinations.\(name): the file \(path) cannot be read")
+        let secretFile = SecretFile(file)
+        do { return try secretFile.read() } catch {
+            let words = secretFile.describe(error) + (error == .readableByOthers ? ": chmod 600 \(secretFile.path)" : "")
+            throw CommandFailure(.badConfiguration, "upload.destinations.\(name): \(words)")
         }
-        // The same rule as for the configuration itself.
-        var information = stat()
-        if stat(path, &information) == 0, information.st_mode & 0o077 != 0 {
-            throw CommandFailure(
-                .badConfiguration, "upload.destinations.\(name): others can read \(path): chmod 600 \(path)")
-        }
-        let secret = text.trimmingCharacters(in: .newlines)
-        // In a header it would be another header; what is sent without it is refused by the server, and nobody knows why.
-        guard !secret.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
-            throw CommandFailure(
-                .badConfiguration, "upload.destinations.\(name): \(path) holds more than one line, or a control character")
-        }
-        return secret
     }
 }
 

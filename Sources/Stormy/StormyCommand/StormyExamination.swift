@@ -86,20 +86,16 @@ private struct DestinationExamination {
         ["localhost", "::1", "[::1]"].contains(host ?? "") || host?.hasPrefix("127.") == true
     }
 
-    /// What a command can mend of a file with a secret.
+    /// A file with a secret that cannot be used.
     private func secretFile(_ destination: Configuration.Destination, _ name: String) -> DoctorFinding? {
         for file in [destination.tokenFile, destination.passwordFile, destination.secretKeyFile].compactMap({ $0 }) {
-            let path = NSString(string: file).expandingTildeInPath
-            let word = ShellWord.quoted(path)
-            guard let attributes = try? FileManager.default.attributesOfItem(atPath: path) else {
-                return DoctorFinding(check, .failed, "\(name): the file \(path) is not there, or cannot be read")
-            }
-            if let mode = (attributes[.posixPermissions] as? NSNumber)?.intValue, mode & 0o077 != 0 {
+            let secretFile = SecretFile(file)
+            do { _ = try secretFile.read() } catch {
+                let word = ShellWord.quoted(secretFile.path)
                 return DoctorFinding(
-                    check, .failed, "\(name): others can read \(path)", fix: .init("chmod 600 \(word)", isSafe: true))
+                    check, .failed, "\(name): \(secretFile.describe(error))",
+                    fix: error == .readableByOthers ? .init("chmod 600 \(word)", isSafe: true) : nil)
             }
-            let text = (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .newlines) ?? ""
-            if text.isEmpty { return DoctorFinding(check, .failed, "\(name): \(path) is empty") }
         }
         return nil
     }
@@ -125,10 +121,12 @@ private struct StoreExamination {
         } catch {
             let path = folder.appendingPathComponent(StormyStore.fileName).path
             let (from, to) = (ShellWord.quoted(path), ShellWord.quoted(path + ".damaged"))
-            let isNewer = if case .newerVersion? = error as? StormyStoreError { true } else { false }
+            // One that is whole stays where it is: what keeps it from being read has a row of its own.
+            let isDamaged = if case .damaged? = error as? StormyStoreError { true } else { false }
             return [
                 DoctorFinding(
-                    "store", .failed, CommandFailure(ofStormy: error).message, fix: isNewer ? nil : .init("mv \(from) \(to)"))
+                    "store", .failed, CommandFailure(ofStormy: error).message,
+                    fix: isDamaged ? .init("mv \(from) \(to)") : nil)
             ]
         }
     }

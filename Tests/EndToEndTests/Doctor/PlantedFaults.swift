@@ -363,6 +363,13 @@ enum PlantedFaults {
             let file = try patient.write("t0k3n\r\nanother\n", to: "token")
             try configured(destination("token_file = \"\(file)\""))(patient)
         },
+        PlantedFault(
+            "a folder in the place of the token", "destination", says: "is not a file",
+            .byHand { try configured(destination("token_file = \"\(try $0.write("t0k3n\n", to: "token2"))\""))($0) }
+        ) { patient in
+            try patient.shell("mkdir -m 755 '\(patient.path("token"))'")
+            try configured(destination("token_file = \"\(patient.path("token"))\""))(patient)
+        },
         PlantedFault("an empty token", "destination", says: "empty", .byHand { _ = try $0.write("t0k3n\n", to: "token") }) {
             patient in
             let file = try patient.write("", to: "token")

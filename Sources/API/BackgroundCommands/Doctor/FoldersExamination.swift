@@ -75,7 +75,7 @@ struct FoldersExamination: Examination {
         guard statvfs(place.path, &disk) == 0 else {
             return DoctorFinding("disk", .failed, "\(place.path): \(String(cString: strerror(errno)))")
         }
-        if disk.f_files > 0, disk.f_favail == 0 {
+        if DiskSpace.takesNoMoreFiles(at: place.path) {
             return DoctorFinding("disk", .failed, "no file can be made on the disk of \(place.path) any more: too many are there")
         }
         guard let left = DiskSpace.left(at: place.path) else { return DoctorFinding("disk", .ok, "There is room.") }

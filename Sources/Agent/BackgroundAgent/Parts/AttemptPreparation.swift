@@ -50,16 +50,13 @@ enum AttemptPreparation {
             method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
             maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
             expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil)
-        request.leastRate = leastRate
+        request.leastRate = WireRequest.leastUsefulRate
         let machine = DownloadMachine(
             request: request,
             partial: transfer.partial, policy: .ofAgent)
         transfer.attempts += 1
         return .attempt(PreparedAttempt(transfer, id, .download(machine, place, body: body)))
     }
-
-    /// Bytes per second below which a server might as well be silent: those of a modem of 300 baud.
-    private static let leastRate: Int64 = 30
 
     private static func prepareUpload(
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass

@@ -26,7 +26,7 @@ struct TransfersVerb: AsyncParsableCommand {
         if let action { try apply(action, store) }
         // Nobody waits any more for what is paused.
         if action == .pause { try await PhotoBatch.tell([], store) }
-        if action == .retry { await PhotoBatch.takeBackFailures() }
+        if action == .retry { try await PhotoBatch.takeBackFailures(store) }
         let reports = try TransferReport.all(store)
         if json { return try Output.json(reports) }
         guard action == nil else { return }

@@ -1,0 +1,101 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+
+/// A SQLite file with a write-ahead log that several processes share: how it is looked at and opened. What is in it is its owner's.
+///
+/// The files beside it, the log and its index, stay when the last process closes it, empty: on a disk where no file can be made any
+/// more it can still be opened.
+package struct DatabaseFile: Sendable {
+    package enum State: Sendable {
+        case missing
+        /// Some of this version's tables, or the write-ahead log, are not there yet: a file that was copied by SQL from a backup has none.
+        case ofAnEarlierVersion
+        case current
+        case ofANewerVersion
+    }
+
+    package let path: String
+    private let migrator: DatabaseMigrator
+
+    package init(path: String, migrator: DatabaseMigrator) { (self.path, self.migrator) = (path, migrator) }
+
+    // MARK: Looking
+
+    /// A connection that changes nothing and waits two seconds for others.
+    package func openToRead() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(2)
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
+    ///
+    /// - Returns: the state, and the connection it was looked at through, closed.
+    package func look() throws -> (state: State, closed: DatabaseQueue?) {
+        var information = stat()
+        guard stat(path, &information) == 0, information.st_size > 0 else { return (.missing, nil) }
+        let look = try openToRead()
+        let state = try look.read { database -> State in
+            if try migrator.hasBeenSuperseded(database) { return .ofANewerVersion }
+            let hasLog = try String.fetchOne(database, sql: "PRAGMA journal_mode") == "wal"
+            return try hasLog && migrator.hasCompletedMigrations(database) ? .current : .ofAnEarlierVersion
+        }
+        try look.close()
+        return (state, look)
+    }
+
+    // MARK: Opening
+
+    /// Of every connection that may write: what is committed stays, what is deleted is overwritten.
+    private static let durability = "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; "
+
+    /// - Parameters:
+    ///   - label: names the connection's queue.
+    ///   - makesLog: makes it a file with a write-ahead log, which it then stays. It is written for that.
+    ///   - pragmas: more of them.
+    package func open(
+        label: String, busyMode: Database.BusyMode, makesLog: Bool = false, pragmas: String = ""
+    ) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.journalMode = makesLog ? .wal : .default
+        configuration.busyMode = busyMode
+        configuration.label = label
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        // GRDB sets NORMAL for WAL after `prepareDatabase`: a commit would survive a crash but not a power cut.
+        try queue.inDatabase { database in
+            try database.execute(sql: Self.durability + pragmas)
+            try Self.keepLog(database)
+        }
+        return queue
+    }
+
+    /// Without the index of the log, which takes room on the disk: it is only there while somebody has the file open, and nobody else
+    /// can until this connection is closed. For verbs, which are short.
+    ///
+    /// - Returns: `nil`: not all of this version's tables are there.
+    /// - Throws: also where somebody has it open.
+    package func openAlone(label: String) throws -> DatabaseQueue? {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(2)
+        configuration.label = label
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; " + Self.durability)
+            try Self.keepLog(database)
+        }
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let isCurrent = try queue.read {
+            try !migrator.hasBeenSuperseded($0) && migrator.hasCompletedMigrations($0)
+        }
+        return isCurrent ? queue : nil
+    }
+
+    /// The last connection that is closed empties the log, which keeps old versions of rows, and leaves it.
+    private static func keepLog(_ database: Database) throws {
+        try database.execute(sql: "PRAGMA journal_size_limit = 0")
+        var isKept: CInt = 1
+        let code = sqlite3_file_control(database.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &isKept)
+        if code != SQLITE_OK { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+    }
+}

@@ -1,0 +1,34 @@
+import GRDB
+import ProcessSupport
+
+/// What an error of SQLite's means for whoever wanted to open, read or write a file.
+package enum DatabaseTrouble: Sendable {
+    /// Not a database, or a broken one.
+    case damaged
+    /// The file or its folder does not let itself be written.
+    case notWritable
+    case busy
+    /// No room on its disk for bytes or for files, or in its owner's quota.
+    case noRoom
+    /// What another try may do; also a quota that is used up, which SQLite does not tell apart.
+    case passing(reason: String)
+    case other(reason: String)
+
+    package init(_ error: DatabaseError, path: String) {
+        let reason = error.message ?? "\(error.resultCode)"
+        self =
+            switch error.resultCode {
+            case .SQLITE_NOTADB, .SQLITE_CORRUPT: .damaged
+            // The log or its index could not be made.
+            case .SQLITE_CANTOPEN where DiskSpace.takesNoMoreFiles(at: path): .noRoom
+            case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_CANTOPEN: .notWritable
+            case .SQLITE_BUSY, .SQLITE_LOCKED: .busy
+            case .SQLITE_FULL: .noRoom
+            // The index of its log could not be made as long as that has to be.
+            case .SQLITE_IOERR
+            where [.SQLITE_IOERR_SHMSIZE, .SQLITE_IOERR_SHMOPEN].contains(error.extendedResultCode): .noRoom
+            case .SQLITE_IOERR, .SQLITE_NOMEM: .passing(reason: reason)
+            default: .other(reason: reason)
+            }
+    }
+}

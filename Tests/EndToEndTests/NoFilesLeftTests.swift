@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A disk with room for bytes on which no file can be made any more.
+    @Suite(.enabled(if: Namespaces.areAllowed)) struct NoFilesLeft {
+        /// Without an agent, which would hold the ledger open: all that is needed lies there already.
+        @Test func whatIsThereIsReadAndEnded() throws {
+            let home = try Home()
+            let (tool, files) = (Home.product("stormy"), home.folder.path)
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            try home.configure("[upload.destinations.none]\nkind = \"multipart\"\nurl = \"http://127.0.0.1:9/\"\n")
+            let script = """
+                mkdir '\(files)/small' && mount -t tmpfs -o size=40m,nr_inodes=70,mode=700 none '\(files)/small' || exit 9
+                export XDG_STATE_HOME='\(files)/small/state' XDG_DATA_HOME='\(files)/small/data'
+                '\(tool)' place add Sydney -33.87,151.21 > '\(files)/log' 2>&1
+                '\(tool)' schedule > '\(files)/log' 2>&1
+                '\(tool)' upload '\(photo.path)' > '\(files)/log' 2>&1
+                kill -9 $('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
+                n=0; while touch '\(files)/small/fill'$n; do n=$((n+1)); done 2> '\(files)/log'
+                '\(tool)' doctor | grep -e 'disk:' -e 'store:' -e damaged
+                for verb in status 'place list' transfers 'transfers cancel all' unschedule 'upload \(photo.path)' quit; do
+                  '\(tool)' $verb > '\(files)/out' 2>&1; echo "$verb: $?"; grep -h 'space' '\(files)/out'
+                done
+                rm '\(files)/small/'fill*
+                '\(tool)' status > '\(files)/out' 2>&1; echo "after: $?"
+                '\(tool)' quit
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            let lines = result.output.split(separator: "\n").map(String.init)
+            for verb in ["status", "place list", "transfers", "transfers cancel all", "unschedule", "quit", "after"] {
+                #expect(lines.contains("\(verb): 0"), "\(verb): \(result)")
+            }
+            #expect(!lines.contains("upload \(photo.path): 0") && lines.contains { $0.contains("no space left") }, "\(result)")
+            #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
+        }
+    }
+}
