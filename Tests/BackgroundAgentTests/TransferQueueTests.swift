@@ -434,6 +434,18 @@ import TransferMachines
         #expect(attempts < 120, "\(attempts) attempts in an hour")
     }
 
+    /// The cancel comes while the file gets its name: the row says that it has it.
+    @Test(arguments: [true, false]) func aCancelThatComesTooLateIsSaid(_ hasItsName: Bool) throws {
+        let place = bench.folder.appendingPathComponent("late").path
+        let id = try bench.download { $0.destination = place }
+        try bench.turn()
+        try bench.ledger.write { try $0.handle(.cancelled(message: nil, now: bench.now), transfer: id, now: bench.now) }
+        try bench.hear(.filePlaced(id, hasItsName ? .given : nil))
+        let transfer = try bench.transfer(id)
+        #expect(transfer.state == .cancelled)
+        #expect(transfer.note == (hasItsName ? "its file had been saved by then: \(place)" : nil))
+    }
+
     /// One byte and another, for ever: patience counts from the start, too.
     @Test func oneByteASecondIsNoEnd() throws {
         let id = try bench.download { $0.patience = 7_200 }

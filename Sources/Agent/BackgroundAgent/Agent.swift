@@ -214,7 +214,7 @@ package final class Agent {
         do throws(StoreError) {
             let transfer = try ledger.read { try $0.transfer(id) }
             // Cancelled meanwhile: it shall not appear.
-            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, .given)) }
+            guard let transfer, transfer.state == .running, transfer.isFinishing else { return hear(.filePlaced(id, nil)) }
             let isTheOne = transfer.replacedFile.map { $0 == FileIdentity(whole.path)?.text } ?? true
             mayReplace = transfer.destination == nil || transfer.mayReplace && isTheOne
         } catch {

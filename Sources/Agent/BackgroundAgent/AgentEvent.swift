@@ -33,7 +33,8 @@ package enum AgentEvent: Sendable {
     /// What became of a file that an earlier agent had proven.
     case proofChecked(Int64, FileProof.Finding)
     /// A whole file has its name, or cannot have it.
-    case filePlaced(Int64, FileName.Giving)
+    /// `nil`: it was not wanted any more, and has no name.
+    case filePlaced(Int64, FileName.Giving?)
     /// What the app is launched as is not there.
     case appIsMissing(AppIsMissing)
     /// Files that the app named have changed, or others in their folders.

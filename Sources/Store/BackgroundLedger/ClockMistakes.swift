@@ -35,20 +35,15 @@ extension LedgerTransaction {
         "UPDATE launch SET servedOccurrence = NULL WHERE servedOccurrence > :limit AND startedAt > :limit",
         "UPDATE launch SET startedAt = :now WHERE startedAt > :limit",
         "UPDATE launch SET endedAt = :now WHERE endedAt > :limit",
-        """
-        UPDATE request SET earliestBegin = earliestBegin - (submittedAt - :now),
-            beginAfterRetry = beginAfterRetry - (submittedAt - :now), submittedAt = :now
-        WHERE recurrence IS NULL AND submittedAt > :limit
-        """,
+        "UPDATE request SET \(shifted(["earliestBegin", "beginAfterRetry"], with: "submittedAt")) "
+            + "WHERE recurrence IS NULL AND submittedAt > :limit",
         "UPDATE request SET submittedAt = :now WHERE submittedAt > :limit",
         "UPDATE request SET lastFailureAt = :now WHERE lastFailureAt > :limit",
-        """
-        UPDATE transfer SET createdAt = :now, lastProgressAt = lastProgressAt - (createdAt - :now),
-            triedSince = triedSince - (createdAt - :now),
-            nextAttemptAt = nextAttemptAt - (createdAt - :now), earliestBegin = earliestBegin - (createdAt - :now),
-            adoptableUntil = adoptableUntil - (createdAt - :now), keptUntil = keptUntil - (createdAt - :now)
-        WHERE createdAt > :limit
-        """,
+        "UPDATE transfer SET "
+            + shifted(
+                ["lastProgressAt", "triedSince", "nextAttemptAt", "earliestBegin", "adoptableUntil", "keptUntil"],
+                with: "createdAt")
+            + " WHERE createdAt > :limit",
         // Begun before the mistake, and changed during it.
         """
         UPDATE transfer SET lastProgressAt = max(:now, coalesce(earliestBegin, 0))
@@ -62,9 +57,13 @@ extension LedgerTransaction {
         "UPDATE transfer SET adoptableUntil = :now + 60 WHERE isAdopted = 0 AND adoptableUntil > :limit + 86400",
         "UPDATE transfer SET keptUntil = :now + 2592000 WHERE keptUntil > :limit + 2592000 AND bodyFile IS NULL",
         "UPDATE sessionEvent SET createdAt = :now WHERE deliveredAt IS NULL AND createdAt > :limit",
-        """
-        UPDATE notification SET dueAt = dueAt - (createdAt - :now), createdAt = :now
-        WHERE createdAt > :limit
-        """,
+        "UPDATE notification SET \(shifted(["dueAt"], with: "createdAt")) WHERE createdAt > :limit",
     ]
+
+    /// A row's first moment is now, and what came after it comes as long after it. What lies before it was written by the clock that is right,
+    /// since then, and stays.
+    private static func shifted(_ columns: [String], with first: String) -> String {
+        let moved = columns.map { "\($0) = CASE WHEN \($0) >= \(first) THEN \($0) - (\(first) - :now) ELSE \($0) END" }
+        return (moved + ["\(first) = :now"]).joined(separator: ", ")
+    }
 }

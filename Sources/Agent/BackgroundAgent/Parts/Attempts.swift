@@ -247,11 +247,18 @@ struct Attempts {
         }
     }
 
-    mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving, _ pass: inout Pass) throws {
+    /// - Parameter giving: `nil`: nothing was done.
+    mutating func notePlaced(_ id: Int64, _ giving: FileName.Giving?, _ pass: inout Pass) throws {
         var entry = entries[id] ?? Entry()
         if case .finishing = entry.phase { entry.phase = .idle }
         defer { set(id, entry) }
-        guard var transfer = try pass.transaction.transfer(id), transfer.state == .running, transfer.isFinishing else { return }
+        guard var transfer = try pass.transaction.transfer(id), let giving else { return }
+        guard transfer.state == .running, transfer.isFinishing else {
+            // The cancel came while it got its name: a person who looks sees that it has it.
+            guard giving == .given, transfer.state == .cancelled, let place = transfer.destination else { return }
+            transfer.note = "its file had been saved by then: \(place)"
+            return try pass.transaction.record(transfer)
+        }
         switch giving {
         case .given: try AttemptEnding.endWhole(&transfer, &pass)
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)

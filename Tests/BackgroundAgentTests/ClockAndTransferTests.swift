@@ -1,0 +1,42 @@
+@testable import BackgroundLedger
+import Foundation
+import Testing
+import TransferMachines
+
+@testable import BackgroundAgent
+
+/// A clock that is set while a transfer is on its way.
+@Suite struct ClockAndTransferTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    /// What came with the clock that is right is not taken for something that the wrong one wrote.
+    @Test(arguments: [-8.0, -400, 8]) func bytesThatComeWithTheJumpCount(_ days: Double) throws {
+        let id = try bench.download()
+        try bench.turn()
+        let attempt = try bench.attempt(id)
+        let head = ResponseHead(
+            status: 200, headers: [HeaderField("ETag", "\"v1\""), HeaderField("Content-Length", "10")], url: attempt.request.url)
+        #expect(attempt.sink.receive(head: head))
+        try bench.pass(5)
+        try bench.stepUnseen(days * 86_400)
+        #expect(Array("sunny".utf8).withUnsafeBytes { attempt.sink.write($0) })
+        let broken = WireEnd(head: head, failure: .connectionLost, bytesSent: 0, bytesReceived: 5)
+        try bench.hear(.timeChanged, .transport(.ended(attempt.id, broken)))
+        let transfer = try bench.transfer(id)
+        #expect(transfer.bytesDone == 5 && !transfer.state.isTerminal, "\(transfer.errorMessage ?? "")")
+        #expect(abs(transfer.lastProgressAt.timeIntervalSince(bench.now)) < 60 && transfer.createdAt <= bench.now)
+        try bench.pass(600)
+        #expect(try bench.transfer(id).state == .running)
+    }
+
+    /// What was planned before the jump comes as long after it.
+    @Test func whatTheWrongClockPlannedComesAsSoon() throws {
+        let id = try bench.download { $0.earliestBegin = bench.now + 3_600 }
+        try bench.turn()
+        try bench.step(-8 * 86_400)
+        let transfer = try bench.transfer(id)
+        #expect(transfer.earliestBegin == bench.now + 3_600)
+    }
+}
