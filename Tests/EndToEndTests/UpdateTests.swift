@@ -24,7 +24,7 @@ extension EndToEnd {
             #expect(rename(new.path, program.path) == 0)
         }
 
-        private var starts: Int { home.log.components(separatedBy: "started, pid").count - 1 }
+        private var starts: Int { home.log.components(separatedBy: "agent started pid=").count - 1 }
         private func isOutdated() throws -> Bool? { try home.status("agent", "outdated") as? Bool }
 
         @Test func anIdleAgentMakesWayAtOnce() throws {

@@ -29,15 +29,15 @@ package final class Agent {
     ///   - watchProcess: hears of the end of a process by `.processEnded`; `false`: it is gone already.
     ///   - post: hands an event to the thread that runs this agent, which lets it ``hear(_:)`` it.
     ///   - random: a number from 0 up to 1.
-    ///   - log: takes the lines in place of standard error.
+    ///   - log: takes the entries of the log in place of the journal and standard error.
     package init(
         ledger: Ledger, launcher: any Launcher, ports: AgentPorts, host: HostEnvironment, disk: DiskWorker = .shared,
-        random: @escaping () -> Double = { Double.random(in: 0..<1) }, log: ((String) -> Void)? = nil,
+        random: @escaping () -> Double = { Double.random(in: 0..<1) }, log: ((LogEntry) -> Void)? = nil,
         watchProcess: @escaping (ProcessIdentity) -> Bool, post: @escaping @Sendable (AgentEvent) -> Void
     ) {
         (self.ledger, self.launcher, self.ports, self.host) = (ledger, launcher, ports, host)
         (self.disk, self.random, self.watchProcess, self.post) = (disk, random, watchProcess, post)
-        self.log = AgentLog(file: ledger.directories.agentLog, redirect: log)
+        self.log = AgentLog(ledger.directories, redirect: log)
         parts = AgentParts(Moment(of: host, zone: host.zone()))
     }
 
@@ -118,12 +118,14 @@ package final class Agent {
     private func look() throws(StoreError) -> Look {
         let (events, hasLinked) = parts.attempts.settle(heard.withoutLateProgress)
         heard = events
-        if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path) { log.write(trouble) }
+        if hasLinked, let trouble = FileName.sync(folder: ledger.directories.spool.path) {
+            log.write(.folderNotSynced, (.reason, trouble))
+        }
         let zone = events.contains(where: \.isTimeChange) ? host.zone() : parts.time.zone
         let moment = Moment(of: host, zone: zone)
         let desktop = ports.conditions.current
         let living = Set(parts.launches.awaitingPID.filter(launcher.isAlive))
-        let (next, look, lines) = try commit { transaction in
+        let (next, look, entries) = try commit { transaction in
             var next = parts
             let before = transaction.changeCount
             let (extent, settings) = try next.glance.begin(events, transaction, now: moment.now)
@@ -134,10 +136,10 @@ package final class Agent {
             }
             next.glance.end(extent, &pass)
             let hasChanged = next.glance.isDue(after: extent, hasChanged: transaction.changeCount != before)
-            return (next, Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged), pass.log)
+            return (next, Look(effects: pass.effects, wake: pass.wake, hasChanged: hasChanged), pass.entries)
         }
         (parts, heard) = (next, [])
-        for line in lines { log.write(line) }
+        for entry in entries { log.write(entry) }
         return look
     }
 
@@ -161,7 +163,7 @@ package final class Agent {
         case .startLaunch(let id): startLaunch(id)
         case .adoptLaunch(let id, let pid):
             guard launcher.adopt(id, pid: pid) else { return hear(.launchEnded(id, .unknown)) }
-            log.write("adopted launch \(id), pid \(pid)")
+            log.write(.launchAdopted, (.launch, id), (.pid, pid))
         case .warnLaunch(let id): launcher.warn(id)
         case .killLaunch(let id): launcher.kill(id)
         case .endLaunch(let id): hear(.launchEnded(id, .unknown))

@@ -142,14 +142,14 @@ struct AgentParts {
         guard count != knownMigrations else { return }
         knownMigrations = count
         guard try pass.transaction.isSuperseded(), lifetime.drain() else { return }
-        pass.note("a newer version has taken over the ledger: leaving when what runs has ended")
+        pass.log(.ledgerIsNewer)
         attempts.stopAll(&pass)
     }
 
     /// Stops what runs, waits for it, then leaves. What is queued stays in the ledger.
     private mutating func quit(forGood: Bool, _ pass: inout Pass) throws {
         guard lifetime.quit(forGood: forGood) else { return }
-        pass.note("stopping")
+        pass.log(.agentStopping)
         try launches.stopAll(.quit, &pass)
         attempts.stopAll(&pass)
     }

@@ -16,8 +16,9 @@ extension Pass {
             perform(.removeFile(other.url))
         }
         noteEnded(before)
-        let sentence = transfer.errorMessage.map { ": \($0)" } ?? ""
-        note("transfer \(transfer.id ?? 0) of \(transfer.session): \(outcome.rawValue)\(sentence)")
+        log(
+            .transferEnded, (.transfer, transfer.id ?? 0), (.kind, transfer.kind.rawValue), (.identifier, transfer.session),
+            (.outcome, outcome.rawValue), (.host, transfer.host), (.reason, transfer.errorMessage ?? ""))
     }
 
     mutating func fail(_ transfer: inout TransferRecord, _ trouble: TransferTrouble) throws {
@@ -37,7 +38,7 @@ extension Pass {
     mutating func wait(_ transfer: inout TransferRecord, for seconds: Double, _ trouble: TransferTrouble) throws {
         let until = now.addingTimeInterval(seconds)
         try transaction.handle(.waits(until: until, TransferLife.Reason(trouble)), &transfer, now: now)
-        note("transfer \(transfer.id ?? 0) waits \(Int(seconds.rounded(.up))) s: \(trouble.message)")
+        log(.transferWaits, (.transfer, transfer.id ?? 0), (.seconds, Int(seconds.rounded(.up))), (.reason, trouble.message))
     }
 
     /// Our own disk is the trouble: full, or a part that somebody tidied away, is a waiting state; anything else fails.
@@ -65,5 +66,19 @@ extension TransferRecord {
         if commands.contains(.removeFiles) { files += remains(in: spool) }
         if commands.contains(.removeBody), let body = bodyFile { files.append(spool.appendingPathComponent(body)) }
         return files.map(AgentEffect.removeFile)
+    }
+}
+
+extension TransferRecord {
+    /// Somebody else was faster: its file gets another name than the one that it was to have.
+    mutating func takeName(_ free: URL) {
+        let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
+        destination = free.path
+        // A name that it may have got the same way.
+        if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
+            self.note = note.replacingCharacters(in: earlier, with: "saved as \(free.lastPathComponent), as ")
+        } else {
+            note = "\(note.map { $0 + "; " } ?? "")saved as \(free.lastPathComponent), as \(taken) was there"
+        }
     }
 }

@@ -33,8 +33,8 @@ struct Pass {
     private(set) var effects: [AgentEffect] = []
     /// When the next pass is due at the latest; `nil`: time alone makes none due.
     private(set) var wake: Date?
-    /// Lines for the log, written once this pass is committed.
-    private(set) var log: [String] = []
+    /// For the log, written once this pass is committed.
+    private(set) var entries: [LogEntry] = []
     /// Transfers that ended in this pass.
     private(set) var endedTransfers: [Int64] = []
     /// A number from 0 up to 1: retries are spread by it.
@@ -60,7 +60,9 @@ struct Pass {
 
     mutating func perform(_ effect: AgentEffect) { effects.append(effect) }
 
-    mutating func note(_ line: String) { log.append(line) }
+    mutating func log(_ message: LogMessage, _ values: (LogField, any CustomStringConvertible)...) {
+        entries.append(LogEntry(message, values))
+    }
 
     mutating func noteEnded(_ transfer: TransferRecord) { if let id = transfer.id { endedTransfers.append(id) } }
 

@@ -120,7 +120,7 @@ package final class SimulatedHost {
             ports: AgentPorts(transport: network, presenter: desktop, conditions: conditions, sessionChanged: { _ in }),
             host: HostEnvironment(
                 now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, zone: { clock.timeZone }),
-            disk: disk, random: random, log: { [unowned self] in note("agent: " + $0) },
+            disk: disk, random: random, log: { [unowned self] in note("agent: " + $0.line) },
             watchProcess: { processes.isAlive($0) }, post: tell)
         if let commits { dieAt(commits, moment, view, life) }
         view.setTrouble(ledgerTrouble)

@@ -1,20 +1,29 @@
 import CLinux
 import Foundation
+import ProcessSupport
 
-/// Lines for whoever asks later what the agent did. Never a header, never a query: they may hold secrets.
+/// What the agent did, for whoever asks later: to the journal with fields, where standard error leads there, or as lines.
 struct AgentLog {
     /// Bytes of the log file, at most about; then it begins anew, beside the one before.
     private static let limit = 2 << 20
 
+    private let app: String
     /// The log of a detached agent. Only this file is cut: never a terminal, a journal, or a file somebody redirected us to.
-    let file: URL
-    /// Takes the lines in place of standard error.
-    var redirect: ((String) -> Void)?
+    private let file: URL
+    /// Takes the entries in place of all that.
+    private let redirect: ((LogEntry) -> Void)?
 
-    func write(_ text: String) {
-        if let redirect { return redirect(text) }
+    init(_ directories: AppDirectories, redirect: ((LogEntry) -> Void)? = nil) {
+        (app, file, self.redirect) = (directories.appIdentifier, directories.agentLog, redirect)
+    }
+
+    func write(_ message: LogMessage, _ values: (LogField, any CustomStringConvertible)...) { write(LogEntry(message, values)) }
+
+    func write(_ entry: LogEntry) {
+        if let redirect { return redirect(entry) }
+        if let journal = Journal.ofThisProcess, journal.send(entry, app: app) { return }
         rotate()
-        let line = Date().formatted(.iso8601) + " " + text + "\n"
+        let line = Date().formatted(.iso8601) + " " + entry.line + "\n"
         try? FileHandle.standardError.write(contentsOf: Data(line.utf8))
     }
 

@@ -21,7 +21,7 @@ package final class AgentProcess {
     private var deafSince: Date?
     private var program: ProgramFile
     private var makesWay = false
-    private var log: AgentLog { AgentLog(file: ledger.directories.agentLog) }
+    private var log: AgentLog { AgentLog(ledger.directories) }
 
     /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
     private final class AgentLock {
@@ -140,7 +140,7 @@ package final class AgentProcess {
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
-        log.write("agent of \(ledger.directories.appIdentifier) started, pid \(getpid())")
+        log.write(.agentStarted, (.pid, getpid()))
         do throws(StoreError) {
             while true {
                 setback = Setback()
@@ -158,12 +158,12 @@ package final class AgentProcess {
                 try run(AgentHost(agent, now: host.now), agent)
                 lock.release()
                 if makesWay {
-                    log.write("makes way for the program that lies in its place now")
+                    log.write(.agentMakesWay)
                     return Self.superseded
                 }
                 switch agent.lifetime {
                 case .finished(.superseded):
-                    log.write("made way for a newer version")
+                    log.write(.agentMadeWay)
                     return Self.superseded
                 // Work that came between the last look and the release saw the lock held and started nobody.
                 case .finished(.idle), .working, .draining:
@@ -176,13 +176,13 @@ package final class AgentProcess {
             }
         } catch  where error.isPassing {
             if wasAskedToStop {
-                log.write("\(error); stopped all the same, what is left is the next agent's")
+                log.write(.agentStoppedInTrouble, (.reason, error))
                 return 0
             }
-            log.write("\(error); starting afresh")
+            log.write(.agentStartsAfresh, (.reason, error))
             return Self.tryAgain
         }
-        log.write("agent stopped")
+        log.write(.agentStopped)
         return 0
     }
 
@@ -196,7 +196,7 @@ package final class AgentProcess {
             do throws(StoreError) {
                 guard !ledger.isReplaced else { return end(.busy(path: ledger.directories.ledger.path)) }
                 guard try lock.isStillHeld() else {
-                    log.write("the lock was taken away, and another agent has it now")
+                    log.write(.lockLost)
                     return end(.busy(path: ledger.directories.agentLock.path))
                 }
                 guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
@@ -234,7 +234,7 @@ package final class AgentProcess {
     }
 
     private func noteSetback(_ error: StoreError) {
-        if setback.count == 0 { log.write("\(error); tried again until it works") }
+        if setback.count == 0 { log.write(.ledgerTroubled, (.reason, error)) }
         if error.maySayFull, setback.count >= 2 { makeRoom() }
         lock.tell(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
@@ -254,11 +254,11 @@ package final class AgentProcess {
             }
             try watchFiles(agent)
             guard deafSince != nil else { return }
-            log.write("hears of changes again")
+            log.write(.changesHeard)
             deafSince = nil
             lock.tell(nil)
         } catch {
-            if deafSince == nil { log.write("\(error); looks every \(Int(Self.deafPause)) s until it works") }
+            if deafSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.deafPause))) }
             let since = deafSince ?? Date()
             deafSince = since
             lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
@@ -294,7 +294,7 @@ package final class AgentProcess {
             .compactMap { part in Self.look(part).map { (part: part, size: $0.st_size, disk: $0.st_dev) } }
         let largest = parts.filter { $0.disk == disk }.max { $0.size < $1.size }
         guard let largest, largest.size > 0, unlink(largest.part.path) == 0 else { return }
-        log.write("\(largest.part.lastPathComponent) gave way: \(largest.size) bytes will be fetched again")
+        log.write(.partGaveWay, (.file, largest.part.lastPathComponent), (.bytes, largest.size))
     }
 
     private static func look(_ url: URL) -> stat? {
@@ -304,7 +304,7 @@ package final class AgentProcess {
 
     private func endSetback() {
         guard setback.count > 0 else { return }
-        log.write("the ledger can be written again, after \(setback.count) tries")
+        log.write(.ledgerRecovered, (.tries, setback.count))
         setback = Setback()
         lock.tell(nil)
     }

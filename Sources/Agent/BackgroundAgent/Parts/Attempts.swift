@@ -264,20 +264,10 @@ struct Attempts {
         case .failed(let trouble): try pass.failLocally(&transfer, trouble)
         case .taken(let free):
             // Known before it is done: after a crash in between nobody takes what stands at the first name for the download.
-            let taken = transfer.destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""
-            transfer.destination = free.path
-            transfer.note = Self.note(transfer.note, savedAs: free.lastPathComponent, insteadOf: taken)
+            transfer.takeName(free)
             try pass.transaction.record(transfer)
             place(transfer, &entry, &pass)
         }
-    }
-
-    /// - Parameter taken: a name that it may have been saved as itself before somebody else was faster.
-    private static func note(_ note: String?, savedAs name: String, insteadOf taken: String) -> String {
-        if let note, let earlier = note.range(of: "saved as \(taken), as ", options: .backwards) {
-            return note.replacingCharacters(in: earlier, with: "saved as \(name), as ")
-        }
-        return "\(note.map { $0 + "; " } ?? "")saved as \(name), as \(taken) was there"
     }
 
     /// Whatever waits because nobody could be reached is tried at once: something of the network changed.
@@ -315,7 +305,9 @@ struct Attempts {
                 // What must not be done twice is let finish, whatever the network costs by now.
                 let mayStop = transfer.mayBeInterrupted && (!isMet || transfer.isSuspended)
                 guard transfer.state != .running || mayStop else { continue }
-                if let why = attempt.traits.needs.missing(from: met) { pass.note("transfer \(id): \(why)") }
+                if let why = attempt.traits.needs.missing(from: met) {
+                    pass.log(.transferStopped, (.transfer, id), (.reason, why))
+                }
             }
             pass.perform(.stopAttempt(id))
         }

@@ -30,7 +30,7 @@ struct Conditions {
 
     /// The host woke: a network may not be back yet.
     func noteWake(_ pass: inout Pass) throws {
-        pass.note("the host woke")
+        pass.log(.hostWoke)
         guard var observed = try pass.transaction.fact(.conditions) else { return }
         observed.resumedAt = pass.now
         try pass.transaction.setFact(.conditions, observed)

@@ -32,7 +32,7 @@ enum ContinuedWork {
             _ = try pass.transaction.insert(launch)
             // The queue is free for the next of that name; whatever becomes of the launch, it is not repeated.
             try pass.transaction.deleteRequest(request.identifier)
-            pass.note("\(request.identifier) goes on in process \(request.hostPID ?? 0)")
+            pass.log(.workGoesOn, (.identifier, request.identifier), (.pid, request.hostPID ?? 0))
         }
     }
 }

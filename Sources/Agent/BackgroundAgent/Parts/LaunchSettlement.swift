@@ -15,7 +15,9 @@ enum LaunchSettlement {
         if outcome == .completed { try settleDeliveries(of: launch, pass) }
         try settleRequest(of: launch, outcome, &pass)
         if launch.kind == .significantTimeChange, outcome.isResult { try TimeChanges.settle(pass) }
-        pass.note("\(launch.kind.rawValue) \(launch.identifier) ended: \(outcome.rawValue)")
+        pass.log(
+            .launchEnded, (.launch, launch.id ?? 0), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
+            (.outcome, outcome.rawValue))
         return launch
     }
 

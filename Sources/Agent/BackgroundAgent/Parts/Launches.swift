@@ -35,13 +35,15 @@ struct Launches {
         KillPoint.reach(.launchStarted)
         try pass.transaction.launchDidBegin(id, pid: pid)
         guard let launch = try pass.transaction.launch(id) else { return }
-        pass.note("launched \(launch.kind.rawValue) \(launch.identifier), generation \(launch.generation), pid \(pid)")
+        pass.log(
+            .launchStarted, (.launch, id), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
+            (.generation, launch.generation), (.pid, pid))
     }
 
     /// Where it is known why there was no process, the history says it.
     mutating func note(failed id: Int64, _ reason: String, _ pass: inout Pass) throws {
         guard var launch = try pass.transaction.launch(id), launch.endedAt == nil else { return }
-        pass.note("\(launch.identifier) could not be launched: \(reason)")
+        pass.log(.launchFailed, (.launch, id), (.identifier, launch.identifier), (.reason, reason))
         launch.detail = reason
         try pass.transaction.update(launch)
         note(ended: id, .unknown)
@@ -199,13 +201,13 @@ struct Launches {
             current.stopReason = reason
             current.detail = current.detail ?? detail
             try pass.transaction.update(current)
-            pass.note("\(launch.identifier): \(reason.rawValue), warned")
+            pass.log(.launchWarned, (.launch, id), (.identifier, launch.identifier), (.reason, reason.rawValue))
             // A process that a person started hears of it through the ledger; it is neither signalled nor killed.
             if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
         case .kill where launch.kind == .continuedProcessing:
             pass.perform(.endLaunch(id))
         case .kill:
-            pass.note("\(launch.identifier): did not return within the grace time, killed")
+            pass.log(.launchKilled, (.launch, id), (.identifier, launch.identifier))
             pass.perform(.killLaunch(id))
         }
     }

@@ -36,7 +36,7 @@ struct ProgressNotices {
             if launch.endedAt != nil { pass.perform(.withdraw(identifier: identifier, serverID: serverID)) }
         case .failed(let identifier, let failure):
             guard Self.launch(of: identifier) != nil else { return false }
-            pass.note("progress is not shown: \(failure)")
+            pass.log(.progressNotShown, (.reason, "\(failure)"))
         case .activated(let identifier, _, let action, _):
             guard let id = Self.launch(of: identifier) else { return false }
             if action == "cancel", let launch = try pass.transaction.launch(id), launch.endedAt == nil {

@@ -54,7 +54,7 @@ struct Screen {
             guard let record = try pass.transaction.notification(identifier) else { return }
             let name = action == "default" ? Self.defaultAction : action
             try pass.transaction.addResponse(name, to: record, now: pass.now)
-            pass.note("notification \(identifier): pressed \(action)")
+            pass.log(.notificationPressed, (.notification, identifier), (.action, action))
         case .closed(let identifier, let serverID, _):
             try change(identifier, pass) { record in
                 guard record.state == .delivered, record.serverID == serverID else { return }
@@ -94,7 +94,7 @@ struct Screen {
         // The app took it back before the presenter had answered: by now it stands on the screen.
         if wasTakenBack { pass.perform(.withdraw(identifier: identifier, serverID: serverID)) }
         try pass.transaction.setFact(.presenterTrouble, nil)
-        pass.note("notification \(identifier) shown")
+        pass.log(.notificationShown, (.notification, identifier))
     }
 
     /// When a notification that was not shown is tried again.
@@ -130,7 +130,7 @@ struct Screen {
             }
         }
         try pass.transaction.setFact(.presenterTrouble, trouble)
-        pass.note("notification \(identifier) waits: \(trouble)")
+        pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble))
     }
 
     /// Numbers of a server that is gone mean nothing to the next one.

@@ -49,7 +49,7 @@ struct TimeWatch {
         if shift < -WallClockRule.servedAhead { wasAhead = true }
         if pass.zone != zone {
             zone = pass.zone
-            pass.note("time zone \(zone.identifier)")
+            pass.log(.zoneChanged, (.zone, zone.identifier))
         }
         try creditTimeAway(max(shift, 0), pass)
         return Change(shift: abs(shift) > 0.5 ? shift : 0, hasSlept: hasSlept)
@@ -91,7 +91,7 @@ struct TimeWatch {
             guard let occurrence = request.occurrence, occurrence > pass.now else { continue }
             try pass.planNext(of: &request)
             if request.occurrence != occurrence {
-                pass.note("\(request.identifier): the clock or the zone changed, planned anew")
+                pass.log(.requestReplanned, (.identifier, request.identifier))
                 try pass.transaction.save(request)
             }
         }

@@ -1,0 +1,57 @@
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A real journal, in a namespace of its own, that an agent's standard error leads to.
+    @Suite struct TheJournal {
+        private static let programs = ["/lib/systemd/systemd-journald", "/usr/bin/journalctl", "/usr/bin/systemd-cat"]
+        static let isThere =
+            Namespaces.areAllowed && getuid() == 0 && access("/etc/machine-id", R_OK) == 0
+            && programs.allSatisfy { access($0, X_OK) == 0 }
+
+        /// What the agent says is found by its fields; no secret is among it, and no line in the log's file.
+        @Test(.enabled(if: isThere)) func hasTheAgentsMessagesWithFields() async throws {
+            let server = try await FaultyServer.start()
+            server.route("GET", "/gone", .status(404))
+            server.route("PUT", "/photos/*", .status(401))
+            let home = try Home()
+            try home.configure(
+                """
+                [upload.destinations.put]
+                kind = "put"
+                url = "\(server.url)/photos/"
+                user = "me"
+                password = "hunter2"
+
+                """)
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            let (tool, agent) = (Home.product("stormy"), Home.product("background-agent"))
+            let script = """
+                mount -t tmpfs none /run || exit 9
+                /lib/systemd/systemd-journald & journal=$!
+                for i in $(seq 100); do [ -S /run/systemd/journal/socket ] && break; sleep 0.1; done
+                systemd-cat sh -c 'export JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2); exec "\(agent)" --app stormy' &
+                for i in $(seq 100); do journalctl -q BACKGROUND_EVENT=agent-started | grep -q started && break; sleep 0.1; done
+                '\(tool)' download --wait '\(server.url)/gone?signature=secret' -o '\(home.folder.path)/x' >&2
+                '\(tool)' upload --wait '\(photo.path)' >&2
+                '\(tool)' quit >&2
+                for i in $(seq 100); do journalctl -q BACKGROUND_EVENT=agent-stopped | grep -q stopped && break; sleep 0.1; done
+                journalctl -o json BACKGROUND_APP=stormy
+                kill $journal
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            let rows = result.output.split(separator: "\n").compactMap {
+                try? JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: String]
+            }
+            let ends = rows.filter { $0["BACKGROUND_EVENT"] == "transfer-ended" }
+            #expect(ends.map { $0["BACKGROUND_KIND"] } == ["download", "upload"], "\(result)")
+            #expect(ends.map { $0["BACKGROUND_OUTCOME"] } == ["failed", "failed"])
+            #expect(ends.allSatisfy { $0["BACKGROUND_HOST"] == server.url && $0["MESSAGE"] == "transfer ended" }, "\(ends)")
+            #expect(rows.first?["BACKGROUND_EVENT"] == "agent-started" && rows.last?["BACKGROUND_EVENT"] == "agent-stopped")
+            #expect(!result.output.contains("secret") && !result.output.contains("hunter2"))
+            #expect(home.log.isEmpty, "\(home.log)")
+        }
+    }
+}
