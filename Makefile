@@ -116,9 +116,9 @@ proofs: test-build torture test-interop simulate sanitize-thread sanitize-addres
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'
 
-docs: build ## Compile the documentation of what authors import (a warning is an error), and make, run and wake the README's app
+docs: build ## Compile the documentation of what authors import (a warning is an error), and make, run and wake the apps of README and tutorial
 	Tests/Documentation/docs.sh .build .build/documentation
-	python3 Tests/Documentation/readme.py README.md
+	python3 Tests/Documentation/readme.py
 
 screenshot: test-build ## Take the README's picture of the notification again
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture

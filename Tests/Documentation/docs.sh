@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the documentation of what authors import, with the toolchain's own docc; fails on a warning. Wants a debug build.
+# OUTPUT-FOLDER/site is the site: any server of static files shows it.
 #
 # usage: docs.sh BUILD-FOLDER OUTPUT-FOLDER
 set -euo pipefail
@@ -24,5 +25,9 @@ for module in $modules; do
   # Each is said where it is.
   grep -hE -A3 'warning|error' "$output/$module.log" || true
 done
+# One site of static files for all of them.
+archives=()
+for module in $modules; do archives+=("$output/$module.doccarchive"); done
+[ "$failed" = 0 ] && docc merge "${archives[@]}" --synthesized-landing-page-name Stormy --output-path "$output/site"
 [ "$failed" = 0 ] && echo "documentation of $modules: no warning"
 exit "$failed"

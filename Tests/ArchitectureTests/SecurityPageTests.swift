@@ -1,0 +1,44 @@
+import Foundation
+import Testing
+
+/// Each promise of SECURITY.md names the tests that hold it.
+@Suite struct SecurityPageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private static let tests: Set<String> = {
+        let folder = root.appendingPathComponent("Tests")
+        var names: Set<String> = []
+        for path in FileManager.default.enumerator(atPath: folder.path)?.compactMap({ $0 as? String }) ?? []
+        where path.hasSuffix(".swift") {
+            guard let text = try? String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8) else { continue }
+            for match in text.matches(of: /func (?:(\w+)|`([^`]+)`)\(/) { names.insert(String(match.1 ?? match.2!)) }
+        }
+        return names
+    }()
+
+    private static func promises(_ text: String) -> [String] {
+        text.matches(of: /^- .*?(?=\n- |\n\n|\n?\z)/.anchorsMatchLineEndings().dotMatchesNewlines()).map { String($0.0) }
+    }
+
+    /// The tests behind the dash; empty: there is none.
+    private static func tests(of promise: String) -> [String] {
+        guard let dash = promise.range(of: "—", options: .backwards) else { return [] }
+        return promise[dash.upperBound...].matches(of: /`([^`]+)`/).map { String($0.1) }
+    }
+
+    @Test func everyPromiseHasItsTests() throws {
+        let promises = Self.promises(try String(contentsOf: Self.root.appendingPathComponent("SECURITY.md"), encoding: .utf8))
+        #expect(promises.count > 20)
+        for promise in promises {
+            let names = Self.tests(of: promise)
+            #expect(!names.isEmpty, "\(promise)")
+            for name in names { #expect(Self.tests.contains(name), "\(name): \(promise)") }
+        }
+    }
+
+    @Test func aPromiseWithoutATestIsFound() {
+        #expect(Self.tests(of: "- Nothing listens.") == [])
+        #expect(Self.promises("- a\n  b\n- c — `d`\n\nend") == ["- a\n  b", "- c — `d`"])
+    }
+}

@@ -1,0 +1,99 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What SECURITY.md says and no other suite shows.
+    @Suite struct Security {
+        /// Sockets of a process in a table of `/proc/net`, by what `isListed` finds in a line's columns.
+        private func sockets(of pid: Int32, in table: String, column: Int, where isListed: ([Substring]) -> Bool) throws
+            -> [String]
+        {
+            let folder = "/proc/\(pid)/fd"
+            let own = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { descriptor in
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\(descriptor)")).flatMap { target in
+                    target.hasPrefix("socket:[") ? String(target.dropFirst(8).dropLast()) : nil
+                }
+            }
+            let lines = try String(contentsOfFile: "/proc/\(pid)/net/\(table)", encoding: .utf8).split(separator: "\n")
+                .dropFirst()
+            return lines.filter { line in
+                let columns = line.split(separator: " ")
+                return columns.count > column && own.contains(String(columns[column])) && isListed(columns)
+            }.map(String.init)
+        }
+
+        /// In the middle of a transfer, with a notification on the screen and a check planned.
+        @Test func nobodyCanTalkToTheAgent() async throws {
+            let server = try await EndToEnd.stormyServer()
+            server.route("GET", "/slow", ResponseScript([.status(200), .headers(["Content-Length": "10"]), .hold(until: "end")]))
+            let desktop = try Desktop()
+            let home = try Home(server: server, desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("download", server.url + "/slow", "-o", home.folder.path + "/slow")
+            try home.wait("the transfer") { try $0.transfers().first?.state == .running ? true : nil }
+            try home.wait("the request") { _ in server.requests(matching: "/slow").isEmpty ? nil : true }
+            let pid = try #require(home.agentPID)
+            let internet = try ["tcp", "tcp6"].flatMap { table in try sockets(of: pid, in: table, column: 9) { _ in true } }
+            #expect(!internet.isEmpty, "the transfer's")
+            // The state 0A is LISTEN.
+            #expect(internet.allSatisfy { $0.split(separator: " ")[3] != "0A" }, "\(internet)")
+            #expect(try ["udp", "udp6"].allSatisfy { table in try sockets(of: pid, in: table, column: 9) { _ in true }.isEmpty })
+            // The flag 00010000 is of one that takes connections; one with a name has it in the eighth column.
+            let local = try sockets(of: pid, in: "unix", column: 6) { $0[3] == "00010000" || $0.count > 7 }
+            #expect(local.isEmpty, "\(local)")
+            let owner = try Child.run(
+                "busctl", ["--user", "list", "--no-pager", "--no-legend", "--acquired"], environment: home.environment)
+            #expect(!owner.output.contains(" \(pid) "), "no bus has a name of the agent's: \(owner)")
+        }
+
+        /// A launch has the agent's environment, and the desktop's of the last command; the number of the launch is its own.
+        @Test func whatALaunchFindsInItsEnvironment() throws {
+            let app = try ProvingHome()
+            app.home.environment["FROM_THE_FIRST_TERMINAL"] = "1"
+            app.home.environment["PROVING_ENDLESS"] = "1"
+            try app.run("refresh", "3600")
+            app.home.environment["FROM_THE_FIRST_TERMINAL"] = nil
+            app.home.environment["FROM_THE_SECOND_TERMINAL"] = "1"
+            try app.run("refresh")
+            try app.waitForLine("begin refresh BGAppRefreshTask")
+            let launch = try app.home.wait("its process") { try $0.liveLaunches().first { $0.pid != nil } }
+            let text = try String(contentsOfFile: "/proc/\(try #require(launch.pid))/environ", encoding: .utf8)
+            let names = Set(text.split(separator: "\0").map { $0.prefix { $0 != "=" } })
+            #expect(names.isSuperset(of: ["BACKGROUND_LAUNCH", "FROM_THE_FIRST_TERMINAL", "HOME", "PATH"]), "\(names)")
+            #expect(!names.contains("FROM_THE_SECOND_TERMINAL"))
+        }
+
+        /// Whoever may write there could name the program that the agent launches.
+        @Test func aFolderThatOthersMayWriteIsRefused() throws {
+            let home = try Home()
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let folder = home.directories.state
+            try home.stormy("quit")
+            chmod(folder.path, 0o700)
+            // Not ours to narrow: the check is of what stands there after the mode was set.
+            let result = try Child.run(
+                "unshare",
+                Namespaces.withOwnMounts(
+                    """
+                    chown 12345 '\(folder.path)'
+                    '\(Home.product("stormy"))' schedule; echo "rc $?"
+                    '\(Home.product("background-agent"))' --app stormy; echo "rc $?"
+                    chown \(getuid()) '\(folder.path)'
+                    """), environment: home.environment)
+            #expect(result.errors.components(separatedBy: "the folder belongs to somebody else").count == 3, "\(result)")
+            #expect(!result.output.contains("rc 0"), "\(result)")
+        }
+
+        @Test func aRehearsalsVariablesCountForNothingElsewhere() throws {
+            let home = try Home()
+            home.environment["BACKGROUND_REHEARSAL"] = home.folder.path + "/socket"
+            let agent = try home.startAgent()
+            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("counts for nothing") } != nil, "\(home.log)")
+            #expect(!home.log.contains("clock, network, power and notification server are its own"))
+            agent.end(SIGTERM)
+        }
+    }
+}
