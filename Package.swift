@@ -18,7 +18,10 @@ let shipped: [LinkerSetting] =
     : [
         .unsafeFlags(
             ["-use-ld=lld"]
-                + ["--no-export-dynamic", "--as-needed", "--icf=safe", "-z", "now", "-z", "pack-relative-relocs"]
+                + [
+                    "--no-export-dynamic", "--as-needed", "--icf=safe", "-z", "now", "-z", "pack-relative-relocs", "-T",
+                    Context.packageDirectory + "/Packaging/relro.ld",
+                ]
                 .flatMap { ["-Xlinker", $0] })
     ]
 let smallICU: [LinkerSetting] = icuData.map { [.unsafeFlags([$0])] } ?? []

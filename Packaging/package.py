@@ -51,6 +51,15 @@ def programs(stage: str) -> list[str]:
     return found
 
 
+def refuse_writable_constants(stage: str) -> None:
+    """The constants of a program are nobody's to change, the program's own neither."""
+    for program in programs(stage):
+        for line in output("readelf", "-SW", program).splitlines():
+            section = re.match(r"\s*\[\s*\d+\] (\.rodata\S*) +\S+ +\S+ +\S+ +\S+ +\S+ +(\w*)", line)
+            if section and "W" in section[2]:
+                sys.exit(f"package.py: {section[1]} of {program} can be written")
+
+
 def dependencies(stage: str) -> str:
     """What the programs are linked with, as Debian's own tool computes it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -164,6 +173,7 @@ def main() -> None:
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct"))
     folder = os.path.dirname(os.path.abspath(out))
     os.makedirs(folder, exist_ok=True)
+    refuse_writable_constants(os.path.abspath(stage))
     {"deb": deb, "tarball": tarball}[kind](os.path.abspath(stage), os.path.abspath(out))
 
 

@@ -198,7 +198,11 @@ package final class AppRuntime: Sendable {
     }
 
     /// Something is left for an agent to do. `false` also where the ledger cannot be read.
-    package var hasWorkLeft: Bool { (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false }
+    package var hasWorkLeft: Bool {
+        // Where there is no ledger nobody asked for anything: none is made to look.
+        guard opened.withLock({ $0 != nil }) || access(directories.ledger.path, F_OK) == 0 else { return false }
+        return (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false
+    }
 
     /// Starts an agent that is missing, as long as work is left.
     package func startAgentIfWorkIsLeft() { if hasWorkLeft { AgentStarter(directories: directories).startIfNeeded() } }

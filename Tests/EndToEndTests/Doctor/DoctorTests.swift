@@ -31,6 +31,15 @@ extension EndToEnd {
             #expect(home.agentPID == nil)
         }
 
+        @Test func aQuestionAboutVerbsMakesNothing() throws {
+            let home = try Home()
+            let before = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path)
+            for words in [["help"], ["help", "check"], ["check", "--help"], ["--version"], ["nonsense"]] {
+                try home.stormy(words)
+            }
+            #expect(try FileManager.default.subpathsOfDirectory(atPath: home.folder.path) == before)
+        }
+
         @Test(arguments: PlantedFaults.groups.keys.sorted()) func findsWhatIsBroken(_ group: String) async throws {
             var desktop = try Desktop()
             for fault in PlantedFaults.groups[group] ?? [] {

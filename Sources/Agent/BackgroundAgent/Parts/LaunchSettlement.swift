@@ -47,7 +47,12 @@ enum LaunchSettlement {
         // How the transfers delivered in it got on.
         let notes = try pass.transaction.deliveredTransfers(session: launch.identifier, since: launch.startedAt)
             .compactMap(\.note)
-        return notes.isEmpty ? nil : notes.joined(separator: "; ")
+        if notes.isEmpty { return nil }
+        let counts = notes.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+        var said: Set<String> = []
+        return notes.filter { said.insert($0).inserted }.map { note in
+            counts[note]! > 1 ? "\(counts[note]!) times: \(note)" : note
+        }.joined(separator: "; ")
     }
 
     private static func describe(_ reason: StopReason) -> String {
