@@ -19,8 +19,9 @@ let shipped: [LinkerSetting] =
         .unsafeFlags(
             ["-use-ld=lld"]
                 + [
-                    "--no-export-dynamic", "--as-needed", "--icf=safe", "-z", "now", "-z", "pack-relative-relocs", "-T",
-                    Context.packageDirectory + "/Packaging/relro.ld",
+                    "--no-export-dynamic", "--as-needed", "--icf=safe", "-z", "now", "-z", "pack-relative-relocs", "--strip-all",
+                    "-T",
+                    Context.packageDirectory + "/Packaging/layout.ld",
                 ]
                 .flatMap { ["-Xlinker", $0] })
     ]

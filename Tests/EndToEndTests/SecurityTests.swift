@@ -16,8 +16,10 @@ extension EndToEnd {
                     target.hasPrefix("socket:[") ? String(target.dropFirst(8).dropLast()) : nil
                 }
             }
-            let lines = try String(contentsOfFile: "/proc/\(pid)/net/\(table)", encoding: .utf8).split(separator: "\n")
-                .dropFirst()
+            // Read as a whole: such a file has no length, and is given in pieces.
+            let text = try Child.run("cat", ["/proc/\(pid)/net/\(table)"], environment: ProcessInfo.processInfo.environment)
+                .output
+            let lines = text.split(separator: "\n").dropFirst()
             return lines.filter { line in
                 let columns = line.split(separator: " ")
                 return columns.count > column && own.contains(String(columns[column])) && isListed(columns)

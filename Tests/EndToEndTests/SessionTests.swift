@@ -168,11 +168,41 @@ extension EndToEnd {
             try courier("leave", url)
             try waitForLine("launched for courier")
             try courier("leave", url)
-            try home.wait("all delivered") { transaction in
+            try waitUntilAllIsDelivered()
+            #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
+        }
+
+        /// Ends that a delegate has still to hear when its handler returns are for the next launch, whatever becomes of this one.
+        @Test(arguments: [nil, "handler"]) func whatAHandlerDoesNotWaitForIsTold(_ form: String?) throws {
+            home.environment["COURIER_COUNT"] = "1"
+            home.environment["COURIER_FORM"] = form
+            try courier("leave", serve(), "4")
+            // In the middle of what it hears.
+            try waitForLine("complete left0 ok")
+            try home.wait("the result") { try $0.liveLaunches().first?.result }
+            let pid = try home.wait("the process") { try $0.liveLaunches().first?.pid }
+            kill(pid, SIGKILL)
+            try waitUntilAllIsDelivered()
+            #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path).isEmpty)
+        }
+
+        /// A session alone hears what it can in the time of its launch; that counts, and the next launch goes on.
+        @Test func whatADelegateHasHeardCountsWhenTimeIsUp() throws {
+            home.environment["COURIER_COUNT"] = "1"
+            home.environment["COURIER_FORM"] = "delegate"
+            try courier("leave", serve(), "5")
+            try waitForLine("complete left1 ok")
+            #expect(try courier("background", "simulate", "expire", "courier").status == 0)
+            try waitUntilAllIsDelivered()
+            #expect(lines.filter { $0.hasPrefix("complete left") } == (0..<5).map { "complete left\($0) ok" })
+        }
+
+        private func waitUntilAllIsDelivered() throws {
+            try home.wait("all delivered", seconds: 60) { transaction in
                 try transaction.undeliveredEvents().isEmpty && transaction.liveLaunches().isEmpty
                     && transaction.unfinishedTransfers().isEmpty ? true : nil
             }
-            #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
         }
 
         /// The agent dies while an app waits: the app has another one started.

@@ -67,6 +67,33 @@ extension EndToEnd {
             #expect(report == true)
         }
 
+        /// They look like leftovers, and are part of the ledger: who has it open starts afresh, with all that was in them.
+        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]]) func filesBesideTheLedgerAreRemoved(_ endings: [String])
+            async throws
+        {
+            let server = try await FaultyServer.start()
+            for name in ["a", "b", "c"] { server.route("GET", "/\(name)", [.status(200), .body("whole")]) }
+            let home = try Home()
+            func download(_ name: String) throws {
+                let result = try home.stormy("download", "\(server.url)/\(name)", "-o", "\(home.folder.path)/\(name)")
+                #expect(result.status == 0, "\(result)")
+            }
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try download("a")
+            try home.waitForEnded("urlSession")
+            let agent = try #require(home.agentPID)
+            for ending in endings { try FileManager.default.removeItem(atPath: home.directories.ledger.path + ending) }
+            #expect(FileWatch.wait(home.directories.agentLog.path) { $0.contains("starting afresh") } != nil, "\(home.log)")
+            try download("b")
+            try download("c")
+            try home.wait("both", seconds: 60) { try $0.transfers().count == 3 && $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(try home.status()["schedule"] != nil && home.agentPID == agent, "the same process, with another ledger open")
+            let whole = try Child.run(
+                "sqlite3", [home.directories.ledger.path, "PRAGMA integrity_check"], environment: home.environment)
+            #expect(whole.output == "ok\n", "\(whole)")
+        }
+
         /// A lock that looks stale is removed by a person: there is one agent all the same.
         @Test func aLockThatIsRemovedMakesNoSecondAgent() throws {
             home.environment["STORMY_NO_AGENT"] = nil

@@ -187,19 +187,27 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         if here > 0 { #expect(attempt(&machine, head(206, part, url: asked), durable: 100).0 == .append(at: 40)) }
     }
 
-    /// Whoever answers for the host itself, and in whatever kind of page: a person's file is not replaced by it. One that names its version is a file.
-    @Test(arguments: [
-        (["Content-Type": "text/html"], "http://host/disk.iso", true, true),
-        (["Content-Type": "application/xhtml+xml"], "http://host/disk.iso", true, true),
-        (["Content-Type": "text/html", "ETag": "\"1\""], "http://host/disk.iso", true, false),
-        (["Content-Type": "text/html"], "http://host/disk.iso", false, false),
-        (["Content-Type": "text/html"], "http://host/export.csv", true, false),
-        (["Content-Type": "application/octet-stream"], "http://host/disk.iso", true, false),
-        (["Content-Type": "text/html"], "https://host/disk.iso", true, false),
-    ]) func aPageReplacesNoFile(_ headers: [String: String], _ url: String, _ wantsOnlyFile: Bool, _ isSuspected: Bool) {
+    private static let page = ["Content-Type": "text/html"]
+    private static let pages: [([String: String], String, String?, Bool)] = [
+        (page, "http://host/disk.iso", "disk.iso", true),
+        (["Content-Type": "application/xhtml+xml"], "http://host/disk.iso", "disk.iso", true),
+        (page, "http://host/get?id=7", "setup.exe", true),
+        (["Content-Type": "text/html", "ETag": "\"1\""], "http://host/disk.iso", "disk.iso", false),
+        (page, "http://host/disk.iso", nil, false),
+        (page, "http://host/export.csv", "export.csv", false),
+        (page, "http://host/a.php", "a.php", false),
+        (page, "http://host/notes-1.2", "notes-1.2", false),
+        (["Content-Type": "application/octet-stream"], "http://host/disk.iso", "disk.iso", false),
+        (page, "https://host/disk.iso", "disk.iso", false),
+    ]
+
+    /// Whoever answers for the host itself, and in whatever kind of page: a person's file is not replaced by it. One that names its version is a
+    /// file, and what programs make is often called a page.
+    @Test(arguments: pages)
+    func aPageReplacesNoFile(_ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
-        let request = TransferRequest(url: url, wantsOnlyFile: wantsOnlyFile)
+        let request = TransferRequest(url: url, wantsOnlyFile: name != nil, fileName: name)
         var machine = DownloadMachine(request: request, partial: nil, policy: policy)
         let (disposition, command) = attempt(&machine, head(200, headers, url: url))
         let isRefused = if case .retry(_, let trouble) = command { trouble.suspicion == .portal } else { false }

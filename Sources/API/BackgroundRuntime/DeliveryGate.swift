@@ -20,6 +20,9 @@ package final class DeliveryGate: Sendable {
     /// Of a process that a person started.
     package static var ofThisProcess: DeliveryGate { AppRuntime.shared.part { DeliveryGate() } }
 
+    /// The process wants to leave: whoever is inside tells to the end what it is telling, and no more.
+    package var isClosing: Bool { state.withLock { if case .open = $0 { false } else { true } } }
+
     /// `false`: the process is leaving, and nothing may be told any more.
     package func enter() -> Bool {
         state.withLock { state in

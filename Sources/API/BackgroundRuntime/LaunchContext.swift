@@ -37,6 +37,8 @@ package final class LaunchContext: Sendable {
         /// What the ledger said of it when it began.
         var record: LaunchRecord?
         var failure: String?
+        /// What a delegate has heard counts also where the launch's time ran out: nobody in the app makes more of it.
+        var countsWhatWasHeard = false
         /// What goes on when the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
@@ -188,6 +190,15 @@ package final class LaunchContext: Sendable {
         }
     }
 
+    /// No handler of the app's is behind the delegates that are told: when its time is over, this launch has them finish what they hear, and what
+    /// they heard counts.
+    ///
+    /// - Parameter whenOver: called once they have.
+    package func hasDelegatesAlone(_ whenOver: @escaping @Sendable () -> Void) {
+        state.withLock { $0.countsWhatWasHeard = true }
+        onWarning { [self] _ in deliveries.close(whenOver) }
+    }
+
     /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
@@ -198,11 +209,12 @@ package final class LaunchContext: Sendable {
             return !state.isFinished
         }
         guard isFirst, !isDead else { return }
-        let failure = state.withLock { $0.failure }
+        let (failure, countsWhatWasHeard) = state.withLock { ($0.failure, $0.countsWhatWasHeard) }
         let result: LaunchOutcome = stopReason != nil ? .expired : success && failure == nil ? .completed : .failed
         let detail = detail ?? failure
+        let counts = result == .completed || result == .expired && countsWhatWasHeard
         let acknowledgements = acknowledgements.withLock { acknowledgements in
-            defer { acknowledgements = .closed(counting: result == .completed) }
+            defer { acknowledgements = .closed(counting: counts) }
             if case .open(let all) = acknowledgements { return all }
             return []
         }
@@ -212,7 +224,7 @@ package final class LaunchContext: Sendable {
             if let error = DurableWrites.shared.settle() { throw error }
             try AppRuntime.shared.ledger().write { transaction in
                 // Acknowledged only if the handler got through: work cut short is delivered again.
-                if result == .completed { for acknowledge in acknowledgements { try acknowledge(transaction) } }
+                if counts { for acknowledge in acknowledgements { try acknowledge(transaction) } }
                 try transaction.setResult(result, detail: detail, ofLaunch: id)
             }
         } catch {

@@ -175,23 +175,14 @@ extension DownloadMachine {
             let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"
         else { return false }
         if let partial, partial.durableBytes > 0 { return partial.isPage == false }
-        let ending = asked.pathExtension.lowercased()
         let answering = URL(string: head.url)
         if answering?.scheme?.lowercased() == "http", answering?.host?.lowercased() != asked.host?.lowercased() {
-            return Self.fileEndings.contains(ending) || Self.textEndings.contains(ending)
+            return FileEnding.isOfAFile(asked.lastPathComponent) || request.fileName.map(FileEnding.isOfAFile) == true
         }
         // The host itself, or who answers in its place. Who serves a file as a page by mistake says which version it is; programs that
         // make texts call them pages often.
-        return request.wantsOnlyFile && Self.fileEndings.contains(ending) && head["ETag"] == nil && head["Last-Modified"] == nil
+        return head["ETag"] == nil && head["Last-Modified"] == nil && request.fileName.map(FileEnding.isOfAFileButText) == true
     }
-
-    /// Of names that no page has.
-    private static let fileEndings: Set<String> = [
-        "7z", "bin", "bz2", "deb", "flac", "gz", "heic", "img", "iso", "jpeg", "jpg", "mkv", "mov", "mp3", "mp4", "pdf", "png",
-        "rpm",
-        "tar", "tgz", "tif", "tiff", "wav", "webm", "webp", "xz", "zip", "zst",
-    ]
-    private static let textEndings: Set<String> = ["csv", "json"]
 
     private mutating func refuse(_ head: ResponseHead, _ refusal: Refusal) -> BodyDisposition {
         state = .refused(head, refusal)

@@ -13,13 +13,17 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var expectedSHA256: String?
     /// Only a file will do: an answer that says why there is none is a failure, not a result.
     package var wantsOnlyFile: Bool
+    /// The name that the file is to have; `nil`: it is an answer, which the app looks at.
+    package var fileName: String?
     /// Bytes per second without which an attempt counts as stalled.
     package var leastRate: Int64 = 0
 
     package init(
         method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
-        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, wantsOnlyFile: Bool = false
+        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, wantsOnlyFile: Bool = false,
+        fileName: String? = nil
     ) {
+        self.fileName = fileName
         self.expectedSHA256 = expectedSHA256
         self.wantsOnlyFile = wantsOnlyFile
         self.method = method

@@ -24,6 +24,8 @@ package struct Bell: ~Copyable, Sendable {
         }
         // Rings too when the ledger is taken away under a long-lived process; see ``Ledger/isReplaced``.
         inotify_add_watch(descriptor, directories.ledger.path, UInt32(IN_ATTRIB | IN_MOVE_SELF))
+        // Or a file beside it. Not by its attributes, which SQLite sets whenever somebody opens it.
+        inotify_add_watch(descriptor, directories.state.path, UInt32(IN_DELETE | IN_MOVED_FROM))
     }
 
     deinit { close(descriptor) }

@@ -16,7 +16,8 @@ package final class Ledger: Sendable {
     /// The closed connection of the look before. Freeing a dispatch queue is work for a dispatch thread, and from the
     /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
     private let look: DatabaseQueue?
-    private let inode: UInt64
+    /// Of the file and of those beside it, as they were opened.
+    private let inodes: [UInt64]
     /// What the views of a ledger in memory share; `nil`: it lies on disk.
     let memory: LedgerMemory?
     private let role: Role
@@ -49,8 +50,9 @@ package final class Ledger: Sendable {
         let wait = WriterWait(path: path)
         (self.role, self.wait) = (role, wait)
         (queue, look) = try Self.openWithRoom(directories, as: role, wait)
-        var information = stat()
-        inode = stat(path, &information) == 0 ? UInt64(information.st_ino) : 0
+        // The files beside it are opened with the first look.
+        _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
+        inodes = Self.inodes(path)
         memory = nil
     }
 
@@ -60,7 +62,7 @@ package final class Ledger: Sendable {
         self.memory = memory
         role = .app
         wait = WriterWait(path: directories.ledger.path)
-        (queue, look, inode) = (memory.queue, nil, 0)
+        (queue, look, inodes) = (memory.queue, nil, [])
     }
 
     /// Whether this version knows the ledger that is there. Nothing is written.
@@ -156,11 +158,30 @@ package final class Ledger: Sendable {
     /// It goes with its process.
     package var isInMemory: Bool { memory != nil }
 
-    /// Another file, or none, lies where this ledger was opened: what is written here nobody else will read.
+    /// Another file, or none, lies where this ledger, its log or the log's index was opened: what is written here nobody else will read.
     package var isReplaced: Bool {
-        if memory != nil { return false }
-        var information = stat()
-        return stat(directories.ledger.path, &information) != 0 || UInt64(information.st_ino) != inode
+        guard memory == nil else { return false }
+        let now = Self.inodes(directories.ledger.path)
+        // Opened alone it has no index; what comes later is its own.
+        return zip(inodes, now).contains { $0 != 0 && $0 != $1 }
+    }
+
+    private static func inodes(_ path: String) -> [UInt64] {
+        ["", "-wal", "-shm"].map { ending in
+            var information = stat()
+            return stat(path + ending, &information) == 0 ? UInt64(information.st_ino) : 0
+        }
+    }
+
+    /// Somebody removed a file beside it, of which this process holds the last name: what is in it is brought into the ledger, where the next to
+    /// open it finds it. Nothing where the ledger itself was taken away.
+    package func save() {
+        guard memory == nil, Self.inodes(directories.ledger.path)[0] == inodes[0] else { return }
+        queue.inDatabase { database in
+            wait.limit(to: .zero)
+            defer { wait.limit(to: nil) }
+            _ = try? database.checkpoint(.full)
+        }
     }
 
     /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
@@ -229,6 +250,8 @@ package final class Ledger: Sendable {
     private func writeOnce<Value>(
         patience: Duration? = nil, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
+        // A commit into a file without a name would be lost.
+        if isReplaced { throw .replaced(path: directories.ledger.path) }
         do {
             var result: Value?
             try queue.inDatabase { database in

@@ -151,6 +151,25 @@ extension LedgerTransaction {
         return claimed
     }
 
+    /// Its claimer does not tell it after all.
+    package func giveBackClaim(of event: Int64) throws {
+        try database.cachedStatement(
+            sql: "UPDATE sessionEvent SET claimPID = NULL, claimStart = NULL WHERE id = ? AND deliveredAt IS NULL"
+        )
+        .execute(arguments: [event])
+    }
+
+    /// Events of a session that a process has told, or has begun to tell and not acknowledged.
+    package func events(of session: String, claimedBy pid: Int32, until date: Date) throws -> (told: Int, open: Int) {
+        let row = try Row.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT count(deliveredAt), count(*) - count(deliveredAt) FROM sessionEvent
+                    WHERE session = ? AND claimPID = ? AND createdAt <= ?
+                    """), arguments: [session, pid, date.timeIntervalSince1970])
+        return (row?[0] ?? 0, row?[1] ?? 0)
+    }
+
     /// Transfers whose events were delivered since then.
     package func deliveredTransfers(session: String, since: Date) throws -> [TransferRecord] {
         try TransferRecord.fetchRare(

@@ -11,6 +11,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The disk, or the limit of open files: what another try may do.
     case troubled(path: String, reason: String)
     case failed(path: String, reason: String)
+    /// It, or a file beside it, was removed or replaced while this process had it open.
+    case replaced(path: String)
 
     /// What a failed `open` of a file of ours means.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
@@ -22,10 +24,10 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Waiting may help: nothing is wrong with the store itself.
+    /// Waiting may help, or opening it again: nothing is wrong with the store itself.
     package var isPassing: Bool {
         switch self {
-        case .busy, .diskFull, .troubled: true
+        case .busy, .diskFull, .troubled, .replaced: true
         case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
         }
     }
@@ -34,7 +36,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var maySayFull: Bool {
         switch self {
         case .diskFull, .troubled: true
-        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
+        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced: false
         }
     }
 
@@ -52,6 +54,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             "\(path) is being written by \(LockHolder.find(database: path)?.description ?? "another process"): try again"
         case .diskFull(let path):
             "no space left for \(path): on its disk, or in its owner's quota"
+        case .replaced(let path):
+            "\(path), or a file beside it, was removed or replaced while this program had it open: start it again"
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"
         }

@@ -175,9 +175,12 @@ extension Fault {
             "a length that is too small, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
             ResponseScript([.status(200), .headers(["Content-Length": "1000"]), .body(file)], ending: .close)),
         Fault(
-            "a log-in page with 200, a digest known", .failed(-1016), change: { $0.expectedSHA256 = fileDigest },
+            "a log-in page with 200, a digest known", .waiting(-1010), change: { $0.expectedSHA256 = fileDigest },
             whole(page, ["Content-Type": "text/html"])),
-        Fault("a log-in page with 200, nothing known", .whole(page), whole(page, ["Content-Type": "text/html"])),
+        Fault("a log-in page with 200, nothing known", .waiting(-1010), whole(page, ["Content-Type": "text/html"])),
+        Fault(
+            "a log-in page with 200 that names its version", .whole(page),
+            whole(page, ["Content-Type": "text/html", "ETag": "\"1\""])),
         Fault(
             "the right digest announced", .whole(file), whole(file, ["Repr-Digest": "sha-256=:\(base64(fileDigest)):"])),
         Fault(

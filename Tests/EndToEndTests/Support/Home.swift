@@ -121,7 +121,8 @@ final class Home {
 
     /// An agent of the test's own making, with variables of its own; its end can be awaited.
     func startAgent(_ variables: [String: String] = [:]) throws -> Child {
-        // The app says where it is before anybody is launched.
+        // The app says where it is before anybody is launched, where there is a ledger to say it in.
+        _ = try Ledger(directories)
         _ = try stormy("place", "list")
         let log = open(directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { close(log) }

@@ -73,11 +73,12 @@ extension BackgroundSession {
     /// Seconds between two looks.
     private static let lookInterval = 0.03
 
+    private var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
+
     private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
         session.delegateQueue.addOperation { [self] in
             defer { calls.leave() }
-            // A process that leaves tells nothing more, and what it tells it acknowledges first.
-            let deliveries = launch?.deliveries ?? DeliveryGate.ofThisProcess
+            // A process that leaves begins to tell nothing more, and acknowledges what it tells.
             let mayTell = deliveries.enter()
             defer { if mayTell { deliveries.leave() } }
             let isOn = state.withLock { state in
@@ -114,9 +115,13 @@ extension BackgroundSession {
         for transfer in seen.moving where transfer.isAdopted && share.contains(transfer.id ?? 0) {
             tellProgress(transfer, session)
         }
-        if seen.hasEvents, !tellEnds(session) { return }
-        isRead = true
-        tellLast(session)
+        switch seen.hasEvents ? tellEnds(session) : .told {
+        case .told:
+            isRead = true
+            tellLast(session)
+        case .leaving: isRead = true
+        case .unreadable: return
+        }
     }
 
     /// All that waited has been told: the delegate hears that, if there was anything.
@@ -135,7 +140,7 @@ extension BackgroundSession {
     func everythingIsTold() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if state.telling.isComplete || state.life == .invalid { return true }
+                if state.telling.isComplete || state.life == .invalid || deliveries.isClosing { return true }
                 state.telling.waiting.append(continuation)
                 return false
             }
@@ -143,11 +148,28 @@ extension BackgroundSession {
         }
     }
 
-    /// `false`: the ledger could not be asked.
-    private func tellEnds(_ session: URLSession) -> Bool {
+    /// The rest is for the next process: nobody waits for it here any more.
+    func leaveTheRest() {
+        let waiting = state.withLock { state in
+            defer { state.telling.waiting = [] }
+            return state.telling.waiting
+        }
+        for waiting in waiting { waiting.resume() }
+    }
+
+    private enum Ends {
+        /// All that there were.
+        case told
+        /// The process leaves; what is left is for the next.
+        case leaving
+        /// The ledger could not be asked.
+        case unreadable
+    }
+
+    private func tellEnds(_ session: URLSession) -> Ends {
         while true {
             let share = shareOfEnds
-            if case .only(let transfers) = share, transfers.isEmpty { return true }
+            if case .only(let transfers) = share, transfers.isEmpty { return .told }
             let claimed: [(SessionEventRecord, TransferRecord)]
             do {
                 claimed = try AppRuntime.shared.ledger().write { transaction in
@@ -159,11 +181,23 @@ extension BackgroundSession {
                     }
                 }
             } catch {
-                return false
+                return .unreadable
             }
-            if claimed.isEmpty { return true }
-            for (_, transfer) in claimed { tellEnd(transfer, session) }
-            acknowledge(claimed.compactMap(\.0.id))
+            if claimed.isEmpty { return .told }
+            // A process that leaves has its delegate finish what it hears; the rest is for the next.
+            let told = claimed.prefix { _, transfer in
+                if deliveries.isClosing { return false }
+                tellEnd(transfer, session)
+                return true
+            }
+            acknowledge(told.compactMap(\.0.id))
+            if told.count < claimed.count {
+                let rest = claimed.dropFirst(told.count).compactMap(\.0.id)
+                DurableWrites.shared.commit("background session \(identifier): what is left to tell") { transaction in
+                    for event in rest { try transaction.giveBackClaim(of: event) }
+                }
+                return .leaving
+            }
         }
     }
 

@@ -23,6 +23,7 @@ final class SessionLaunches: Sendable {
         if let handler = handler.withLock({ $0 }) {
             await call(handler, identifier)
         } else if let session = AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.current?.id) {
+            LaunchContext.current?.hasDelegatesAlone { session.leaveTheRest() }
             await session.everythingIsTold()
         } else {
             return nil

@@ -194,7 +194,10 @@ package final class AgentProcess {
         }
         func turn() {
             do throws(StoreError) {
-                guard !ledger.isReplaced else { return end(.busy(path: ledger.directories.ledger.path)) }
+                guard !ledger.isReplaced else {
+                    ledger.save()
+                    return end(.busy(path: ledger.directories.ledger.path))
+                }
                 guard try lock.isStillHeld() else {
                     log.write(.lockLost)
                     return end(.busy(path: ledger.directories.agentLock.path))

@@ -37,6 +37,12 @@ enum Deliveries {
         }
     }
 
+    /// Some of what waited was told in it, and only the rest is left.
+    private static func hasTold(_ launch: LaunchRecord, _ pass: Pass) throws -> Bool {
+        guard launch.kind == .urlSession, let pid = launch.pid else { return false }
+        return try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: .distantFuture).told > 0
+    }
+
     private static func launch(
         _ kind: LaunchKind, _ identifier: String, since oldest: Date, _ reason: String, _ pass: inout Pass
     ) throws {
@@ -45,8 +51,9 @@ enum Deliveries {
         // and the launch that ended in this very pass would not count. Far in the future: the clock was set back since. What waits
         // since a time to come was there before every launch of the new time.
         let failures = try pass.transaction.endedLaunches(kind, identifier, limit: 20).prefix { launch in
-            (launch.startedAt >= oldest || oldest > now && launch.outcome != .completed)
-                && launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
+            let wasThere = launch.startedAt >= oldest || oldest > now && launch.outcome != .completed
+            let isOver = launch.endedAt.map { $0 < now.addingTimeInterval(1) } ?? true
+            return try wasThere && isOver && !hasTold(launch, pass)
         }
         guard let generation = pass.generation(after: failures) else { return }
         try pass.begin(

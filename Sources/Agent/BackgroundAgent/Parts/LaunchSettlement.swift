@@ -7,7 +7,7 @@ enum LaunchSettlement {
     /// - Returns: the launch as it ended.
     static func settle(_ launch: LaunchRecord, _ end: ProcessEnd, _ pass: inout Pass) throws -> LaunchRecord {
         var launch = launch
-        let outcome = launch.result ?? outcomeWithoutResult(launch, end)
+        let outcome = try outcome(of: launch, end, pass)
         launch.outcome = outcome
         launch.endedAt = pass.now
         launch.detail = try launch.detail ?? detail(of: launch, outcome, end, pass)
@@ -19,6 +19,17 @@ enum LaunchSettlement {
             .launchEnded, (.launch, launch.id ?? 0), (.kind, launch.kind.rawValue), (.identifier, launch.identifier),
             (.outcome, outcome.rawValue))
         return launch
+    }
+
+    private static func outcome(of launch: LaunchRecord, _ end: ProcessEnd, _ pass: Pass) throws -> LaunchOutcome {
+        guard let result = launch.result else { return outcomeWithoutResult(launch, end) }
+        // It said that it was done, and ended while its delegate was being told.
+        if launch.kind == .urlSession, result == .completed, let pid = launch.pid,
+            try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: pass.now).open > 0
+        {
+            return outcomeWithoutResult(launch, end)
+        }
+        return result
     }
 
     private static func outcomeWithoutResult(_ launch: LaunchRecord, _ end: ProcessEnd) -> LaunchOutcome {
@@ -76,14 +87,20 @@ enum LaunchSettlement {
 
     // MARK: What it delivered
 
-    /// The handler returned: what there was before it began is told, whether or not it looked. Otherwise an app without
-    /// a delegate for it would be launched again and again, for ever.
+    /// The handler returned: what there was before it began is told where nobody in the process looked at it. Otherwise an app without
+    /// a delegate for it would be launched again and again, for ever. Where a delegate hears of it, what it did not hear yet is for the
+    /// next launch.
     private static func settleDeliveries(of launch: LaunchRecord, _ pass: Pass) throws {
         // From the future: the clock was set back since. With a second's tolerance: a date read back from the ledger can lie a
         // fraction of a microsecond after the one written, and what ended in this very pass was told to nobody.
         func isOld(_ date: Date) -> Bool { date <= launch.startedAt || date > pass.now.addingTimeInterval(1) }
         switch launch.kind {
         case .urlSession:
+            if let pid = launch.pid,
+                try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: launch.startedAt).told > 0
+            {
+                return
+            }
             // What another process waits for is that one's, stopped perhaps.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)
             where try isOld(event.createdAt) && !pass.transaction.isAwaited(event.transfer) {
