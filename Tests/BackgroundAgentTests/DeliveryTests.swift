@@ -105,6 +105,61 @@ import TransferMachines
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.isEmpty)
     }
 
+    /// The process of a launch claims what waits, and acknowledges so many.
+    private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
+        let pid = try #require(try bench.launch(launch).pid)
+        try bench.ledger.write { transaction in
+            let claimed = try transaction.claimEvents(
+                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false })
+            for event in claimed.prefix(count) { try transaction.eventWasDelivered(#require(event.id), now: bench.now) }
+            guard givingBack else { return }
+            for event in claimed.dropFirst(count) { try transaction.giveBackClaim(of: #require(event.id)) }
+        }
+    }
+
+    private func endThree() throws {
+        let ids = try ["a", "b", "c"].map { try bench.download($0) }
+        try bench.turn()
+        for id in ids { try bench.answer(id) }
+        try bench.pass(5)
+    }
+
+    private var undelivered: Int { get throws { try bench.ledger.read { try $0.undeliveredEvents() }.count } }
+
+    /// The handler had returned, and the process was killed while its delegate was being told.
+    @Test func whatWasNotAcknowledgedIsToldAgain() throws {
+        try endThree()
+        let first = try bench.onlyLive()
+        try hear(first, acknowledging: 1)
+        try bench.end(first, .completed, .signalled(9))
+        #expect(try bench.launch(first).outcome == .crashed && undelivered == 2)
+        // Some of it was told: nothing is waited for. Nothing of it: a pause, as after every launch that ends so.
+        let second = try bench.onlyLive()
+        try hear(second, acknowledging: 0)
+        try bench.end(second, .completed, .signalled(9))
+        #expect(try bench.live().isEmpty && undelivered == 2)
+        try bench.pass(60)
+        let third = try bench.onlyLive()
+        try hear(third, acknowledging: 2)
+        try bench.end(third, .completed)
+        #expect(try bench.launch(third).outcome == .completed && undelivered == 0)
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 3)
+    }
+
+    /// The process left in between: the rest is for the next, at once.
+    @Test func theRestIsForTheNextLaunch() throws {
+        try endThree()
+        for number in 1...3 {
+            let launch = try bench.onlyLive()
+            try hear(launch, acknowledging: 1, givingBack: true)
+            try bench.end(launch, .completed)
+            #expect(try bench.launch(launch).outcome == .completed && undelivered == 3 - number)
+        }
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 3)
+    }
+
     @Test func whatEndsDuringALaunchIsDeliveredByTheNext() throws {
         let ids = try ["a", "b"].map { try bench.download($0) }
         try bench.turn()

@@ -159,15 +159,23 @@ extension LedgerTransaction {
         .execute(arguments: [event])
     }
 
-    /// Events of a session that a process has told, or has begun to tell and not acknowledged.
-    package func events(of session: String, claimedBy pid: Int32, until date: Date) throws -> (told: Int, open: Int) {
-        let row = try Row.fetchOne(
+    /// A process has begun to tell some event of the session, and did not acknowledge it.
+    package func hasClaimedEvents(of session: String, by pid: Int32) throws -> Bool {
+        try Bool.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT count(deliveredAt), count(*) - count(deliveredAt) FROM sessionEvent
-                    WHERE session = ? AND claimPID = ? AND createdAt <= ?
-                    """), arguments: [session, pid, date.timeIntervalSince1970])
-        return (row?[0] ?? 0, row?[1] ?? 0)
+                    SELECT EXISTS (SELECT 1 FROM sessionEvent WHERE deliveredAt IS NULL AND session = ? AND claimPID = ?)
+                    """), arguments: [session, pid]) ?? false
+    }
+
+    /// A process has told some event of the session that there was by then. Looked for among the latest: those of a launch that ended just now.
+    package func hasTold(session: String, by pid: Int32, until date: Date) throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM (SELECT * FROM sessionEvent ORDER BY id DESC LIMIT 2000)
+                        WHERE deliveredAt IS NOT NULL AND session = ? AND claimPID = ? AND createdAt <= ?)
+                    """), arguments: [session, pid, date.timeIntervalSince1970]) ?? false
     }
 
     /// Transfers whose events were delivered since then.

@@ -40,7 +40,7 @@ enum Deliveries {
     /// Some of what waited was told in it, and only the rest is left.
     private static func hasTold(_ launch: LaunchRecord, _ pass: Pass) throws -> Bool {
         guard launch.kind == .urlSession, let pid = launch.pid else { return false }
-        return try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: .distantFuture).told > 0
+        return try pass.transaction.hasTold(session: launch.identifier, by: pid, until: .distantFuture)
     }
 
     private static func launch(

@@ -25,7 +25,7 @@ enum LaunchSettlement {
         guard let result = launch.result else { return outcomeWithoutResult(launch, end) }
         // It said that it was done, and ended while its delegate was being told.
         if launch.kind == .urlSession, result == .completed, let pid = launch.pid,
-            try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: pass.now).open > 0
+            try pass.transaction.hasClaimedEvents(of: launch.identifier, by: pid)
         {
             return outcomeWithoutResult(launch, end)
         }
@@ -97,7 +97,7 @@ enum LaunchSettlement {
         switch launch.kind {
         case .urlSession:
             if let pid = launch.pid,
-                try pass.transaction.events(of: launch.identifier, claimedBy: pid, until: launch.startedAt).told > 0
+                try pass.transaction.hasTold(session: launch.identifier, by: pid, until: launch.startedAt)
             {
                 return
             }
