@@ -50,7 +50,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ test-package: deb ## Install that package in a clean Debian 12, use it, upgrade 
 	$(call install,debootstrap)
 	python3 Tests/Packaging/clean_root.py .build/packages/stormy.deb .build/clean-root
 
+test-reproducible: run-packages ## Make the package twice in two folders: the same bytes (10 min)
+	$(call install,dpkg-dev xz-utils)
+	Tests/Packaging/twice.sh .
+
 dist: release ## Make a folder that works wherever it is unpacked, as .build/packages/stormy.tar.xz
 	rm -rf .build/stage && $(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/.build/stage PREFIX=/usr NAME=stormy >/dev/null
 	python3 Packaging/package.py tarball .build/stage .build/packages/stormy.tar.xz
@@ -94,7 +98,8 @@ release: run-packages ## Build what a person runs, for installing (under 4 min)
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
 	for product in $(PROGRAMS); do \
-	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib -Xcc -ffile-prefix-map=$(CURDIR)/= \
+	        --product $$product || exit 1; done
 
 build: run-packages ## Build everything
 	$(SWIFT) build
@@ -111,7 +116,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables (40 min)
+proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (50 min)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'

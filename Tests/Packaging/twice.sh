@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes the package of this commit twice, each time in a new folder of another name, and compares them byte for byte.
+#
+# usage: twice.sh CHECKOUT
+set -euo pipefail
+checkout="$(cd "$1" && pwd)"
+place="$(mktemp -d)"
+trap 'rm -rf "$place"' EXIT
+for folder in one another; do
+  git clone -q "$checkout" "$place/$folder"
+  # The same versions of what it depends on.
+  cp "$checkout/Package.resolved" "$place/$folder/"
+  make -C "$place/$folder" deb >"$place/$folder.log" 2>&1 || { tail -n 30 "$place/$folder.log"; exit 1; }
+done
+cmp "$place/one/.build/packages/stormy.deb" "$place/another/.build/packages/stormy.deb"
+cmp "$place/one/.build/packages/stormy.cdx.json" "$place/another/.build/packages/stormy.cdx.json"
+sha256sum "$place/one/.build/packages/stormy.deb" | cut -d' ' -f1
+echo "Two builds of the package in two folders are equal."
