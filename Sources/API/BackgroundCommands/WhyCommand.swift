@@ -67,7 +67,7 @@ public struct WhyCommand: BackgroundCommand {
         case .runs: return nil
         case .wasBroughtBack: return "✓ agent: none was running; one was started just now"
         case .leavesAtOnce:
-            return "✗ agent: one was started just now and did not stay; its log says why: \(directories.agentLog.path)"
+            return "✗ agent: one was started just now and did not stay; its log says why: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: none is running, and \(starter.forbiddingVariable)=1 forbids to start one"
         case .cannotStart(.notFound(let places)):
             return "✗ agent: none is running, and no background-agent is there: looked in \(places.joined(separator: ", "))"

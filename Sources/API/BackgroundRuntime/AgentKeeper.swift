@@ -69,7 +69,7 @@ extension AppRuntime {
             group.addTask {
                 var keeper = AgentKeeper()
                 while keeper.tick() { try await Task.sleep(for: .seconds(1)) }
-                throw NoAgent(log: self.directories.agentLog.path)
+                throw NoAgent(log: AgentStarter(directories: self.directories).logPlace)
             }
             defer { group.cancelAll() }
             guard let value = try await group.next() else { throw CancellationError() }

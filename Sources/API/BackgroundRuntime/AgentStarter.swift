@@ -94,6 +94,13 @@ package struct AgentStarter: Sendable {
         }
     }
 
+    /// Where what an agent that was started here has said can be read: a file, or the command that shows it.
+    package var logPlace: String {
+        let entry = AutostartEntry(directories: directories, environment: environment)
+        guard entry.isUserUnitInstalled else { return directories.agentLog.path }
+        return "journalctl --user -u \(entry.unitName)"
+    }
+
     /// The log of a detached agent, at most about 1 MiB and its predecessor.
     private func openLog() -> Int32 {
         let path = directories.agentLog.path
