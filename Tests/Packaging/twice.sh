@@ -4,10 +4,13 @@
 # usage: twice.sh CHECKOUT
 set -euo pipefail
 checkout="$(cd "$1" && pwd)"
+# Of one commit, also where somebody commits meanwhile.
+commit="$(git -C "$checkout" rev-parse HEAD)"
 place="$(mktemp -d)"
 trap 'rm -rf "$place"' EXIT
 for folder in one another; do
   git clone -q "$checkout" "$place/$folder"
+  git -C "$place/$folder" checkout -q "$commit"
   # The same versions of what it depends on.
   cp "$checkout/Package.resolved" "$place/$folder/"
   make -C "$place/$folder" deb >"$place/$folder.log" 2>&1 || { tail -n 30 "$place/$folder.log"; exit 1; }
