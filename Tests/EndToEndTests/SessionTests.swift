@@ -172,19 +172,25 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("complete left") } == ["complete left0 ok", "complete left0 ok"])
         }
 
-        /// Ends that a delegate has still to hear when its handler returns are for the next launch, whatever becomes of this one.
-        @Test(arguments: [nil, "handler"]) func whatAHandlerDoesNotWaitForIsTold(_ form: String?) throws {
-            home.environment["COURIER_COUNT"] = "1"
+        /// A handler that returns at once, or before its delegate has heard everything: the launch goes on until it has.
+        @Test(arguments: [nil, "handler"], ["0", "1"])
+        func whatAHandlerDoesNotWaitForIsTold(_ form: String?, _ count: String) throws {
+            home.environment["COURIER_COUNT"] = count
             home.environment["COURIER_FORM"] = form
             try courier("leave", serve(), "4")
-            // In the middle of what it hears.
+            try waitUntilAllIsDelivered()
+            #expect(lines.filter { $0.hasPrefix("complete left") } == (0..<4).map { "complete left\($0) ok" })
+        }
+
+        /// The process is killed when its handler has returned and its delegate is still busy: what it did not acknowledge is told again.
+        @Test func whatADelegateDidNotHearIsToldAgain() throws {
+            home.environment["COURIER_COUNT"] = "0"
+            try courier("leave", serve(), "4")
             try waitForLine("complete left0 ok")
-            try home.wait("the result") { try $0.liveLaunches().first?.result }
             let pid = try home.wait("the process") { try $0.liveLaunches().first?.pid }
             kill(pid, SIGKILL)
             try waitUntilAllIsDelivered()
             #expect(Set(lines.filter { $0.hasPrefix("complete left") }).count == 4, "\(lines)")
-            #expect(try FileManager.default.contentsOfDirectory(atPath: home.directories.spool.path).isEmpty)
         }
 
         /// A session alone hears what it can in the time of its launch; that counts, and the next launch goes on.

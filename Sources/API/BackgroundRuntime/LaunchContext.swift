@@ -39,6 +39,8 @@ package final class LaunchContext: Sendable {
         var failure: String?
         /// What a delegate has heard counts also where the launch's time ran out: nobody in the app makes more of it.
         var countsWhatWasHeard = false
+        /// Delegates that hear of what this launch is for.
+        var listeners: [Listener] = []
         /// What goes on when the result is known.
         var stays: [@Sendable () async -> Void] = []
     }
@@ -190,11 +192,38 @@ package final class LaunchContext: Sendable {
         }
     }
 
+    /// A delegate of a session, in a launch that may be for it.
+    package struct Listener: Sendable {
+        let session: String
+        /// Returns when it has heard all that waited.
+        let hearsAll: @Sendable () async -> Void
+        /// Nobody waits for that any more.
+        let leavesTheRest: @Sendable () -> Void
+
+        package init(
+            session: String, hearsAll: @escaping @Sendable () async -> Void, leavesTheRest: @escaping @Sendable () -> Void
+        ) {
+            (self.session, self.hearsAll, self.leavesTheRest) = (session, hearsAll, leavesTheRest)
+        }
+    }
+
+    package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
+
+    /// The handlers have returned, which many do at once: the launch has no result before its delegates have heard what it is for, or its
+    /// time is over.
+    func letListenersHear() async {
+        let all = state.withLock { $0.stop == nil ? $0.listeners : [] }
+        let listeners = all.filter { isForSession($0.session) }
+        guard !listeners.isEmpty else { return }
+        hasDelegatesAlone { for listener in listeners { listener.leavesTheRest() } }
+        for listener in listeners { await listener.hearsAll() }
+    }
+
     /// No handler of the app's is behind the delegates that are told: when its time is over, this launch has them finish what they hear, and what
     /// they heard counts.
     ///
     /// - Parameter whenOver: called once they have.
-    package func hasDelegatesAlone(_ whenOver: @escaping @Sendable () -> Void) {
+    private func hasDelegatesAlone(_ whenOver: @escaping @Sendable () -> Void) {
         state.withLock { $0.countsWhatWasHeard = true }
         onWarning { [self] _ in deliveries.close(whenOver) }
     }

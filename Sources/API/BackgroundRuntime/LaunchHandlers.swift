@@ -40,6 +40,7 @@ package final class LaunchHandlers: Sendable {
                 return context.finish(
                     success: false, detail: "no handler for \(record.kind.rawValue) \(record.identifier) is registered")
             }
+            await context.letListenersHear()
             context.finish(success: !words.contains(false))
         }
         context.onWarning { _ in work.cancel() }

@@ -89,6 +89,9 @@ final class BackgroundSession: SessionEngine {
             return true
         }
         guard isFirst else { return logError("a second session of this identifier: its delegate is not called") }
+        launch?.add(
+            .init(
+                session: identifier, hearsAll: { await self.everythingIsTold() }, leavesTheRest: { self.leaveTheRest() }))
         listen(session)
     }
 

@@ -22,12 +22,10 @@ final class SessionLaunches: Sendable {
         let identifier = launch.identifier
         if let handler = handler.withLock({ $0 }) {
             await call(handler, identifier)
-        } else if let session = AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.current?.id) {
-            LaunchContext.current?.hasDelegatesAlone { session.leaveTheRest() }
-            await session.everythingIsTold()
-        } else {
+        } else if AppRuntime.shared.part({ KnownSessions() }).listening(identifier, LaunchContext.current?.id) == nil {
             return nil
         }
+        // Its delegate is waited for, as after every handler.
         // A delegate may hand what it heard to another queue.
         LaunchContext.current?.stay { await LaunchContext.graceAfterResult() }
         return true
