@@ -79,7 +79,8 @@ import Testing
             try begin("file", of: session)
             try await driver.advance(by: .seconds(60))
             #expect(try String(contentsOf: place, encoding: .utf8) == "all of it")
-            #expect(left.withLock { $0.count } == 1)
+            // Its part may still have a name, too.
+            #expect(left.withLock { !$0.isEmpty })
             // Told and known to be told, nothing of it is left.
             #expect(Self.spool() == [])
         }
