@@ -147,6 +147,28 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
+    /// The person opened the app just then, and that process tells what waits: a launch that finds nothing settles nothing of it.
+    @Test func whatAnotherProcessTellsIsNotSettled() throws {
+        try endThree()
+        let opened = ProcessIdentity(pid: 6_000_009, start: 1)
+        let first = try bench.onlyLive()
+        try bench.ledger.write {
+            try $0.attach(session: "isStormy", process: opened)
+            _ = try $0.claimEvents(session: "isStormy", process: opened, isAlive: { _ in false })
+        }
+        try bench.end(first, .completed)
+        #expect(try undelivered == 3 && bench.live().isEmpty, "it is attached")
+        // It ends without having told any: the next launch does.
+        try bench.hear(.processEnded(opened))
+        try bench.pass(60)
+        let second = try bench.onlyLive()
+        try hear(second, acknowledging: 3)
+        try bench.end(second, .completed)
+        #expect(try undelivered == 0)
+        try bench.pass(3_600)
+        #expect(bench.launcher.started.count == 2)
+    }
+
     /// The process left in between: the rest is for the next, at once.
     @Test func theRestIsForTheNextLaunch() throws {
         try endThree()

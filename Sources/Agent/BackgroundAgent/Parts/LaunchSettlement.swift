@@ -101,9 +101,10 @@ enum LaunchSettlement {
             {
                 return
             }
-            // What another process waits for is that one's, stopped perhaps.
+            // What another process waits for is that one's, stopped perhaps; and what another has begun to tell, or had when it ended, counts
+            // by its own word alone.
             for event in try pass.transaction.undeliveredEvents(session: launch.identifier)
-            where try isOld(event.createdAt) && !pass.transaction.isAwaited(event.transfer) {
+            where try isOld(event.createdAt) && event.claimPID == nil && !pass.transaction.isAwaited(event.transfer) {
                 try pass.transaction.eventWasDelivered(event.id!, now: pass.now)
             }
         case .notificationResponse:
