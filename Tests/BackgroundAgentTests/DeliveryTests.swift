@@ -147,6 +147,28 @@ import TransferMachines
         #expect(bench.launcher.started.count == 3)
     }
 
+    /// A delegate that asks again at once for what ended: some launches without a pause, then ever fewer.
+    @Test func whoAsksAgainAtOnceIsLaunchedEverMoreSeldom() throws {
+        var begun = 0
+        let end = bench.now + 3_600
+        while bench.now < end {
+            if try bench.live().isEmpty {
+                let id = try bench.download("again\(begun)")
+                try bench.turn()
+                if try bench.transfer(id).state == .running { try bench.answer(id) }
+            }
+            guard let launch = try bench.live().first?.id else {
+                try bench.pass(1)
+                continue
+            }
+            begun += 1
+            try bench.pass(0.1)
+            try bench.deliver()
+            try bench.end(launch, .completed)
+        }
+        #expect((30...45).contains(begun), "\(begun) launches in an hour")
+    }
+
     /// The person opened the app just then, and that process tells what waits: a launch that finds nothing settles nothing of it.
     @Test func whatAnotherProcessTellsIsNotSettled() throws {
         try endThree()

@@ -8,6 +8,22 @@ package enum SessionDelivery {
     /// Seconds that the oldest undelivered event may wait for company.
     package static let batchWindow: Double = 5
 
+    /// Seconds in which earlier launches of the session count.
+    package static let memory: Double = 3_600
+    /// So many launches within that time are followed by others without a pause.
+    private static let free = 20
+    /// Seconds.
+    private static let longestPause: Double = 300
+
+    /// Seconds between a launch and the next: none for some, then twice as long with each. An app whose delegate asks again at once for
+    /// what ended would be launched for ever without one; Apple delays such tasks, too.
+    ///
+    /// - Parameter count: launches of the session within ``memory``.
+    package static func pause(afterLaunches count: Int) -> Double {
+        guard count > free else { return 0 }
+        return min(pow(2, Double(min(count - free, 30) - 1)), longestPause)
+    }
+
     package enum Verdict: Sendable, Equatable {
         case deliverNow
         case wait(until: Date)

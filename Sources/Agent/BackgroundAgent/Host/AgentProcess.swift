@@ -175,6 +175,8 @@ package final class AgentProcess {
                 break
             }
         } catch  where error.isPassing {
+            // Wherever it was noticed: what this process alone still has must not go with it.
+            if ledger.isReplaced { ledger.save() }
             if wasAskedToStop {
                 log.write(.agentStoppedInTrouble, (.reason, error))
                 return 0
@@ -220,6 +222,7 @@ package final class AgentProcess {
                 loop.setTimer(deafSince == nil ? wake : min(wake ?? .distantFuture, Date(timeIntervalSinceNow: Self.deafPause)))
                 if host.hasFinished { loop.stop() }
             } catch {
+                if ledger.isReplaced { ledger.save() }
                 guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return end(error) }
                 // The parts are as they were, and what was heard is heard again.
                 noteSetback(error)

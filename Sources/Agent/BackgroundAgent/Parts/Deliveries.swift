@@ -20,11 +20,26 @@ enum Deliveries {
             if attached.contains(session) || live.contains(where: { $0.kind == .urlSession && $0.identifier == session }) {
                 continue
             }
+            if let until = try end(ofPauseOf: session, pass), until > pass.now {
+                pass.wake(at: until)
+                continue
+            }
             switch SessionDelivery.verdict(oldest: oldest, hasMoreRunning: moving.contains(session), now: pass.now) {
             case .wait(let until): pass.wake(at: until)
             case .deliverNow: try launch(.urlSession, session, since: oldest, "a transfer ended", &pass)
             }
         }
+    }
+
+    /// `nil`: the session was not launched for often.
+    private static func end(ofPauseOf session: String, _ pass: Pass) throws -> Date? {
+        let recent = try pass.transaction.endedLaunches(.urlSession, session, limit: 64).filter { launch in
+            // From the future: the clock was set back since.
+            launch.startedAt <= pass.now && launch.startedAt > pass.now.addingTimeInterval(-SessionDelivery.memory)
+        }
+        let pause = SessionDelivery.pause(afterLaunches: recent.count)
+        guard pause > 0, let last = recent.first else { return nil }
+        return min(last.endedAt ?? last.startedAt, pass.now).addingTimeInterval(pause)
     }
 
     private static func deliverResponses(_ pass: inout Pass) throws {
