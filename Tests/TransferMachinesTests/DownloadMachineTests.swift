@@ -207,7 +207,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
     func aPageReplacesNoFile(_ headers: [String: String], _ url: String, _ name: String?, _ isSuspected: Bool) {
         var policy = RetryPolicy.standard
         policy.suspicionDelay = 900
-        let request = TransferRequest(url: url, wantsOnlyFile: name != nil, fileName: name)
+        let request = TransferRequest(url: url, fileName: name)
         var machine = DownloadMachine(request: request, partial: nil, policy: policy)
         let (disposition, command) = attempt(&machine, head(200, headers, url: url))
         let isRefused = if case .retry(_, let trouble) = command { trouble.suspicion == .portal } else { false }

@@ -95,7 +95,7 @@ import TransferMachines
     }
 
     @Test func onlyAFileWillDo() {
-        var machine = DownloadMachine(request: TransferRequest(url: "http://h/", wantsOnlyFile: true), partial: nil)
+        var machine = DownloadMachine(request: TransferRequest(url: "http://h/", fileName: "file"), partial: nil)
         _ = machine.begin()
         let head = ResponseHead(status: 404, headers: [], url: "http://h/")
         #expect(machine.received(head) == .discard)

@@ -209,23 +209,15 @@ package final class LaunchContext: Sendable {
 
     package func add(_ listener: Listener) { state.withLock { $0.listeners.append(listener) } }
 
-    /// The handlers have returned, which many do at once: the launch has no result before its delegates have heard what it is for, or its
-    /// time is over.
+    /// The handlers have returned, which many do at once: the launch has no result before its delegates have heard what it is for. When its
+    /// time is over they finish what they hear, and what they heard counts: no handler of the app's is behind them.
     func letListenersHear() async {
         let all = state.withLock { $0.stop == nil ? $0.listeners : [] }
         let listeners = all.filter { isForSession($0.session) }
         guard !listeners.isEmpty else { return }
-        hasDelegatesAlone { for listener in listeners { listener.leavesTheRest() } }
-        for listener in listeners { await listener.hearsAll() }
-    }
-
-    /// No handler of the app's is behind the delegates that are told: when its time is over, this launch has them finish what they hear, and what
-    /// they heard counts.
-    ///
-    /// - Parameter whenOver: called once they have.
-    private func hasDelegatesAlone(_ whenOver: @escaping @Sendable () -> Void) {
         state.withLock { $0.countsWhatWasHeard = true }
-        onWarning { [self] _ in deliveries.close(whenOver) }
+        onWarning { [self] _ in deliveries.close { for listener in listeners { listener.leavesTheRest() } } }
+        for listener in listeners { await listener.hearsAll() }
     }
 
     /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.

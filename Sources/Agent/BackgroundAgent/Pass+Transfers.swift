@@ -67,9 +67,7 @@ extension TransferRecord {
         if commands.contains(.removeBody), let body = bodyFile { files.append(spool.appendingPathComponent(body)) }
         return files.map(AgentEffect.removeFile)
     }
-}
 
-extension TransferRecord {
     /// Somebody else was faster: its file gets another name than the one that it was to have.
     mutating func takeName(_ free: URL) {
         let taken = destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent } ?? ""

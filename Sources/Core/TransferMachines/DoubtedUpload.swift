@@ -28,7 +28,7 @@ struct DoubtedUpload: UploadProtocol {
         switch state {
         case .sending: return rules.next()
         case .asking, .waiting:
-            return .send(plan.question("GET", nobodysAddress), .none, persistFirst: UploadMemory(step: .check))
+            return .send(plan.bare("GET", nobodysAddress), .none, persistFirst: UploadMemory(step: .check))
         }
     }
 

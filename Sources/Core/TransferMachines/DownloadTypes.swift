@@ -11,21 +11,19 @@ package struct TransferRequest: Codable, Equatable, Sendable {
     package var rateLimit: Int64?
     /// Hex digest that the whole file must have.
     package var expectedSHA256: String?
-    /// Only a file will do: an answer that says why there is none is a failure, not a result.
-    package var wantsOnlyFile: Bool
     /// The name that the file is to have; `nil`: it is an answer, which the app looks at.
     package var fileName: String?
+    /// Only a file will do: an answer that says why there is none is a failure, not a result.
+    var wantsOnlyFile: Bool { fileName != nil }
     /// Bytes per second without which an attempt counts as stalled.
     package var leastRate: Int64 = 0
 
     package init(
         method: String = "GET", url: String, headers: [HeaderField] = [], idleTimeout: Double = 60,
-        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, wantsOnlyFile: Bool = false,
-        fileName: String? = nil
+        maximumBodyBytes: Int64? = nil, rateLimit: Int64? = nil, expectedSHA256: String? = nil, fileName: String? = nil
     ) {
         self.fileName = fileName
         self.expectedSHA256 = expectedSHA256
-        self.wantsOnlyFile = wantsOnlyFile
         self.method = method
         self.url = url
         self.headers = headers

@@ -93,12 +93,12 @@ package struct UploadPlan: Codable, Equatable, Sendable {
             return !Self.reserved.contains(name) && (method == "PUT" || !name.hasPrefix("content-"))
                 && (isAtHome || RedirectRule.isHarmless(name))
         }
-        // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
-        return question(method, url, own + extra)
+        return bare(method, url, own + extra)
     }
 
-    /// One that opens no door: nothing of the caller's goes with it. An answer that drips ends with its head.
-    func question(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
+    /// With these headers and no others: by itself it opens no door. An answer that drips ends with its head.
+    func bare(_ method: String, _ url: String, _ headers: [HeaderField] = []) -> WireRequest {
+        // No redirects: a PUT that is redirected may arrive as a GET, and a GET's 200 looks like success.
         var wire = WireRequest(
             method: method, url: url, headers: headers, idleTimeout: idleTimeout, maximumRedirects: 0,
             maximumBodyBytes: Self.maximumAnswer, rateLimit: rateLimit)

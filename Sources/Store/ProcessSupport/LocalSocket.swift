@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A stream socket with a name in the file system, for lines of text between two processes of one person.
+/// A socket with a name in the file system: a stream for lines of text between two processes of one person, or one for datagrams.
 package struct LocalSocket: ~Copyable, Sendable {
     package let descriptor: Int32
 
@@ -9,9 +9,11 @@ package struct LocalSocket: ~Copyable, Sendable {
 
     deinit { close(descriptor) }
 
-    /// `nil`: nobody listens there.
-    package static func connect(to path: String) -> LocalSocket? {
-        guard let socket = make(), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
+    /// - Parameter sendsDatagrams: never waits for whoever takes them.
+    /// - Returns: `nil`: nobody listens there.
+    package static func connect(to path: String, sendsDatagrams: Bool = false) -> LocalSocket? {
+        let kind = sendsDatagrams ? Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) : Int32(SOCK_STREAM.rawValue)
+        guard let socket = make(kind), withAddress(path, { Glibc.connect(socket.descriptor, $0, $1) }) == 0 else { return nil }
         return socket
     }
 
@@ -62,13 +64,15 @@ package struct LocalSocket: ~Copyable, Sendable {
 
     /// `false`: the other side is gone.
     @discardableResult
-    package borrowing func write(line: String) -> Bool {
-        let bytes = Array((line + "\n").utf8)
-        return send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
+    package borrowing func write(line: String) -> Bool { write(Array((line + "\n").utf8)) }
+
+    /// `false`: they were not taken, or not all.
+    package borrowing func write(_ bytes: [UInt8]) -> Bool {
+        send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    private static func make() -> LocalSocket? {
-        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    private static func make(_ kind: Int32 = Int32(SOCK_STREAM.rawValue)) -> LocalSocket? {
+        let descriptor = socket(AF_UNIX, kind | Int32(SOCK_CLOEXEC.rawValue), 0)
         return descriptor < 0 ? nil : LocalSocket(descriptor: descriptor)
     }
 

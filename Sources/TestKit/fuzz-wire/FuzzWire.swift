@@ -49,7 +49,7 @@ private func makeHead(status: Int, _ text: String) -> ResponseHead {
 }
 
 private func download(_ head: ResponseHead, _ end: WireEnd, durable: Int64, _ now: Date) {
-    let request = TransferRequest(method: "GET", url: "http://server.test/file", headers: [], wantsOnlyFile: true)
+    let request = TransferRequest(method: "GET", url: "http://server.test/file", headers: [], fileName: "file")
     let held = PartialFile(
         durableBytes: durable, validator: .entityTag("\"one\""), totalBytes: 100_000, url: "http://server.test/file")
     var machine = DownloadMachine(request: request, partial: durable > 0 ? held : nil)

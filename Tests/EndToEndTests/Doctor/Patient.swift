@@ -34,7 +34,10 @@ final class Patient {
     init(_ desktop: Desktop, _ server: FaultyServer, extra: String = "") throws {
         (self.desktop, self.server) = (desktop, server)
         home = try Home(server: server, desktop: desktop, extra: extra)
+        // One agent, not two after each other: what is broken next is not to meet one that still starts.
+        home.environment["STORMY_NO_AGENT"] = "1"
         #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)
+        home.environment["STORMY_NO_AGENT"] = nil
         #expect(try home.stormy("schedule").status == 0)
         // It narrows its folders when it starts.
         try home.wait("the agent") { try $0.fact(.agent) }

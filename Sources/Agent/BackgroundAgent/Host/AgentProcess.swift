@@ -174,9 +174,10 @@ package final class AgentProcess {
                 }
                 break
             }
-        } catch  where error.isPassing {
+        } catch {
             // Wherever it was noticed: what this process alone still has must not go with it.
             if ledger.isReplaced { ledger.save() }
+            guard error.isPassing else { throw error }
             if wasAskedToStop {
                 log.write(.agentStoppedInTrouble, (.reason, error))
                 return 0
@@ -196,10 +197,7 @@ package final class AgentProcess {
         }
         func turn() {
             do throws(StoreError) {
-                guard !ledger.isReplaced else {
-                    ledger.save()
-                    return end(.busy(path: ledger.directories.ledger.path))
-                }
+                guard !ledger.isReplaced else { return end(.busy(path: ledger.directories.ledger.path)) }
                 guard try lock.isStillHeld() else {
                     log.write(.lockLost)
                     return end(.busy(path: ledger.directories.agentLock.path))
@@ -222,7 +220,6 @@ package final class AgentProcess {
                 loop.setTimer(deafSince == nil ? wake : min(wake ?? .distantFuture, Date(timeIntervalSinceNow: Self.deafPause)))
                 if host.hasFinished { loop.stop() }
             } catch {
-                if ledger.isReplaced { ledger.save() }
                 guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return end(error) }
                 // The parts are as they were, and what was heard is heard again.
                 noteSetback(error)

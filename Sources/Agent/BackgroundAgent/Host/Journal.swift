@@ -1,11 +1,11 @@
 import Foundation
-import Glibc
+import ProcessSupport
 
 /// The journal of systemd, where this process's standard error leads there. An entry has fields, by which `journalctl` finds it.
 ///
 /// Source: <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
-struct Journal: Sendable {
-    private let descriptor: Int32
+final class Journal: Sendable {
+    private let socket: LocalSocket
 
     /// The one that standard error leads to; `nil`: it leads elsewhere, or nobody listens.
     static let ofThisProcess = Journal(
@@ -16,33 +16,14 @@ struct Journal: Sendable {
     ///   - standardError: is compared with it: a person may have redirected it.
     init?(stream: String?, standardError: Int32, socket path: String) {
         var information = stat()
-        guard let stream, fstat(standardError, &information) == 0, stream == "\(information.st_dev):\(information.st_ino)" else {
-            return nil
-        }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-        descriptor = Glibc.socket(AF_UNIX, kind, 0)
-        guard descriptor >= 0 else { return nil }
-        let isConnected = withUnsafePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-            }
-        }
-        guard isConnected else {
-            close(descriptor)
-            return nil
-        }
+        guard let stream, fstat(standardError, &information) == 0, stream == "\(information.st_dev):\(information.st_ino)",
+            let socket = LocalSocket.connect(to: path, sendsDatagrams: true)
+        else { return nil }
+        self.socket = socket
     }
 
     /// `false`: it was not taken, as the journal is busy or gone.
-    func send(_ entry: LogEntry, app: String) -> Bool {
-        let bytes = Self.encoded(entry, app: app)
-        return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
-    }
+    func send(_ entry: LogEntry, app: String) -> Bool { socket.write(Self.encoded(entry, app: app)) }
 
     static func encoded(_ entry: LogEntry, app: String) -> [UInt8] {
         var bytes: [UInt8] = []

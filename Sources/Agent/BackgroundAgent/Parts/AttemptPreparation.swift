@@ -49,7 +49,7 @@ enum AttemptPreparation {
         var request = TransferRequest(
             method: transfer.method, url: transfer.url, headers: transfer.headers, idleTimeout: transfer.idleTimeout,
             maximumBodyBytes: transfer.maximumBodyBytes, rateLimit: transfer.rateLimit,
-            expectedSHA256: transfer.expectedSHA256, wantsOnlyFile: transfer.destination != nil,
+            expectedSHA256: transfer.expectedSHA256,
             fileName: transfer.destination.map { URL(fileURLWithPath: $0, isDirectory: false).lastPathComponent })
         request.leastRate = WireRequest.leastUsefulRate
         let machine = DownloadMachine(
