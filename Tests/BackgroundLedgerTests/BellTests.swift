@@ -103,6 +103,17 @@ import Testing
         #expect(ledger.isReplaced)
     }
 
+    /// The agent may have brought what was in the log into the ledger just before the commit, and nobody looks into that log again.
+    @Test func aCommitIntoARemovedLogIsNone() throws {
+        let log = URL(fileURLWithPath: test.directories.ledger.path + "-wal")
+        #expect(throws: StoreError.replaced(path: test.directories.ledger.path)) {
+            try ledger.write { transaction in
+                try FileManager.default.removeItem(at: log)
+                try transaction.setFact(.lastTaskIdentifier, 1)
+            }
+        }
+    }
+
     @Test func needsTheLedgerOpenedBefore() throws {
         let nobody = try TestLedger()
         #expect(throws: StoreError.self) { _ = try Listener(nobody.directories) }

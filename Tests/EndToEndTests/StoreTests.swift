@@ -94,6 +94,30 @@ extension EndToEnd {
             #expect(whole.output == "ok\n", "\(whole)")
         }
 
+        /// The agent is in the middle of something and has not noticed yet: nobody writes where it would not look.
+        @Test(arguments: [["-shm"], ["-wal"], ["-wal", "-shm"]]) func nobodyWritesBesideTheAgentsFiles(_ endings: [String])
+            async throws
+        {
+            let server = try await FaultyServer.start()
+            for name in ["a", "b"] { server.route("GET", "/\(name)", [.status(200), .body("whole")]) }
+            let home = try Home()
+            func download(_ name: String) throws -> Child.Result {
+                try home.stormy("download", "\(server.url)/\(name)", "-o", "\(home.folder.path)/\(name)")
+            }
+            try home.stormy("schedule")
+            let agent = try home.wait("the agent") { try $0.fact(.agent)?.pid }
+            try home.freezeAgent()
+            defer { kill(agent, SIGCONT) }
+            #expect(try download("a").status == 0)
+            for ending in endings { try FileManager.default.removeItem(atPath: home.directories.ledger.path + ending) }
+            let refused = try download("b")
+            #expect(refused.status == 75 && refused.errors.contains("kill -CONT \(agent) "), "\(refused)")
+            kill(agent, SIGCONT)
+            #expect(try download("b").status == 0)
+            try home.wait("both", seconds: 60) { try $0.transfers().count == 2 && $0.unfinishedTransfers().isEmpty ? true : nil }
+            for name in ["a", "b"] { #expect(FileManager.default.fileExists(atPath: "\(home.folder.path)/\(name)")) }
+        }
+
         /// A lock that looks stale is removed by a person: there is one agent all the same.
         @Test func aLockThatIsRemovedMakesNoSecondAgent() throws {
             home.environment["STORMY_NO_AGENT"] = nil

@@ -72,7 +72,7 @@ package struct CommandFailure: Error {
         switch error {
         case .cannotCreate: .cannotCreate
         case .newerVersion: .badConfiguration
-        case .replaced, .busy: .tryAgain
+        case .replaced, .unsaved, .busy: .tryAgain
         case .notADatabase, .readOnly, .diskFull, .troubled, .failed: .inputOutput
         }
     }

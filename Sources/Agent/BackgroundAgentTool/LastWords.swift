@@ -16,7 +16,7 @@ enum LastWords {
             return 65
         case .newerVersion: return 78
         case .cannotCreate: return 73
-        case .readOnly, .busy, .diskFull, .troubled, .failed, .replaced: return 74
+        case .readOnly, .busy, .diskFull, .troubled, .failed, .replaced, .unsaved: return 74
         }
     }
 

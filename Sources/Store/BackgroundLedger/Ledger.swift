@@ -16,8 +16,8 @@ package final class Ledger: Sendable {
     /// The closed connection of the look before. Freeing a dispatch queue is work for a dispatch thread, and from the
     /// first of those on a timer of theirs wakes the process every second: an idle agent would never sleep.
     private let look: DatabaseQueue?
-    /// Of the file and of those beside it, as they were opened.
-    private let inodes: [UInt64]
+    /// `nil`: in memory.
+    private let files: LedgerFiles?
     /// What the views of a ledger in memory share; `nil`: it lies on disk.
     let memory: LedgerMemory?
     private let role: Role
@@ -46,13 +46,10 @@ package final class Ledger: Sendable {
     package init(_ directories: AppDirectories, as role: Role = .app) throws(StoreError) {
         self.directories = directories
         try directories.createStateFolders()
-        let path = directories.ledger.path
-        let wait = WriterWait(path: path)
+        let wait = WriterWait(path: directories.ledger.path)
         (self.role, self.wait) = (role, wait)
-        (queue, look) = try Self.openWithRoom(directories, as: role, wait)
-        // The files beside it are opened with the first look.
-        _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
-        inodes = Self.inodes(path)
+        (queue, look, files) = try Self.openBesideTheAgent(directories, as: role, wait)
+        if role == .agent { files?.hold() }
         memory = nil
     }
 
@@ -62,7 +59,7 @@ package final class Ledger: Sendable {
         self.memory = memory
         role = .app
         wait = WriterWait(path: directories.ledger.path)
-        (queue, look, inodes) = (memory.queue, nil, [])
+        (queue, look, files) = (memory.queue, nil, nil)
     }
 
     /// Whether this version knows the ledger that is there. Nothing is written.
@@ -102,6 +99,34 @@ package final class Ledger: Sendable {
             throw translate(error, path: path)
         }
     }
+
+    /// With those files that the agent has open, where one runs: after one of them was removed it saves what is in it first, and opens the new
+    /// ones.
+    private static func openBesideTheAgent(
+        _ directories: AppDirectories, as role: Role, _ wait: WriterWait
+    ) throws(StoreError) -> (DatabaseQueue, look: DatabaseQueue?, LedgerFiles) {
+        let start = ContinuousClock.now
+        func mayWrite(_ files: LedgerFiles) -> Bool { role == .agent || !files.areNotTheAgents }
+        while true {
+            // Looked at before, as opening makes what is not there, and after.
+            if mayWrite(LedgerFiles(directories)) {
+                do throws(StoreError) {
+                    let (queue, look) = try openWithRoom(directories, as: role, wait)
+                    // The files beside it are opened with the first look.
+                    _ = try? queue.inDatabase { try Int.fetchOne($0, sql: "SELECT count(*) FROM sqlite_master") }
+                    let files = LedgerFiles(directories)
+                    if mayWrite(files) { return (queue, look, files) }
+                } catch {
+                    if mayWrite(LedgerFiles(directories)) { throw error }
+                }
+            }
+            guard ContinuousClock.now - start < patienceWithTheAgent else { throw .unsaved(path: directories.ledger.path) }
+            usleep(10_000)
+        }
+    }
+
+    /// It hears of a removed file at once, and its turns are short.
+    private static let patienceWithTheAgent = Duration.seconds(10)
 
     /// On a full disk with what the reserve leaves.
     private static func openWithRoom(
@@ -159,29 +184,20 @@ package final class Ledger: Sendable {
     package var isInMemory: Bool { memory != nil }
 
     /// Another file, or none, lies where this ledger, its log or the log's index was opened: what is written here nobody else will read.
-    package var isReplaced: Bool {
-        guard memory == nil else { return false }
-        let now = Self.inodes(directories.ledger.path)
-        // Opened alone it has no index; what comes later is its own.
-        return zip(inodes, now).contains { $0 != 0 && $0 != $1 }
-    }
+    package var isReplaced: Bool { files?.areReplaced ?? false }
 
-    private static func inodes(_ path: String) -> [UInt64] {
-        ["", "-wal", "-shm"].map { ending in
-            var information = stat()
-            return stat(path + ending, &information) == 0 ? UInt64(information.st_ino) : 0
+    /// Of the agent: somebody removed a file beside it, of which this process holds the last name. What is in it is brought into the ledger, where
+    /// the next to open it finds it; then others may open it again. Only the latter where the ledger itself was taken away.
+    package func save() throws(StoreError) {
+        guard let files else { return }
+        if !files.areAnotherLedgers {
+            do {
+                _ = try queue.inDatabase { try $0.checkpoint(.full) }
+            } catch {
+                throw Self.translate(error, path: directories.ledger.path)
+            }
         }
-    }
-
-    /// Somebody removed a file beside it, of which this process holds the last name: what is in it is brought into the ledger, where the next to
-    /// open it finds it. Nothing where the ledger itself was taken away.
-    package func save() {
-        guard memory == nil, Self.inodes(directories.ledger.path)[0] == inodes[0] else { return }
-        queue.inDatabase { database in
-            wait.limit(to: .zero)
-            defer { wait.limit(to: nil) }
-            _ = try? database.checkpoint(.full)
-        }
+        files.letGo()
     }
 
     /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
@@ -266,6 +282,8 @@ package final class Ledger: Sendable {
                 if let memory, database.totalChangesCount != before { memory.count(view) }
             }
             if let memory, view.mustTell { try memory.tell(view) }
+            // It was removed just before the commit, and the agent had saved already perhaps.
+            if role == .app, isReplaced { throw StoreError.replaced(path: directories.ledger.path) }
             return result!
         } catch {
             throw Self.translate(error, path: directories.ledger.path)

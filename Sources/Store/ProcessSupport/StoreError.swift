@@ -13,6 +13,8 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     case failed(path: String, reason: String)
     /// It, or a file beside it, was removed or replaced while this process had it open.
     case replaced(path: String)
+    /// A file beside it was removed while the agent had it open, which has not saved yet what is in it.
+    case unsaved(path: String)
 
     /// What a failed `open` of a file of ours means.
     package static func notOpened(_ path: String, _ number: Int32) -> StoreError {
@@ -27,7 +29,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Waiting may help, or opening it again: nothing is wrong with the store itself.
     package var isPassing: Bool {
         switch self {
-        case .busy, .diskFull, .troubled, .replaced: true
+        case .busy, .diskFull, .troubled, .replaced, .unsaved: true
         case .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed: false
         }
     }
@@ -36,7 +38,7 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var maySayFull: Bool {
         switch self {
         case .diskFull, .troubled: true
-        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced: false
+        case .busy, .cannotCreate, .notADatabase, .newerVersion, .readOnly, .failed, .replaced, .unsaved: false
         }
     }
 
@@ -56,8 +58,15 @@ package enum StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             "no space left for \(path): on its disk, or in its owner's quota"
         case .replaced(let path):
             "\(path), or a file beside it, was removed or replaced while this program had it open: start it again"
+        case .unsaved(let path):
+            """
+            a file beside \(path) was removed while \(LockHolder.find(lock: Self.folder(of: path))?.description ?? "the agent") had it open, \
+            and what is in it is not saved yet: try again
+            """
         case .troubled(let path, let reason), .failed(let path, let reason):
             "\(path): \(reason)"
         }
     }
+
+    private static func folder(of path: String) -> String { URL(fileURLWithPath: path).deletingLastPathComponent().path }
 }

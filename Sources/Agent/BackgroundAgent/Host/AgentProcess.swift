@@ -156,6 +156,8 @@ package final class AgentProcess {
                 endSetback()
                 hasToWatchFiles = true
                 try run(AgentHost(agent, now: host.now), agent)
+                // With the lock: the next agent opens the ledger as soon as it is free.
+                if ledger.isReplaced { throw StoreError.replaced(path: ledger.directories.ledger.path) }
                 lock.release()
                 if makesWay {
                     log.write(.agentMakesWay)
@@ -175,8 +177,7 @@ package final class AgentProcess {
                 break
             }
         } catch {
-            // Wherever it was noticed: what this process alone still has must not go with it.
-            if ledger.isReplaced { ledger.save() }
+            if ledger.isReplaced { saveLedger() }
             guard error.isPassing else { throw error }
             if wasAskedToStop {
                 log.write(.agentStoppedInTrouble, (.reason, error))
@@ -189,6 +190,15 @@ package final class AgentProcess {
         return 0
     }
 
+    /// Wherever it was noticed: what this process alone still has must not go with it.
+    private func saveLedger() {
+        do throws(StoreError) {
+            try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in try ledger.save() }
+        } catch {
+            log.write(.ledgerNotSaved, (.reason, error))
+        }
+    }
+
     private func run(_ host: AgentHost, _ agent: Agent) throws(StoreError) {
         var failure: StoreError?
         func end(_ error: StoreError) {
@@ -197,7 +207,7 @@ package final class AgentProcess {
         }
         func turn() {
             do throws(StoreError) {
-                guard !ledger.isReplaced else { return end(.busy(path: ledger.directories.ledger.path)) }
+                guard !ledger.isReplaced else { return end(.replaced(path: ledger.directories.ledger.path)) }
                 guard try lock.isStillHeld() else {
                     log.write(.lockLost)
                     return end(.busy(path: ledger.directories.agentLock.path))

@@ -6,6 +6,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case agentStopped = "agent-stopped"
     case agentStoppedInTrouble = "agent-stopped-in-trouble"
     case agentStartsAfresh = "agent-starts-afresh"
+    case ledgerNotSaved = "ledger-not-saved"
     case agentMakesWay = "agent-makes-way"
     case agentMadeWay = "agent-made-way"
     case ledgerIsNewer = "ledger-is-newer"
@@ -44,6 +45,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStopped: "agent stopped"
         case .agentStoppedInTrouble: "stopped in trouble: what is left is the next agent's"
         case .agentStartsAfresh: "starting afresh"
+        case .ledgerNotSaved: "a file of the ledger was removed, and what was in it is lost"
         case .agentMakesWay: "makes way for the program that lies in its place now"
         case .agentMadeWay: "made way for a newer version"
         case .ledgerIsNewer: "a newer version has taken over the ledger: leaving when what runs has ended"
@@ -79,7 +81,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
         switch self {
         case .agentStarted: [.pid]
         case .agentStopping, .agentStopped, .agentMakesWay, .agentMadeWay, .ledgerIsNewer, .lockLost, .changesHeard, .hostWoke: []
-        case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerTroubled, .folderNotSynced, .progressNotShown: [.reason]
+        case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .folderNotSynced, .progressNotShown:
+            [.reason]
         case .ledgerRecovered: [.tries]
         case .changesUnheard: [.reason, .seconds]
         case .partGaveWay: [.file, .bytes]
@@ -104,7 +107,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     /// As syslog counts: 3 an error, 4 a warning, 5 worth a look, 6 information.
     package var priority: Int {
         switch self {
-        case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerTroubled, .lockLost, .launchFailed: 3
+        case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
         case .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits, .progressNotShown: 4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
             .requestReplanned:

@@ -72,10 +72,20 @@ static inline int clinux_wait_for_shared_lock(int descriptor) {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
     return fcntl(descriptor, F_OFD_SETLKW, &lock);
 }
-static inline int clinux_file_is_locked(int descriptor) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
+// Of a part of a file or folder; length 0: all that follows. A shared lock needs no more than a descriptor to read from.
+static inline int clinux_share_bytes(int descriptor, int64_t start, int64_t length) {
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+static inline int clinux_unlock_bytes(int descriptor, int64_t start, int64_t length) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+}
+static inline int clinux_bytes_are_locked(int descriptor, int64_t start, int64_t length) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length, .l_pid = 0};
     return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
+static inline int clinux_file_is_locked(int descriptor) { return clinux_bytes_are_locked(descriptor, 0, 0); }
 
 // How a detached child is started. Everything but the three standard descriptors and `inherited` is closed in it,
 // its folder is "/", and its signal mask is empty, or has SIGTERM blocked until it is ready to hear it.
