@@ -109,8 +109,12 @@ import TransferMachines
     private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
         let pid = try #require(try bench.launch(launch).pid)
         try bench.ledger.write { transaction in
-            let claimed = try transaction.claimEvents(
-                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false })
+            var claimed: [SessionEventRecord] = []
+            while case let next = try transaction.claimEvents(
+                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false }), !next.isEmpty
+            {
+                claimed += next
+            }
             for event in claimed.prefix(count) { try transaction.eventWasDelivered(#require(event.id), now: bench.now) }
             guard givingBack else { return }
             for event in claimed.dropFirst(count) { try transaction.giveBackClaim(of: #require(event.id)) }

@@ -271,6 +271,28 @@ import Testing
         #expect(try claim(another, othersLive: false) == [id])
     }
 
+    /// Every process dies over the same end: the others are told all the same, by the third process at the latest.
+    @Test func anEndThatKillsEveryProcessHoldsUpNoOther() throws {
+        let ids = try (1...6).map { number in try insert("\(number)") { ($0.state, $0.isAdopted) = (.completed, true) } }
+        try ledger.write { transaction in
+            for id in ids { try transaction.addEvent(for: #require(try transaction.transfer(id)), now: now) }
+        }
+        func tellUntilDeath(_ number: Int32) throws -> [[Int64]] {
+            let process = ProcessIdentity(pid: number, start: Int64(number))
+            var told: [[Int64]] = []
+            while told.last?.contains(ids[2]) != true {
+                let claimed = try ledger.write { try $0.claimEvents(session: "s", process: process, isAlive: { _ in false }) }
+                guard !claimed.isEmpty else { break }
+                told.append(claimed.map(\.transfer))
+            }
+            return told
+        }
+        let batches = try (1...3).map { try tellUntilDeath($0) }
+        #expect(batches[0] == [ids], "nothing is known of any of them")
+        #expect(batches[1] == ids[...2].map { [$0] })
+        #expect(batches[2] == ids[3...].map { [$0] } + ids[...2].map { [$0] })
+    }
+
     /// Whatever state a row is in: a file that it names is nobody's orphan.
     @Test(arguments: ["queued", "running", "waiting", "paused", "completed", "failed", "cancelled"])
     func aFileThatARowNamesIsKnown(_ state: String) throws {

@@ -111,22 +111,25 @@ extension LedgerTransaction {
 
     /// Some event of the session waits for a process to tell it.
     package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
-        try !untold(session: session, process: process, after: 0, limit: 1).isEmpty
+        try !untold(session: session, process: process, skipping: 0, limit: 1).isEmpty
     }
 
-    private func untold(session: String, process: ProcessIdentity, after id: Int64, limit: Int) throws -> [SessionEventRecord] {
+    /// Those first that nobody began to tell, then those whose claimer began the longest ago.
+    private func untold(session: String, process: ProcessIdentity, skipping: Int, limit: Int) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
             database.cachedStatement(
                 sql: """
-                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ?1 AND id > ?2
-                    AND NOT (claimPID IS ?3 AND claimStart IS ?4)
+                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ?1
+                    AND NOT (claimPID IS ?2 AND claimStart IS ?3)
                     AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer
-                        AND NOT (attachment.pid = ?3 AND attachment.processStart = ?4))
-                    ORDER BY id LIMIT ?5
-                    """), arguments: [session, id, process.pid, process.start, limit])
+                        AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
+                    ORDER BY claimStart, id LIMIT ?4 OFFSET ?5
+                    """), arguments: [session, process.pid, process.start, limit, skipping])
     }
 
-    /// Events for this process to tell, oldest first: none that another living one is about to tell, or waits for. Marked as its own.
+    /// Events for this process to tell: none that another living one is about to tell, or waits for. Marked as its own.
+    ///
+    /// Oldest first. Those that a process died over come last and singly: one over which every process dies keeps no other from being told.
     ///
     /// - Parameter isOurs: whether the end of a transfer is for the caller to tell.
     package func claimEvents(
@@ -134,18 +137,22 @@ extension LedgerTransaction {
         isAlive: (ProcessIdentity) -> Bool = \.isAlive
     ) throws -> [SessionEventRecord] {
         var claimed: [SessionEventRecord] = []
-        var last: Int64 = 0
+        var others = 0
         while claimed.count < limit {
-            let candidates = try untold(session: session, process: process, after: last, limit: limit)
-            guard let end = candidates.last?.id else { break }
-            last = end
+            let candidates = try untold(session: session, process: process, skipping: others, limit: limit)
+            if candidates.isEmpty { break }
             for var event in candidates where claimed.count < limit {
-                guard isOurs(event.transfer) else { continue }
-                if let owner = event.claim, isAlive(owner) { continue }
+                let isAbandoned = event.claim != nil
+                guard isOurs(event.transfer), event.claim.map({ !isAlive($0) }) ?? true else {
+                    others += 1
+                    continue
+                }
+                if isAbandoned, !claimed.isEmpty { return claimed }
                 (event.claimPID, event.claimStart) = (process.pid, process.start)
                 try database.cachedStatement(sql: "UPDATE sessionEvent SET claimPID = ?, claimStart = ? WHERE id = ?")
                     .execute(arguments: [process.pid, process.start, event.id])
                 claimed.append(event)
+                if isAbandoned { return claimed }
             }
         }
         return claimed

@@ -115,8 +115,13 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
     private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
         let now = machine.clock.date
         let ended = write { transaction -> [TransferRecord] in
-            let events = try transaction.claimEvents(
-                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine!.isAlive($0) })
+            var events: [SessionEventRecord] = []
+            while case let next = try transaction.claimEvents(
+                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine!.isAlive($0) }),
+                !next.isEmpty
+            {
+                events += next
+            }
             for event in events { try transaction.eventWasDelivered(event.id!, now: now) }
             try transaction.setResult(.completed, detail: nil, ofLaunch: process.launch)
             return try events.compactMap { try transaction.transfer($0.transfer) }
