@@ -89,11 +89,8 @@ package final class Ledger: Sendable {
             case .ofAnEarlierVersion, .ofANewerVersion: return .ofAnEarlierVersion
             case .current: break
             }
-            return try file(path).openToRead().read { database in
-                guard try String.fetchOne(database, sql: "PRAGMA quick_check(1)") == "ok" else {
-                    throw StoreError.notADatabase(path: path)
-                }
-                return .found(try body(LedgerTransaction(database: database, foreignCommits: nil)))
+            return try file(path).openToReadChecked().read { database in
+                .found(try body(LedgerTransaction(database: database, foreignCommits: nil)))
             }
         } catch {
             throw translate(error, path: path)

@@ -30,6 +30,17 @@ package struct DatabaseFile: Sendable {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
+    /// The same, after its pages were checked: the tables of one that was put together from two files can be read, but not what is in them.
+    ///
+    /// Cost: all pages are read.
+    /// - Throws: `SQLITE_CORRUPT` where they do not fit together.
+    package func openToReadChecked() throws -> DatabaseQueue {
+        let queue = try openToRead()
+        let answer = try queue.read { try String.fetchOne($0, sql: "PRAGMA quick_check(1)") }
+        guard answer == "ok" else { throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: answer) }
+        return queue
+    }
+
     /// Opening for writing alone changes the file (GRDB writes once to make the write-ahead log), so it is looked at before.
     ///
     /// - Returns: the state, and the connection it was looked at through, closed.

@@ -62,14 +62,14 @@ package final class StormyStore: Sendable {
 
     package static func open() throws -> StormyStore { try StormyStore(folder: StormySettings.current.dataFolder) }
 
-    /// A store that is only looked at: nothing is made, mended or migrated.
+    /// A store that is only looked at: nothing is made, mended or migrated. Cost: all its pages are read.
     ///
     /// - Returns: `nil`: there is none, or one of an earlier version.
     package static func look(in folder: URL) throws -> StormyStore? {
         let path = folder.appendingPathComponent(fileName).path
         do {
             guard try isComplete(path) else { return nil }
-            return StormyStore(try file(path).openToRead())
+            return StormyStore(try file(path).openToReadChecked())
         } catch let error as DatabaseError {
             throw StormyStoreError(error, path)
         }

@@ -125,6 +125,13 @@ enum PlantedFaults {
             try patient.shell("rm -f '\(store)-wal' '\(store)-shm'")
             _ = try patient.write(String(repeating: "no store ", count: 900), to: "data/stormy/stormy.sqlite")
         },
+        PlantedFault("pages of Stormy's store are damaged", "store", says: "damaged") { patient in
+            try patient.home.killAgent()
+            let store = patient.path("data/stormy/stormy.sqlite")
+            try patient.sql("PRAGMA wal_checkpoint(TRUNCATE)", on: store)
+            // Page 1, with the list of tables, stays.
+            try patient.shell("dd if=/dev/zero of='\(store)' bs=4096 seek=2 count=6 conv=notrunc 2>/dev/null")
+        },
         PlantedFault(
             "Stormy's store is of a newer version", "store", says: "newer",
             .byHand {
