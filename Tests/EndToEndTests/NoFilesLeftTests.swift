@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A disk with room for bytes on which no file can be made any more.
+    /// A disk with room for bytes on which no file can be made any more, and one without room for bytes.
     @Suite(.enabled(if: Namespaces.areAllowed)) struct NoFilesLeft {
         /// Without an agent, which would hold the ledger open: all that is needed lies there already.
         @Test func whatIsThereIsReadAndEnded() throws {
@@ -32,8 +32,29 @@ extension EndToEnd {
             for verb in ["status", "place list", "transfers", "transfers cancel all", "unschedule", "quit", "after"] {
                 #expect(lines.contains("\(verb): 0"), "\(verb): \(result)")
             }
-            #expect(!lines.contains("upload \(photo.path): 0") && lines.contains { $0.contains("no space left") }, "\(result)")
+            #expect(!lines.contains("upload \(photo.path): 0"), "\(result)")
+            #expect(lines.contains { $0.contains("\(photo.path): held back: no space left") }, "\(result)")
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
+        }
+
+        /// Some of many find room: each of the others is named.
+        @Test func aPhotoThatFindsNoRoomIsNamed() throws {
+            let home = try Home()
+            let (tool, files) = (Home.product("stormy"), home.folder.path)
+            for (fill, name) in [(1, "a.jpg"), (2, "b.jpg")] as [(UInt8, String)] {
+                try (JPEG.withoutPosition + Data(repeating: fill, count: 4_000_000)).write(
+                    to: home.folder.appendingPathComponent(name))
+            }
+            try home.configure("[upload.destinations.none]\nkind = \"multipart\"\nurl = \"http://127.0.0.1:9/\"\n")
+            let script = """
+                mkdir '\(files)/small' && mount -t tmpfs -o size=7m,mode=700 none '\(files)/small' || exit 9
+                export XDG_STATE_HOME='\(files)/small/state' STORMY_NO_AGENT=1
+                '\(tool)' upload '\(files)/a.jpg' '\(files)/b.jpg' 2>&1; echo "status $?"
+                """
+            let result = try Child.run("unshare", Namespaces.withOwnMounts(script), environment: home.environment)
+            #expect(
+                result.output.contains("b.jpg was not queued: no space left") && result.output.contains("status 73"), "\(result)")
+            #expect(!result.output.contains("a.jpg was not queued"), "\(result)")
         }
     }
 }

@@ -140,10 +140,10 @@ struct UploadVerb: AsyncParsableCommand {
                 ahead = index + 1 < batches.count ? begin(batches[index + 1]) : nil
                 var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
                 for (file, result) in zip(batch, results) {
-                    do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error)) }
+                    do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error), of: file) }
                 }
                 for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
-                    do { note(try result.get(), of: file) } catch { note(CommandFailure(ofStormy: error)) }
+                    do { note(try result.get(), of: file) } catch { note(CommandFailure(ofStormy: error), of: file) }
                 }
             }
         }
@@ -152,6 +152,13 @@ struct UploadVerb: AsyncParsableCommand {
             Output.note("stormy: \(problem.message)")
             troubles.append(problem.message)
             failure = failure ?? problem
+        }
+
+        /// What names only the folder that it was copied into says whose copy that was.
+        private mutating func note(_ problem: CommandFailure, of file: String) {
+            note(
+                problem.message.contains(file)
+                    ? problem : CommandFailure(problem.status, "\(file) was not queued: \(problem.message)"))
         }
 
         /// What Swift cannot read as text arrives with replacement characters, and names another file.
