@@ -50,7 +50,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,7 +116,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (50 min)
+proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (50 min)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'
@@ -124,6 +124,9 @@ tables: test-build ## Every fault of the tables at every point where an agent ca
 docs: build ## Compile the documentation of what authors import (a warning is an error), and make, run and wake the apps of README and tutorial
 	Tests/Documentation/docs.sh .build .build/documentation
 	python3 Tests/Documentation/readme.py
+
+test-tutorial: build ## The apps of README and tutorial, made from nothing; the latter also built for release and installed as its pages say
+	python3 Tests/Documentation/readme.py --ship
 
 screenshot: test-build ## Take the README's picture of the notification again
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
