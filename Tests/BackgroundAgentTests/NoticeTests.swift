@@ -117,6 +117,19 @@ import Testing
         #expect(bench.presenter.shown.count == 5, "told once")
     }
 
+    /// The pause began while the clock was ahead, and it is right by now: a pause of seconds is none of a year.
+    @Test(arguments: [-365.0, -1, 1, 365]) func aClockThatIsSetMakesNoPauseLonger(_ days: Double) throws {
+        try add()
+        try bench.hear(.presenter(.failed(identifier: "n", .refused("ExcessNotificationGeneration"))))
+        try bench.step(days * 86_400)
+        #expect(bench.presenter.shown.count == 1)
+        try bench.pass(5)
+        #expect(bench.presenter.shown.count == 2)
+        try presented()
+        try bench.pass(86_400)
+        #expect(bench.presenter.shown.count == 2, "told once")
+    }
+
     /// One that never accepts it costs four tries an hour.
     @Test func pausesStopGrowing() throws {
         try add()

@@ -49,9 +49,7 @@ package final class Agent {
 
     /// Nothing is under way that another agent would have to take up in the middle.
     package func isAtRest() throws(StoreError) -> Bool {
-        guard parts.attempts.isEmpty, !parts.screen.isShowing, parts.screen.answersDue(now: host.now()) == nil else {
-            return false
-        }
+        guard parts.attempts.isEmpty, !parts.screen.isShowing else { return false }
         return try ledger.read { try $0.liveLaunches().isEmpty }
     }
 

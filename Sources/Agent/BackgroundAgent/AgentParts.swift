@@ -56,7 +56,7 @@ struct AgentParts {
         if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }
         // Last: whether anything is left to do shows only now.
         let others = Lifetime.Others(
-            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(now: pass.now), isShowing: screen.isShowing)
+            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing)
         try lifetime.plan(&pass, others)
         leftovers.planOrphans(&pass, lifetime)
     }

@@ -17,6 +17,9 @@ struct Moment {
         (now, awake, slept) = (host.now(), host.monotonic(), host.slept())
         self.zone = zone
     }
+
+    /// What the wall clock will show then, unless somebody sets it. A little later: what wakes has to find it past.
+    func date(atAwake seconds: Double) -> Date { now.addingTimeInterval(seconds - awake + 0.001) }
 }
 
 /// One look at the ledger, inside its write transaction: what the parts decide with, and what follows once it is committed.

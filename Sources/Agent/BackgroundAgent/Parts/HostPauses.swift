@@ -56,6 +56,6 @@ struct HostPauses: Equatable {
         let awake = pass.moment.awake + 0.001
         for (host, pause) in pauses { room.restrict(host, to: awake < pause.until ? 0 : 1) }
         let next = pauses.values.map(\.until).filter { $0 > awake }.min()
-        pass.wake(at: next.map { pass.now.addingTimeInterval($0 - awake + 0.001) })
+        pass.wake(at: next.map(pass.moment.date))
     }
 }

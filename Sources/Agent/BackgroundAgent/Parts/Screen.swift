@@ -9,8 +9,8 @@ struct Screen {
     /// Seconds that a notification which is taken back, or an agent that leaves, waits for the server's answer to a showing.
     private static let patience: Double = 5
 
-    /// Handed to the presenter, which has not answered, and since when.
-    private var beingShown: [String: Date] = [:]
+    /// Handed to the presenter, which has not answered, and since when, in seconds awake: a clock that is set lengthens no wait.
+    private var beingShown: [String: Double] = [:]
     /// What a server refused, or found none.
     private var refused: [String: Refusal] = [:]
     /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
@@ -22,8 +22,8 @@ struct Screen {
         var revision: Int
         /// How often in a row.
         var count: Int
-        /// When it is tried again though nothing changed; `nil`: never.
-        var until: Date?
+        /// When it is tried again though nothing changed, in seconds awake; `nil`: never.
+        var until: Double?
 
         /// Seconds: a server that counts notifications forgets within seconds; one that cannot show this one will never do so.
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
@@ -33,8 +33,8 @@ struct Screen {
     var isShowing: Bool { !beingShown.isEmpty }
 
     /// Until when the answers that are missing are waited for; `nil`: none is.
-    func answersDue(now: Date) -> Date? {
-        beingShown.values.map { $0.addingTimeInterval(Self.patience) }.filter { $0 > now }.max()
+    func answersDue(_ moment: Moment) -> Date? {
+        beingShown.values.max().map { $0 + Self.patience }.flatMap { $0 > moment.awake ? moment.date(atAwake: $0) : nil }
     }
 
     /// Something changed that may help: what could not be shown is tried again.
@@ -125,7 +125,7 @@ struct Screen {
             case .whenSomethingChanges: refused[identifier] = Refusal(revision: revision, count: 0, until: nil)
             case .afterPause:
                 let count = (refused[identifier]?.count ?? 0) + 1
-                let until = pass.now.addingTimeInterval(Refusal.pause(after: count))
+                let until = pass.moment.awake + Refusal.pause(after: count)
                 refused[identifier] = Refusal(revision: revision, count: count, until: until)
             }
         }
@@ -176,7 +176,8 @@ struct Screen {
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         if let refusal = refused[record.identifier], refusal.revision == record.revision {
-            guard let until = refusal.until, until <= pass.now else { return pass.wake(at: refusal.until) }
+            guard let until = refusal.until else { return }
+            guard until <= pass.moment.awake else { return pass.wake(at: pass.moment.date(atAwake: until)) }
         }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, isEnabled: pass.settings.notificationsEnabled,
@@ -189,17 +190,15 @@ struct Screen {
             record.state = .presenting
             record.trouble = nil
             try pass.transaction.save(record)
-            beingShown[record.identifier] = pass.now
+            beingShown[record.identifier] = pass.moment.awake
             pass.perform(.present(try notice(record, app, pass), replacing: record.serverID))
         }
     }
 
     private func withdraw(_ record: NotificationRecord, _ pass: inout Pass) throws {
-        if record.serverID == nil, let until = beingShown[record.identifier]?.addingTimeInterval(Self.patience),
-            pass.now < until
-        {
+        if record.serverID == nil, let until = beingShown[record.identifier].map({ $0 + Self.patience }), pass.moment.awake < until {
             // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
-            return pass.wake(at: until)
+            return pass.wake(at: pass.moment.date(atAwake: until))
         }
         if let serverID = record.serverID {
             pass.perform(.withdraw(identifier: record.identifier, serverID: serverID))
