@@ -347,6 +347,27 @@ extension EndToEnd {
         }
 
         /// Given again after it failed, and its failed upload tried again: it is there once, whichever came first.
+        /// It is asked in vain whether a name is taken, and its PUT replaces what is there.
+        @Test func aServerThatKnowsPutAloneKeepsBoth() async throws {
+            let server = try await FaultyServer.start()
+            for name in ["DSC1.jpg", "DSC1-1.jpg", "DSC1-2.jpg"] {
+                server.route("HEAD", "/\(name)", [.status(501)])
+                server.route("PUT", "/\(name)", [.status(200)])
+            }
+            let home = try Home(
+                extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/\"\n")
+            for number in 0..<3 {
+                let photo = home.folder.appendingPathComponent("\(number)/DSC1.jpg")
+                try FileManager.default.createDirectory(at: photo.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try (JPEG.withoutPosition + Data(repeating: UInt8(number), count: 1_000)).write(to: photo)
+                let result = try home.stormy(["upload", photo.path] + (number == 1 ? [] : ["--wait"]))
+                #expect(result.status == 0, "\(result)")
+            }
+            try home.wait("all of them") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            let written = server.requests().filter { $0.method == "PUT" }.map(\.path)
+            #expect(written.sorted() == ["/DSC1-1.jpg", "/DSC1-2.jpg", "/DSC1.jpg"])
+        }
+
         @Test(arguments: [false, true]) func aRetriedPhotoIsThereOnce(_ retriesFirst: Bool) async throws {
             let server = try await FaultyServer.start()
             let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))

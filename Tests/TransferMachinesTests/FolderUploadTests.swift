@@ -76,6 +76,15 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == "MOVE \(part)")
     }
 
+    /// A server that knows PUT alone overwrites what this machine put there before, unless that is known here.
+    @Test(arguments: [404, 405, 501]) func anotherUploadsNameIsTaken(_ status: Int) {
+        var machine = UploadMachine(plan: plan(.put))
+        _ = play(&machine, [("HEAD \(name)", status)])
+        #expect(machine.needsNames == (status != 404))
+        machine.note(taken: ["https://host/dav/\(name)"])
+        #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
+    }
+
     /// nginx answers 500 when the folder is missing.
     @Test func a500MayMeanThatTheFolderIsMissing() {
         var machine = UploadMachine(plan: plan())

@@ -212,6 +212,32 @@ struct Dialogue {
         #expect(talk.lines.last == "HEAD \(key.replacing(".jpg", with: "-1.jpg"))")
     }
 
+    /// A key that may only write sees no object: what this machine put there before is known all the same.
+    @Test(arguments: [1, 6 << 20] as [Int64]) func whereNothingCanBeSeenOnesOwnIsNotOverwritten(_ size: Int64) {
+        let next = key.replacing(".jpg", with: "-1.jpg")
+        for status in [403, 405, 501] {
+            var talk = Dialogue(plan(size))
+            #expect(!talk.machine.needsNames)
+            talk.hear(status)
+            #expect(talk.machine.needsNames)
+            talk.machine.note(taken: [key])
+            talk.hear(200)
+            #expect(talk.lines.last == (size == 1 ? "PUT \(next) 0+1" : "POST \(next)?uploads="))
+        }
+    }
+
+    /// Two of one name at once: the second sees that the first has begun.
+    @Test func whatAnotherUploadBeginsIsTaken() {
+        let next = key.replacing(".jpg", with: "-1.jpg")
+        var talk = Dialogue(plan())
+        talk.hear(404)
+        talk.machine.note(taken: [key])
+        talk.hear(404)
+        #expect(talk.lines.last == "HEAD \(next)")
+        #expect(UploadMachine(plan: plan(), resuming: UploadMemory(step: .put)).openName == key)
+        #expect(UploadMachine(plan: plan(), resuming: UploadMemory(step: .chooseName)).openName == nil)
+    }
+
     /// What answered so was asked nothing with a condition.
     @Test func notImplementedIsAboutWhatWasSent() {
         var talk = Dialogue(plan(6 << 20))

@@ -43,7 +43,18 @@ struct FolderUpload: UploadProtocol {
     /// Addresses at which this machine's other uploads are, or may be.
     private(set) var taken: Set<String> = []
 
-    mutating func note(taken: Set<String>) { self.taken = taken }
+    /// The server does not say whether there is something at an address.
+    var cannotAsk = false
+
+    mutating func note(taken: Set<String>) {
+        self.taken = taken
+        guard plan.kind == .put, case .sendingBody(let index, let foldersMade) = state else { return }
+        let free = firstName(from: index)
+        // Another upload of this machine began to send its file there since the name was asked about.
+        if free != index {
+            state = cannotAsk ? .sendingBody(free, foldersMade: foldersMade) : .choosingName(free, isStored: false)
+        }
+    }
 
     /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
     var memory: UploadMemory? {
@@ -142,6 +153,10 @@ struct FolderUpload: UploadProtocol {
             return address.publicFile(finalName(index))
         case .choosingName, .makingFolder, .moving, .lookingForTemporary: return nil
         }
+    }
+
+    var needsNames: Bool {
+        if case .sendingBody = state { cannotAsk && plan.kind == .put } else { false }
     }
 
     /// The first name that no other upload of this machine has, or may have.

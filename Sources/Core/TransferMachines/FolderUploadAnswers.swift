@@ -32,10 +32,12 @@ extension FolderUpload {
 
     mutating func afterNameCheck(_ head: ResponseHead, _ wished: Int, isStored: Bool, _ pauses: Pauses) -> UploadOutcome {
         let index = firstName(from: wished)
-        switch existence(head) {
+        let answer = existence(head)
+        // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`, and what this machine knows of its own uploads.
+        if case .unknown = answer { cannotAsk = true } else { cannotAsk = false }
+        switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case .there: return tryName(after: index, isStored: isStored)
-        // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`.
         case .absent, .unknown:
             let levels = address?.segments.count ?? 0
             if isStored {
@@ -180,6 +182,7 @@ extension FolderUpload {
             return pauses.retry(head, "The temporary file is gone from the server.")
         case .absent, .unknown:
             if plan.kind == .put {
+                if case .unknown = existence(head) { cannotAsk = true }
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }

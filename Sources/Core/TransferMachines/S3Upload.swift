@@ -44,6 +44,10 @@ struct S3Upload: UploadProtocol {
     /// Regions that the bucket was looked for in.
     var moves = 0
     private(set) var proof = UploadProof.answer
+    /// What the last process had begun.
+    private let begun: UploadMemory.Step?
+    /// The server does not say whether there is something at a key: one that may only write sees none.
+    var cannotAsk = false
 
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
@@ -56,6 +60,7 @@ struct S3Upload: UploadProtocol {
         parts = UploadParts(byteCount: plan.byteCount, smallest: Self.partBytes)
         uploadID = memory?.place
         creations = memory?.creations ?? 0
+        begun = memory?.step
         let name = memory?.nameIndex ?? 0
         // Whatever was sent without an answer: the parts, or the object itself, tell.
         state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
@@ -139,6 +144,36 @@ struct S3Upload: UploadProtocol {
         return request
     }
 
+    // MARK: This machine's other uploads
+
+    private func publicName(_ index: Int) -> String {
+        address?.publicFile(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL
+    }
+
+    var openName: String? {
+        switch begun {
+        case .put, .create, .ask, .append, .move, .check: publicName(nameIndex)
+        case .chooseName, nil: nil
+        }
+    }
+
+    var needsNames: Bool {
+        switch state {
+        case .sendingWhole, .creating: cannotAsk
+        case .looking, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: false
+        }
+    }
+
+    mutating func note(taken: Set<String>) {
+        let free = (nameIndex..<RemoteName.maximumIndex).first { !taken.contains(publicName($0)) }
+        guard let free, free != nameIndex else { return }
+        switch state {
+        case .sendingWhole where cannotAsk, .creating where cannotAsk: _ = begin(free)
+        case .looking, .sendingWhole, .creating: state = .looking(free, isTaken: false)
+        case .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
+        }
+    }
+
     // MARK: How far
 
     var storedBytes: Int64 {
@@ -196,7 +231,7 @@ struct S3Upload: UploadProtocol {
 
     mutating func finish(_ index: Int, _ proof: UploadProof) -> UploadOutcome {
         self.proof = proof
-        return .finished(remoteURL: address?.publicFile(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL)
+        return .finished(remoteURL: publicName(index))
     }
 
     mutating func noteUncertainty() {

@@ -79,8 +79,10 @@ extension S3Upload {
         case 200..<300:
             if isOurs(head) { return finish(index, .length) }
             return tryName(after: index)
-        // Without the right to list, a key that is free is forbidden to look at. The condition guards it.
-        case 403, 404, 405, 501: return isTaken ? tryName(after: index) : begin(index)
+        // Without the right to list, a key that is free is forbidden to look at. The condition guards it, where the server knows it.
+        case 403, 404, 405, 501:
+            cannotAsk = head.status != 404
+            return isTaken ? tryName(after: index) : begin(index)
         // HEAD has no words for what is wrong; the next request has.
         case 400: return begin(index)
         default: return pauses.afterOther(head)

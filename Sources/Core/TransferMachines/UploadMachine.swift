@@ -128,6 +128,10 @@ package struct UploadMachine: Sendable {
     /// Addresses at which this machine's other uploads are, or may be: a file there is not this one, and none is sent there.
     package mutating func note(taken: Set<String>) { rules.note(taken: taken) }
 
+    /// The file is sent next to an address of which the server would not say whether something is there: only what this machine knows
+    /// of its own uploads, to be told by ``note(taken:)``, keeps one from being written over the other.
+    package var needsNames: Bool { rules.needsNames }
+
     /// How it is known that the server has the whole file.
     package var proof: UploadProof { rules.proof }
 
@@ -161,6 +165,7 @@ protocol UploadProtocol: Sendable {
     var memory: UploadMemory? { get }
     mutating func note(taken: Set<String>)
     var openName: String? { get }
+    var needsNames: Bool { get }
 }
 
 /// Of one request with nothing before or after it.
@@ -177,6 +182,7 @@ extension UploadProtocol {
     var memory: UploadMemory? { nil }
     mutating func note(taken: Set<String>) {}
     var openName: String? { nil }
+    var needsNames: Bool { false }
 }
 
 extension UploadOutcome {

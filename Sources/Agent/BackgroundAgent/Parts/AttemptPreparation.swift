@@ -63,7 +63,9 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
-        if transfer.upload?.method == .put { machine.note(taken: try namesOfOthers(transfer, pass.transaction)) }
+        if let method = transfer.upload?.method, [.put, .s3].contains(method) {
+            machine.note(taken: try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames))
+        }
         let command = machine.next()
         known = machine
         switch command {
@@ -93,17 +95,18 @@ enum AttemptPreparation {
     }
 
     /// Where this machine's other uploads into the same folder are, or may be: those whose answer is open. Of what is there for good only
-    /// where it has to be told from a file of one's own.
-    private static func namesOfOthers(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> Set<String> {
+    /// where it has to be told from a file of one's own, or the server cannot be asked.
+    private static func namesOfOthers(
+        _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
+    ) throws -> Set<String> {
         guard let id = transfer.id else { return [] }
-        var names = Set<String>()
-        for other in try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id) {
-            guard let step = other.uploadMemory?.step, [.put, .check].contains(step),
-                let name = try uploadMachine(other, transaction)?.openName
-            else { continue }
-            names.insert(name)
+        var names = Set(
+            try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id).compactMap { other in
+                try uploadMachine(other, transaction)?.openName
+            })
+        if alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.step == .put {
+            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id))
         }
-        if transfer.uploadMemory?.step == .put { names.formUnion(try transaction.storedUploads(to: transfer.url, except: id)) }
         return names
     }
 

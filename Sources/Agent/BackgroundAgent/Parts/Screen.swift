@@ -196,7 +196,9 @@ struct Screen {
     }
 
     private func withdraw(_ record: NotificationRecord, _ pass: inout Pass) throws {
-        if record.serverID == nil, let until = beingShown[record.identifier].map({ $0 + Self.patience }), pass.moment.awake < until {
+        if record.serverID == nil, let until = beingShown[record.identifier].map({ $0 + Self.patience }),
+            pass.moment.awake < until
+        {
             // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
