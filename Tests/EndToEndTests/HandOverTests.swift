@@ -75,6 +75,26 @@ extension EndToEnd {
             #expect(try home.status("schedule", "enabled") as? Bool == true)
         }
 
+        /// A person who cancels all transfers cancels the question, too: that is no hand-over, and the check is made up for.
+        @Test func aCancelledQuestionIsNoCheck() async throws {
+            Weather.serveHeld(on: server)
+            let home = try Home(server: server, desktop: desktop)
+            #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
+            #expect(try home.stormy("schedule").status == 0)
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
+            #expect(try home.stormy("transfers", "cancel", "all").status == 0)
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let failed = try home.wait("its end") { try $0.history(limit: 9).first { $0.outcome == .crashed } }
+            #expect(failed.detail?.hasPrefix("Here: ") == true, "\(failed)")
+            try home.wait("the next check", seconds: 60) {
+                try $0.history(limit: 9).contains { $0.kind == .appRefresh && $0.outcome == .completed } ? true : nil
+            }
+            try home.waitForQuiet()
+            // There was no answer before this one.
+            #expect(try desktop.heardSoFar() == ["The weather is not known", "Storm expected in Here"])
+        }
+
         /// The same address is asked for both, once.
         @Test func twoPlacesAtOnePointBothHearOfIt() async throws {
             Weather.serveHeld(on: server)

@@ -59,8 +59,8 @@ package struct StormQuestion {
                 task.taskDescription = place.name
                 task.resume()
             }
-        } catch let error as URLError where error.code == .cancelled {
-            // Handed over: its end will be told.
+        } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
+            // Handed over: its end will be told. Without that a person has cancelled the transfer, and there is no answer.
             return nil
         } catch {
             throw try unknown(error.localizedDescription, at: place)
