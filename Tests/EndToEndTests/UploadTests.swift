@@ -354,8 +354,8 @@ extension EndToEnd {
                 server.route("HEAD", "/\(name)", [.status(501)])
                 server.route("PUT", "/\(name)", [.status(200)])
             }
-            let home = try Home(
-                extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(server.url)/\"\n")
+            let withUser = server.url.replacingOccurrences(of: "://", with: "://me:pw@")
+            let home = try Home(extra: "[upload.destinations.home]\nkind = \"put\"\nurl = \"\(withUser)/\"\n")
             for number in 0..<3 {
                 let photo = home.folder.appendingPathComponent("\(number)/DSC1.jpg")
                 try FileManager.default.createDirectory(at: photo.deletingLastPathComponent(), withIntermediateDirectories: true)

@@ -226,6 +226,25 @@ struct Dialogue {
         }
     }
 
+    /// Neither a look nor a condition guards what is there: the name is one that nobody else has.
+    @Test func whatNothingGuardsIsNotOverwritten() {
+        let own = key.replacing(".jpg", with: "-\(digest.prefix(8)).jpg")
+        var talk = Dialogue(plan())
+        talk.hear(403)
+        talk.hear(501, [:], "<Error><Code>NotImplemented</Code></Error>")
+        talk.hear(200)
+        talk.hear(403)
+        #expect(talk.lines == ["HEAD \(key)", "PUT \(key) 0+100", "PUT \(own) 0+100", "HEAD \(own)"])
+        #expect(talk.outcome == .finished(remoteURL: own))
+        // The next one knows.
+        var plan = plan(6 << 20)
+        plan.knowledge = talk.machine.knowledge
+        talk = Dialogue(plan)
+        talk.hear(403)
+        talk.hear(200)
+        #expect(talk.lines == ["HEAD \(own)", "POST \(own)?uploads="])
+    }
+
     /// Two of one name at once: the second sees that the first has begun.
     @Test func whatAnotherUploadBeginsIsTaken() {
         let next = key.replacing(".jpg", with: "-1.jpg")

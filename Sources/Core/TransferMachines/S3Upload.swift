@@ -46,9 +46,6 @@ struct S3Upload: UploadProtocol {
     private(set) var proof = UploadProof.answer
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
-    /// The server does not say whether there is something at a key: one that may only write sees none.
-    var cannotAsk = false
-
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         knowledge = plan.knowledge
@@ -70,7 +67,14 @@ struct S3Upload: UploadProtocol {
 
     private var isInParts: Bool { plan.byteCount > Self.partBytes }
 
-    func key(_ index: Int) -> String { address?.file(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL }
+    func key(_ index: Int) -> String { address?.file(name(index)) ?? plan.collectionURL }
+
+    /// Where nothing keeps another's object from being overwritten, neither a look nor a condition, a name that nobody else has.
+    private func name(_ index: Int) -> String {
+        let isUnguarded = knowledge.hidesKeys == true && knowledge.lacksConditions == true
+        return RemoteName.numbered(
+            isUnguarded ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
+    }
 
     func next() -> UploadCommand {
         guard address != nil else { return .fail(TransferTrouble(.unsupportedURL)) }
@@ -147,7 +151,7 @@ struct S3Upload: UploadProtocol {
     // MARK: This machine's other uploads
 
     private func publicName(_ index: Int) -> String {
-        address?.publicFile(RemoteName.numbered(plan.fileName, index)) ?? plan.collectionURL
+        address?.publicFile(name(index)) ?? plan.collectionURL
     }
 
     var openName: String? {
@@ -159,7 +163,7 @@ struct S3Upload: UploadProtocol {
 
     var needsNames: Bool {
         switch state {
-        case .sendingWhole, .creating: cannotAsk
+        case .sendingWhole, .creating: knowledge.hidesKeys == true
         case .looking, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: false
         }
     }
@@ -168,7 +172,7 @@ struct S3Upload: UploadProtocol {
         let free = (nameIndex..<RemoteName.maximumIndex).first { !taken.contains(publicName($0)) }
         guard let free, free != nameIndex else { return }
         switch state {
-        case .sendingWhole where cannotAsk, .creating where cannotAsk: _ = begin(free)
+        case .sendingWhole where needsNames, .creating where needsNames: _ = begin(free)
         case .looking, .sendingWhole, .creating: state = .looking(free, isTaken: false)
         case .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
         }

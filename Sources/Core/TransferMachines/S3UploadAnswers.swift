@@ -81,7 +81,7 @@ extension S3Upload {
             return tryName(after: index)
         // Without the right to list, a key that is free is forbidden to look at. The condition guards it, where the server knows it.
         case 403, 404, 405, 501:
-            cannotAsk = head.status != 404
+            knowledge.hidesKeys = head.status == 404 ? nil : true
             return isTaken ? tryName(after: index) : begin(index)
         // HEAD has no words for what is wrong; the next request has.
         case 400: return begin(index)

@@ -169,6 +169,8 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
     package var configuredRegion: String?
     /// Its S3 knows no `If-None-Match`.
     package var lacksConditions: Bool?
+    /// Its S3 does not say whether there is something at a key: to one that may only write.
+    package var hidesKeys: Bool?
 
     package init() {}
 }

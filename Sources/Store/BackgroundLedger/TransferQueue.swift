@@ -232,15 +232,16 @@ extension LedgerTransaction {
     /// Without the last stroke: with it or without it is one folder.
     private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
-    /// Addresses of the files that other uploads into a folder left there.
+    /// Addresses of the files that other uploads into a folder left there. Their rows hold the folder without secrets.
     package func storedUploads(to url: String, except id: Int64) throws -> Set<String> {
-        try Set(
+        let folder = Self.folder(TransferRecord.withoutSecrets(url, of: .upload))
+        return try Set(
             String.fetchAll(
                 database.cachedStatement(
                     sql: """
                         SELECT json_extract(receipt, '$.url') FROM transfer
                         WHERE kind = 'upload' AND state = 'completed' AND url IN (?, ?) AND id <> ? AND receipt IS NOT NULL
-                        """), arguments: [Self.folder(url), Self.folder(url) + "/", id]))
+                        """), arguments: [folder, folder + "/", id]))
     }
 
     /// An unfinished download that will get this name.

@@ -225,11 +225,17 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
-        guard var address = URLComponents(string: url) else { return }
+        let text = Self.withoutSecrets(url, of: kind)
+        if text != url { url = text }
+    }
+
+    /// Without user and password.
+    static func withoutSecrets(_ url: String, of kind: Kind) -> String {
+        guard var address = URLComponents(string: url) else { return url }
         (address.user, address.password) = (nil, nil)
         // Of an address that photos are sent to it may be a signature.
         if kind == .upload { address.query = nil }
-        if let text = address.string, text != url { url = text }
+        return address.string ?? url
     }
 
     /// Where an upload stands. What cannot be read is as if nothing were known.
