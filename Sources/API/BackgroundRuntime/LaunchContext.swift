@@ -223,6 +223,18 @@ package final class LaunchContext: Sendable {
     /// Whatever the handler returns: this launch did not do its work. The reason stands in the history.
     package func fail(_ reason: String) { state.withLock { $0.failure = $0.failure ?? reason } }
 
+    /// What a person pressed at a notification, and nobody was told of. Where it cannot be read this launch did not do its work: it would count as told.
+    package static func undeliveredResponses(to notification: String) -> [NotificationResponseRecord] {
+        do {
+            return try AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }.filter {
+                $0.notification == notification
+            }
+        } catch {
+            current?.fail("what was pressed cannot be read: \(error)")
+            return []
+        }
+    }
+
     /// The launch ends with a result. Records it durably and leaves the process; the first call counts.
     package func finish(success: Bool, detail: String? = nil) {
         let isFirst = state.withLock { state -> Bool in

@@ -79,9 +79,7 @@ public struct BackgroundNotificationResponse: Sendable, Hashable {
     public let actionIdentifier: String
 
     static func undelivered(of notification: String) -> [Self] {
-        let ledger = try? AppRuntime.shared.ledger()
-        let responses = (try? ledger?.read { try $0.undeliveredResponses() }) ?? []
-        return responses.filter { $0.notification == notification }.map { response in
+        LaunchContext.undeliveredResponses(to: notification).map { response in
             LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(response.id!, now: AppRuntime.shared.now) }
             return Self(identifier: response.notification, actionIdentifier: response.action)
         }

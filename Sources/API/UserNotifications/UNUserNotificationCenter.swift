@@ -199,8 +199,7 @@ public final class UNUserNotificationCenter: Sendable {
     /// `nil`: nobody listens here. A scene of the app may.
     private func deliverResponses(notification identifier: String) async -> Bool? {
         guard let delegate else { return nil }
-        let responses = (try? AppRuntime.shared.ledger().read { try $0.undeliveredResponses() }) ?? []
-        for record in responses where record.notification == identifier {
+        for record in LaunchContext.undeliveredResponses(to: identifier) {
             let request = UNNotificationRequest(
                 identifier: record.notification, content: .make(from: record.content), trigger: nil)
             nonisolated(unsafe) let receiver = delegate
