@@ -197,6 +197,9 @@ package final class Ledger: Sendable {
         files.letGo()
     }
 
+    /// Of the agent: others may open the ledger again, though what is in a file that was removed could not be saved.
+    package func giveUpSaving() { files?.letGo() }
+
     /// Made by us first, so that SQLite gives its side files the same narrow mode. An existing file is not opened here:
     /// closing it again would let go of the locks that another connection of this process holds on it.
     private static func makeFile(_ path: String) throws(StoreError) {

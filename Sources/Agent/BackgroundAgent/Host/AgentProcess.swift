@@ -195,6 +195,7 @@ package final class AgentProcess {
         do throws(StoreError) {
             try Self.waitingOut(upTo: 8, lock) { () throws(StoreError) in try ledger.save() }
         } catch {
+            ledger.giveUpSaving()
             log.write(.ledgerNotSaved, (.reason, error))
         }
     }
