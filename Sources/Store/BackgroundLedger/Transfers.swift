@@ -225,8 +225,7 @@ package struct TransferRecord: Codable, Sendable, Equatable, Identifiable {
     package mutating func forgetSecrets() {
         upload?.s3?.forgetKeys()
         headers.removeAll { !RedirectRule.isHarmless($0.name) }
-        let text = Self.withoutSecrets(url, of: kind)
-        if text != url { url = text }
+        url = Self.withoutSecrets(url, of: kind)
     }
 
     /// Without user and password.
