@@ -2,7 +2,8 @@ import Foundation
 
 /// An upload to S3 or what speaks like it: one PUT up to 5 MiB, from there on in parts.
 ///
-/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it), each object says in its own metadata what it
+/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where that is forbidden, a key that has the content's
+/// digest in it), each object says in its own metadata what it
 /// holds, so that after any lost answer ours is told from another's; and parts that the server lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
@@ -44,6 +45,8 @@ struct S3Upload: UploadProtocol {
     /// Regions that the bucket was looked for in.
     var moves = 0
     private(set) var proof = UploadProof.answer
+    /// Nobody said whether there is something at the key, and a condition may be ignored: a name that nobody else has.
+    private(set) var isMarked: Bool
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
@@ -58,6 +61,7 @@ struct S3Upload: UploadProtocol {
         uploadID = memory?.place
         creations = memory?.creations ?? 0
         begun = memory?.step
+        isMarked = memory?.isMarked ?? false
         let name = memory?.nameIndex ?? 0
         // Whatever was sent without an answer: the parts, or the object itself, tell.
         state = uploadID == nil ? .looking(name, isTaken: false) : .listing(name, marker: 0)
@@ -69,11 +73,8 @@ struct S3Upload: UploadProtocol {
 
     func key(_ index: Int) -> String { address?.file(name(index)) ?? plan.collectionURL }
 
-    /// Where nothing keeps another's object from being overwritten, neither a look nor a condition, a name that nobody else has.
     private func name(_ index: Int) -> String {
-        let isUnguarded = knowledge.hidesKeys == true && knowledge.lacksConditions == true
-        return RemoteName.numbered(
-            isUnguarded ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
+        RemoteName.numbered(isMarked ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
     }
 
     func next() -> UploadCommand {
@@ -137,7 +138,8 @@ struct S3Upload: UploadProtocol {
         _ method: String, _ url: String, _ headers: [HeaderField] = [], _ content: UploadContent = .none,
         payload: String? = nil, remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
-        let memory = UploadMemory(step: step, nameIndex: index, place: uploadID, creations: creations)
+        let memory = UploadMemory(
+            step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked ? true : nil)
         return .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory)
     }
 
@@ -161,19 +163,11 @@ struct S3Upload: UploadProtocol {
         }
     }
 
-    var needsNames: Bool {
-        switch state {
-        case .sendingWhole, .creating: knowledge.hidesKeys == true
-        case .looking, .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: false
-        }
-    }
-
     mutating func note(taken: Set<String>) {
-        let free = (nameIndex..<RemoteName.maximumIndex).first { !taken.contains(publicName($0)) }
-        guard let free, free != nameIndex else { return }
         switch state {
-        case .sendingWhole where needsNames, .creating where needsNames: _ = begin(free)
-        case .looking, .sendingWhole, .creating: state = .looking(free, isTaken: false)
+        case .looking(let index, _), .sendingWhole(let index), .creating(let index):
+            let free = (index..<RemoteName.maximumIndex).first { !taken.contains(publicName($0)) }
+            if let free, free != index { state = .looking(free, isTaken: false) }
         case .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
         }
     }
@@ -212,6 +206,12 @@ struct S3Upload: UploadProtocol {
     mutating func rememberRegion() {
         guard let configured = plan.s3?.region, access.region != configured else { return }
         (knowledge.region, knowledge.configuredRegion) = (access.region, configured)
+    }
+
+    /// Without a look at what is there.
+    mutating func beginMarked() -> UploadOutcome {
+        isMarked = true
+        return begin(0)
     }
 
     mutating func begin(_ index: Int) -> UploadOutcome {

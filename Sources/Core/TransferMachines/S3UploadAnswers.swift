@@ -33,11 +33,12 @@ extension S3Upload {
         }
         switch error?.code {
         case "RequestTimeTooSkewed":
-            guard let theirs = head["Date"].flatMap({ HTTPDate.parse($0) }), clockSkew == 0 else { break }
-            clockSkew = theirs.timeIntervalSince(pauses.now)
+            guard clockSkew == 0, skew(head, pauses) != 0 else { break }
+            clockSkew = skew(head, pauses)
             return .continue
         case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
             knowledge.lacksConditions = true
+            if case .completing(let index) = state { state = .lookingAgain(index) }
             return .continue
         case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "AuthorizationHeaderMalformed":
             return .fail(head, -1013, "Not permitted: the server wants other credentials (\(error?.code ?? "")).")
@@ -79,15 +80,27 @@ extension S3Upload {
         case 200..<300:
             if isOurs(head) { return finish(index, .length) }
             return tryName(after: index)
-        // Without the right to list, a key that is free is forbidden to look at. The condition guards it, where the server knows it.
-        case 403, 404, 405, 501:
-            knowledge.hidesKeys = head.status == 404 ? nil : true
-            return isTaken ? tryName(after: index) : begin(index)
-        // HEAD has no words for what is wrong; the next request has.
-        case 400: return begin(index)
+        case 404: return isTaken ? tryName(after: index) : begin(index)
+        // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
+        case 403 where clockSkew == 0 && abs(skew(head, pauses)) > Self.allowedSkew:
+            clockSkew = skew(head, pauses)
+            return .continue
+        // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
+        case 400, 403, 405, 501:
+            guard isMarked else { return beginMarked() }
+            // Of this name there is only this content.
+            return isTaken ? finish(index, .answer) : begin(index)
         default: return pauses.afterOther(head)
         }
     }
+
+    /// Seconds by which the server's clock is ahead of ours; 0: it does not say.
+    private func skew(_ head: ResponseHead, _ pauses: Pauses) -> Double {
+        head["Date"].flatMap { HTTPDate.parse($0) }?.timeIntervalSince(pauses.now) ?? 0
+    }
+
+    /// Seconds: Amazon refuses a signature that is a quarter of an hour off.
+    private static let allowedSkew = 600.0
 
     /// It says so itself.
     private func isOurs(_ head: ResponseHead) -> Bool {

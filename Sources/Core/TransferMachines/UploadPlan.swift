@@ -145,10 +145,14 @@ package struct UploadMemory: Codable, Equatable, Sendable {
     package var creations: Int?
     /// Which version of its protocol the place was made with.
     package var version: Int?
+    /// Its name has a part of the digest in it.
+    package var isMarked: Bool?
 
     package init(
-        step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil
+        step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
+        isMarked: Bool? = nil
     ) {
+        self.isMarked = isMarked
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored
@@ -169,8 +173,6 @@ package struct ServerKnowledge: Codable, Equatable, Sendable {
     package var configuredRegion: String?
     /// Its S3 knows no `If-None-Match`.
     package var lacksConditions: Bool?
-    /// Its S3 does not say whether there is something at a key: to one that may only write.
-    package var hidesKeys: Bool?
 
     package init() {}
 }
