@@ -78,5 +78,26 @@ extension EndToEnd {
             #expect(try isOutdated() == true)
             #expect(home.agentPID == pid && starts == 1)
         }
+
+        /// The folder of the programs was moved: whatever verb is typed there, the next login starts what lies there now.
+        @Test(arguments: ["status", "why", "check --offline", "place list"]) func theLoginFollowsAMovedFolder(_ verb: String)
+            throws
+        {
+            home.environment["BACKGROUND_AGENT"] = nil
+            let (old, new) = (home.folder.path + "/old", home.folder.path + "/new")
+            try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: true)
+            for name in ["stormy", "background-agent"] { try Home.copyProgram(Home.product(name), to: old + "/" + name) }
+            func run(_ folder: String, _ words: String) throws -> Child.Result {
+                try Child.run(folder + "/stormy", words.split(separator: " ").map(String.init), environment: home.environment)
+            }
+            #expect(try run(old, "place add Here 1,1 --no-sync").status == 0)
+            #expect(try run(old, "schedule").status == 0)
+            let entry = home.folder.path + "/config/autostart/background-agent-stormy.desktop"
+            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\"\(old)/stormy\" agent"))
+            #expect(rename(old, new) == 0)
+            _ = try run(new, verb)
+            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\"\(new)/stormy\" agent"))
+            #expect(try run(new, "quit").status == 0)
+        }
     }
 }

@@ -204,8 +204,12 @@ package final class AppRuntime: Sendable {
         return (try? ledger().read { try $0.hasUnfinishedWork() }) ?? false
     }
 
-    /// Starts an agent that is missing, as long as work is left.
-    package func startAgentIfWorkIsLeft() { if hasWorkLeft { AgentStarter(directories: directories).startIfNeeded() } }
+    /// Starts an agent that is missing, as long as work is left, and sees to the next login: the programs may have been moved since.
+    package func startAgentIfWorkIsLeft() {
+        guard hasWorkLeft else { return }
+        AgentStarter(directories: directories).startIfNeeded()
+        comeBackAtLogin()
+    }
 
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
