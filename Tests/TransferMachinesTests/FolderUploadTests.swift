@@ -85,6 +85,23 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         #expect(ask(&machine)?.line == (status == 404 ? "HEAD \(next)" : "PUT \(next) body"))
     }
 
+    /// Every answer is lost, and the server says of no name whether it is there: two copies at most, and no end.
+    @Test(arguments: [405, 501]) func whereNothingCanBeAskedItIsThereTwiceAtMost(_ status: Int) {
+        let own = "a/b/noon%2012%3A00-t1.jpg"
+        var machine = UploadMachine(plan: plan(.put))
+        _ = play(
+            &machine,
+            [
+                ("HEAD \(name)", status), ("PUT \(name) body", 0), ("HEAD \(name)", status), ("PUT \(name) body", 412),
+                ("PUT \(own) body", 0), ("HEAD \(own)", status),
+            ])
+        let memory = ask(&machine)?.saved
+        #expect(memory == UploadMemory(step: .put, isMarked: true))
+        machine = UploadMachine(plan: plan(.put), resuming: memory)
+        let outcome = play(&machine, [("HEAD \(own)", status), ("PUT \(own) body", 412)])
+        #expect(outcome == .finished(remoteURL: "https://host/dav/\(own)"))
+    }
+
     /// nginx answers 500 when the folder is missing.
     @Test func a500MayMeanThatTheFolderIsMissing() {
         var machine = UploadMachine(plan: plan())

@@ -45,6 +45,10 @@ struct FolderUpload: UploadProtocol {
 
     /// The server does not say whether there is something at an address.
     var cannotAsk = false
+    /// A body was sent to the address, its answer was lost, and the server does not say whether it is there.
+    var mayBeThere = false
+    /// It may be there under its own name, or somebody else's is: it goes to a name that nobody else has.
+    var isMarked: Bool
 
     mutating func note(taken: Set<String>) {
         self.taken = taken
@@ -59,13 +63,14 @@ struct FolderUpload: UploadProtocol {
     /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
     var memory: UploadMemory? {
         guard plan.kind == .put, case .choosingName(let index, let isStored) = state else { return nil }
-        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored)
+        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored, isMarked: isMarked ? true : nil)
     }
 
     /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
     init(plan: UploadPlan, resuming saved: UploadMemory? = nil) {
         self.plan = plan
         address = CollectionAddress(plan.collectionURL)
+        isMarked = saved?.isMarked ?? false
         let name = saved?.nameIndex ?? 0
         switch saved?.step {
         case nil: state = .choosingName(0, isStored: false)
@@ -201,13 +206,15 @@ struct FolderUpload: UploadProtocol {
 
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 
-    func finalName(_ index: Int) -> String { RemoteName.numbered(plan.fileName, index) }
+    func finalName(_ index: Int) -> String {
+        RemoteName.numbered(isMarked ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
+    }
 
     private func send(
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
         _ index: Int, isStored: Bool
     ) -> UploadCommand {
-        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored)
+        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored, isMarked: isMarked ? true : nil)
         let content = withBody ? UploadContent.snapshot(from: 0, count: plan.byteCount) : .none
         return .send(plan.request(method, url, extra), content, persistFirst: memory)
     }

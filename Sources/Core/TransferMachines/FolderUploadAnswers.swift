@@ -63,6 +63,13 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
+        // Of this name there is only this content.
+        case 412 where isMarked: return finish(index)
+        // Its own from before a lost answer, or somebody else's: it is there twice at most.
+        case 412 where plan.kind == .put && mayBeThere:
+            isMarked = true
+            state = .sendingBody(0, foldersMade: false)
+            return .continue
         // Certain: the transport sends a PUT once, and a lost answer is asked about before the next.
         case 412 where plan.kind == .put:
             return tryName(after: index, isStored: false)
@@ -182,7 +189,7 @@ extension FolderUpload {
             return pauses.retry(head, "The temporary file is gone from the server.")
         case .absent, .unknown:
             if plan.kind == .put {
-                if case .unknown = existence(head) { cannotAsk = true }
+                if case .unknown = existence(head) { (cannotAsk, mayBeThere) = (true, true) }
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
