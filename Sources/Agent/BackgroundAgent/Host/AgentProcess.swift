@@ -125,7 +125,8 @@ package final class AgentProcess {
     /// What this process held in memory does not fit what is on disk; a new one derives it again.
     package static let tryAgain: Int32 = 75
 
-    /// The exit code of a run that ended because a newer version changed the ledger, or replaced the program: its agent is to go on at once.
+    /// The exit code of a run that ended because a newer version changed the ledger, or replaced the program, or because a file of the ledger was
+    /// replaced: an agent is to go on at once.
     package static let superseded: Int32 = 76
 
     /// Runs until nothing is left to do or somebody asks it to stop. Returns the exit code.
@@ -184,6 +185,8 @@ package final class AgentProcess {
                 return 0
             }
             log.write(.agentStartsAfresh, (.reason, error))
+            // What was saved has to be open again before anything else happens to it.
+            if case .replaced = error { return Self.superseded }
             return Self.tryAgain
         }
         log.write(.agentStopped)
