@@ -342,7 +342,8 @@ extension EndToEnd {
                 for name in small large; do '\(tool)' download "\(server.url)/$name" -o '\(state)'/$name || exit 8; done
                 for i in $(seq 300); do '\(tool)' transfers | grep -c 503 | grep -q 2 && break; sleep 0.1; done
                 '\(tool)' transfers
-                kill -9 $('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
+                pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
+                kill -9 $pid; while [ -e /proc/$pid/exe ]; do sleep 0.01; done
                 dd if=/dev/zero of='\(state)/fill' bs=4k 2>/dev/null
                 '\(Home.product("background-agent"))' --app stormy 2> '\(folder.path)/agent.errors' &
                 for i in $(seq 300); do

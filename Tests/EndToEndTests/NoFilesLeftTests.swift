@@ -17,7 +17,8 @@ extension EndToEnd {
                 '\(tool)' place add Sydney -33.87,151.21 > '\(files)/log' 2>&1
                 '\(tool)' schedule > '\(files)/log' 2>&1
                 '\(tool)' upload '\(photo.path)' > '\(files)/log' 2>&1
-                kill -9 $('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
+                pid=$('\(tool)' status | sed -n 's/.*running, pid \\([0-9]*\\).*/\\1/p')
+                kill -9 $pid; while [ -e /proc/$pid/exe ]; do sleep 0.01; done
                 n=0; while touch '\(files)/small/fill'$n; do n=$((n+1)); done 2> '\(files)/log'
                 '\(tool)' doctor | grep -e 'disk:' -e 'store:' -e damaged
                 for verb in status 'place list' transfers 'transfers cancel all' unschedule 'upload \(photo.path)' quit; do
