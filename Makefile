@@ -149,7 +149,7 @@ sanitize-thread: run-packages test-packages ## The modules with threads under th
 
 sanitize-address: run-packages test-packages ## Every test but the end-to-end ones under the address sanitizer
 	$(SWIFT) build --build-tests --sanitize=address --scratch-path .build-address
-	ASAN_OPTIONS=detect_leaks=0 $(SWIFT) test --skip-build --sanitize=address --scratch-path .build-address --filter '$(call tests_of,$(UNIT))'
+	ASAN_OPTIONS="detect_leaks=0:suppressions=$(CURDIR)/Tests/Sanitizers/address.supp" $(SWIFT) test --skip-build --sanitize=address --scratch-path .build-address --filter '$(call tests_of,$(UNIT))'
 
 sanitize-undefined: run-packages test-packages ## The same in C and C++ under the undefined-behaviour sanitizer, which ends the process there (Swift traps by itself)
 	$(SWIFT) build --build-tests $(UNDEFINED) --scratch-path .build-undefined
