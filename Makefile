@@ -164,7 +164,7 @@ coverage: run-packages test-packages ## Which lines of the pure modules the test
 	$(SWIFT) test --enable-code-coverage --scratch-path .build-coverage --filter '$(call tests_of,$(PURE))'
 	python3 Tests/coverage.py .build-coverage
 
-mutate: run-packages test-packages ## Eighteen injected bugs, three for each invariant: which test catches each (hours)
+mutate: run-packages test-packages ## Injected bugs, at least three for each invariant: which test catches each (hours)
 	python3 Tests/Mutations/mutate.py
 
 torture: build test-packages interop-packages ## Kills and power cuts, at named points and at any moment: while fifty requests go round, while files and photos move

@@ -94,7 +94,8 @@ struct FolderUpload: UploadProtocol {
         case .sendingBody(let index, _):
             let isDirect = plan.kind == .put
             let url = address.file(isDirect ? finalName(index) : temporaryName)
-            let condition = isDirect ? [HeaderField("If-None-Match", "*")] : []
+            // Under a name that nobody else has it is sent until it is whole: what a cut one left there may be a part.
+            let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)

@@ -63,8 +63,6 @@ extension FolderUpload {
             }
             state = .makingFolder(index, level: levels, goingDown: false)
             return .continue
-        // Of this name there is only this content.
-        case 412 where isMarked: return finish(index)
         // Its own from before a lost answer, or somebody else's: it is there twice at most.
         case 412 where plan.kind == .put && mayBeThere:
             isMarked = true

@@ -119,7 +119,7 @@ struct S3Upload: UploadProtocol {
     }
 
     private var condition: [HeaderField] {
-        knowledge.lacksConditions == true ? [] : [HeaderField("If-None-Match", "*")]
+        isMarked || knowledge.lacksConditions == true ? [] : [HeaderField("If-None-Match", "*")]
     }
 
     private var list: Data {

@@ -87,9 +87,8 @@ extension S3Upload {
             return .continue
         // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
         case 400, 403, 405, 501:
-            guard isMarked else { return beginMarked() }
-            // Of this name there is only this content.
-            return isTaken ? finish(index, .answer) : begin(index)
+            // Sent again under a name that has the digest in it, it replaces itself.
+            return isMarked ? begin(index) : beginMarked()
         default: return pauses.afterOther(head)
         }
     }
@@ -179,7 +178,8 @@ extension S3Upload {
     private mutating func afterList(
         _ head: ResponseHead, _ end: WireEnd, _ index: Int, _ marker: Int, _ pauses: Pauses
     ) -> UploadOutcome {
-        if head.status == 404 { return startOver(index) }
+        // Gone, or the key may not ask for them: then all are sent again.
+        if [403, 404, 405, 501].contains(head.status) { return startOver(index) }
         guard (200..<300).contains(head.status) else { return other(head, end, pauses) }
         guard let answer = AnswerXML.read(end.body) else {
             return pauses.retry(head, "The server does not say which parts of the file it has.")
