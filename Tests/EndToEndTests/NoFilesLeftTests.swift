@@ -34,7 +34,7 @@ extension EndToEnd {
                 #expect(lines.contains("\(verb): 0"), "\(verb): \(result)")
             }
             #expect(!lines.contains("upload \(photo.path): 0"), "\(result)")
-            #expect(lines.contains { $0.contains("\(photo.path): held back: no space left") }, "\(result)")
+            #expect(lines.contains { $0.contains(photo.path) && $0.contains("no space left") }, "\(result)")
             #expect(lines.contains { $0.hasPrefix("✗ disk:") } && !lines.contains { $0.contains("damaged") }, "\(result)")
         }
 

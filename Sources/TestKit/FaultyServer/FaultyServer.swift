@@ -10,7 +10,6 @@ public final class FaultyServer: Sendable {
     /// The port it listens on.
     public let port: Int
 
-    private let group: MultiThreadedEventLoopGroup
     private let listener: any Channel
     private let log: RequestLog
     private let routes: RouteTable
@@ -21,10 +20,9 @@ public final class FaultyServer: Sendable {
     private let isStopped = Mutex(false)
 
     private init(
-        group: MultiThreadedEventLoopGroup, listener: any Channel, port: Int, log: RequestLog, routes: RouteTable,
+        listener: any Channel, port: Int, log: RequestLog, routes: RouteTable,
         gates: GateKeeper, connections: ConnectionRegistry, greetings: GreetingBook, authority: CertificateAuthority
     ) {
-        self.group = group
         self.listener = listener
         self.port = port
         self.log = log
@@ -46,52 +44,50 @@ public final class FaultyServer: Sendable {
     public static func start(
         port: Int = 0, logFile: String? = nil, preparing prepare: (FaultyServer) -> Void = { _ in }
     ) async throws -> FaultyServer {
-        // One thread: everything on the wire happens in one order.
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        do {
-            let log = try RequestLog(eventLoop: group.next(), file: logFile)
-            let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
-            let authority = CertificateAuthority()
-            let listener = try await ServerBootstrap(group: group)
-                .serverChannelOption(.backlog, value: 256)
-                // Who connects waits until it is prepared.
-                .serverChannelOption(.autoRead, value: false)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        let number = log.connectionOpened()
-                        connections.add(channel, number)
-                        channel.closeFuture.whenComplete { _ in
-                            connections.remove(number)
-                            log.connectionClosed()
-                        }
-                        let pipeline = channel.pipeline.syncOperations
-                        try pipeline.addHandler(CutHandler())
-                        switch greetings.current {
-                        case .http: break
-                        case .https(let certificate):
-                            try pipeline.addHandler(TLSHandler(authority.context(for: certificate)))
-                        case let greeting: return try pipeline.addHandler(GreetingHandler(greeting))
-                        }
-                        try pipeline.addHandler(
-                            ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
-                        try pipeline.addHandler(
-                            ConnectionHandler(number: number, log: log, routes: routes, gates: gates))
+        // One thread of them: everything on the wire happens in one order.
+        let loop = Self.loops.next()
+        let log = try RequestLog(eventLoop: loop, file: logFile)
+        let (routes, gates, connections, greetings) = (RouteTable(), GateKeeper(), ConnectionRegistry(), GreetingBook())
+        let authority = CertificateAuthority()
+        let listener = try await ServerBootstrap(group: loop)
+            .serverChannelOption(.backlog, value: 256)
+            // Who connects waits until it is prepared.
+            .serverChannelOption(.autoRead, value: false)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let number = log.connectionOpened()
+                    connections.add(channel, number)
+                    channel.closeFuture.whenComplete { _ in
+                        connections.remove(number)
+                        log.connectionClosed()
                     }
+                    let pipeline = channel.pipeline.syncOperations
+                    try pipeline.addHandler(CutHandler())
+                    switch greetings.current {
+                    case .http: break
+                    case .https(let certificate):
+                        try pipeline.addHandler(TLSHandler(authority.context(for: certificate)))
+                    case let greeting: return try pipeline.addHandler(GreetingHandler(greeting))
+                    }
+                    try pipeline.addHandler(
+                        ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
+                    try pipeline.addHandler(
+                        ConnectionHandler(number: number, log: log, routes: routes, gates: gates))
                 }
-                .bind(host: "127.0.0.1", port: port).get()
-            let server = FaultyServer(
-                group: group, listener: listener, port: listener.localAddress?.port ?? port, log: log,
-                routes: routes, gates: gates, connections: connections, greetings: greetings, authority: authority)
-            prepare(server)
-            try await listener.setOption(.autoRead, value: true).get()
-            return server
-        } catch {
-            try? await group.shutdownGracefully()
-            throw error
-        }
+            }
+            .bind(host: "127.0.0.1", port: port).get()
+        let server = FaultyServer(
+            listener: listener, port: listener.localAddress?.port ?? port, log: log,
+            routes: routes, gates: gates, connections: connections, greetings: greetings, authority: authority)
+        prepare(server)
+        try await listener.setOption(.autoRead, value: true).get()
+        return server
     }
+
+    /// Of all servers of this process: each has one of them for as long as it lives.
+    private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
 
     /// `http://127.0.0.1:PORT`, without a slash at the end.
     public var url: String { "http://127.0.0.1:\(port)" }
@@ -113,7 +109,6 @@ public final class FaultyServer: Sendable {
         try? await listener.close()
         await dropConnections()
         log.finish()
-        try? await group.shutdownGracefully()
     }
 
     /// Closes all connections, as a network that goes away would; the port stays open.
