@@ -359,10 +359,12 @@ final class BackgroundSession: SessionEngine {
             if known.successor(of: self)?.state.withLock({ $0.isAttached }) == true { return }
             try $0.detach(session: identifier, process: process)
         }
-        OutstandingCalls.shared.enter()
+        // Held on to: on the queue another test's may be the shared one.
+        let calls = OutstandingCalls.shared
+        calls.enter()
         session.delegateQueue.addOperation {
             delegate?.urlSession(session, didBecomeInvalidWithError: nil)
-            OutstandingCalls.shared.leave()
+            calls.leave()
         }
     }
 }
