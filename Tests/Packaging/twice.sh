@@ -15,7 +15,11 @@ for folder in one another; do
   cp "$checkout/Package.resolved" "$place/$folder/"
   make -C "$place/$folder" deb >"$place/$folder.log" 2>&1 || { tail -n 30 "$place/$folder.log"; exit 1; }
 done
-cmp "$place/one/.build/packages/stormy.deb" "$place/another/.build/packages/stormy.deb"
+if ! cmp "$place/one/.build/packages/stormy.deb" "$place/another/.build/packages/stormy.deb"; then
+  for folder in one another; do dpkg-deb -R "$place/$folder/.build/packages/stormy.deb" "$place/$folder.unpacked"; done
+  diff -rq "$place/one.unpacked" "$place/another.unpacked" || true
+  exit 1
+fi
 cmp "$place/one/.build/packages/stormy.cdx.json" "$place/another/.build/packages/stormy.cdx.json"
 sha256sum "$place/one/.build/packages/stormy.deb" | cut -d' ' -f1
 echo "Two builds of the package in two folders are equal."
