@@ -109,12 +109,8 @@ import TransferMachines
     private func hear(_ launch: Int64, acknowledging count: Int, givingBack: Bool = false) throws {
         let pid = try #require(try bench.launch(launch).pid)
         try bench.ledger.write { transaction in
-            var claimed: [SessionEventRecord] = []
-            while case let next = try transaction.claimEvents(
-                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false }), !next.isEmpty
-            {
-                claimed += next
-            }
+            let claimed = try transaction.claimAllEvents(
+                session: "isStormy", process: ProcessIdentity(pid: pid, start: 1), isAlive: { _ in false })
             for event in claimed.prefix(count) { try transaction.eventWasDelivered(#require(event.id), now: bench.now) }
             guard givingBack else { return }
             for event in claimed.dropFirst(count) { try transaction.giveBackClaim(of: #require(event.id)) }

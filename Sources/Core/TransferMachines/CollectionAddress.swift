@@ -99,6 +99,11 @@ enum RemoteName {
         }
     }
 
+    /// The first of the numbered names that is free; where none is, the one that was wished for.
+    static func firstIndex(from index: Int, where isFree: (Int) -> Bool) -> Int {
+        (index..<maximumIndex).first(where: isFree) ?? index
+    }
+
     /// `photo.jpg`, `photo-1.jpg`, `photo-2.jpg` …
     static func numbered(_ name: String, _ index: Int) -> String {
         let whole = safe(name)

@@ -63,7 +63,7 @@ struct FolderUpload: UploadProtocol {
     /// A PUT that was refused left nothing: without this the next attempt would take another's file of its length for its own.
     var memory: UploadMemory? {
         guard plan.kind == .put, case .choosingName(let index, let isStored) = state else { return nil }
-        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored, isMarked: isMarked ? true : nil)
+        return UploadMemory(step: .chooseName, nameIndex: index, isStored: isStored, isMarked: isMarked)
     }
 
     /// - Parameter resuming: the last committed state of an earlier process; `nil`: a new upload.
@@ -168,7 +168,7 @@ struct FolderUpload: UploadProtocol {
     /// The first name that no other upload of this machine has, or may have.
     func firstName(from index: Int) -> Int {
         guard plan.kind == .put, let address else { return index }
-        return (index..<RemoteName.maximumIndex).first { !taken.contains(address.publicFile(finalName($0))) } ?? index
+        return RemoteName.firstIndex(from: index) { !taken.contains(address.publicFile(finalName($0))) }
     }
 
     /// How far it came: 0 nothing is on the server, 1 the whole body is. It may fall back, when what was stored is lost.
@@ -207,15 +207,13 @@ struct FolderUpload: UploadProtocol {
 
     var temporaryName: String { RemoteName.temporary(token: plan.token) }
 
-    func finalName(_ index: Int) -> String {
-        RemoteName.numbered(isMarked ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
-    }
+    func finalName(_ index: Int) -> String { plan.name(index, isMarked: isMarked) }
 
     private func send(
         _ method: String, _ url: String, _ extra: [HeaderField] = [], withBody: Bool = false, saving step: UploadMemory.Step,
         _ index: Int, isStored: Bool
     ) -> UploadCommand {
-        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored, isMarked: isMarked ? true : nil)
+        let memory = UploadMemory(step: step, nameIndex: index, isStored: isStored, isMarked: isMarked)
         let content = withBody ? UploadContent.snapshot(from: 0, count: plan.byteCount) : .none
         return .send(plan.request(method, url, extra), content, persistFirst: memory)
     }

@@ -34,7 +34,7 @@ extension FolderUpload {
         let index = firstName(from: wished)
         let answer = existence(head)
         // Without HEAD the protection is `Overwrite: F` or `If-None-Match: *`, and what this machine knows of its own uploads.
-        if case .unknown = answer { cannotAsk = true } else { cannotAsk = false }
+        cannotAsk = answer.isUnknown
         switch answer {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case .there: return tryName(after: index, isStored: isStored)
@@ -187,7 +187,7 @@ extension FolderUpload {
             return pauses.retry(head, "The temporary file is gone from the server.")
         case .absent, .unknown:
             if plan.kind == .put {
-                if case .unknown = existence(head) { (cannotAsk, mayBeThere) = (true, true) }
+                if existence(head).isUnknown { (cannotAsk, mayBeThere) = (true, true) }
                 state = .sendingBody(index, foldersMade: false)
                 return .continue
             }
@@ -208,6 +208,8 @@ extension FolderUpload {
         /// The server does not know HEAD.
         case unknown
         case refused
+
+        var isUnknown: Bool { if case .unknown = self { true } else { false } }
     }
 
     private func existence(_ head: ResponseHead) -> Existence {

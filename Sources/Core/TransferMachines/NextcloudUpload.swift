@@ -108,7 +108,7 @@ struct NextcloudUpload: UploadProtocol {
         }
     }
 
-    private func name(_ index: Int) -> String { RemoteName.numbered(plan.fileName, index) }
+    private func name(_ index: Int) -> String { plan.name(index) }
 
     private func target(_ index: Int) -> String { address?.file(name(index)) ?? "" }
 

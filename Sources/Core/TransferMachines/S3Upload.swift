@@ -2,9 +2,9 @@ import Foundation
 
 /// An upload to S3 or what speaks like it: one PUT up to 5 MiB, from there on in parts.
 ///
-/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where that is forbidden, a key that has the content's
-/// digest in it), each object says in its own metadata what it
-/// holds, so that after any lost answer ours is told from another's; and parts that the server lists are not sent again.
+/// The rule: a key is never overwritten (`If-None-Match: *`, and a look before it; where that is forbidden, a key with a part of the
+/// content's digest in it), each object says in its own metadata what it holds, so that after any lost answer ours is told from
+/// another's; and parts that the server lists are not sent again.
 struct S3Upload: UploadProtocol {
     enum State {
         /// HEAD the key: free, ours already, or taken. `isTaken`: the server said that something is there.
@@ -49,6 +49,7 @@ struct S3Upload: UploadProtocol {
     private(set) var isMarked: Bool
     /// What the last process had begun.
     private let begun: UploadMemory.Step?
+
     init(plan: UploadPlan, resuming memory: UploadMemory? = nil) {
         self.plan = plan
         knowledge = plan.knowledge
@@ -73,9 +74,7 @@ struct S3Upload: UploadProtocol {
 
     func key(_ index: Int) -> String { address?.file(name(index)) ?? plan.collectionURL }
 
-    private func name(_ index: Int) -> String {
-        RemoteName.numbered(isMarked ? RemoteName.marked(plan.fileName, with: plan.sha256 ?? plan.token) : plan.fileName, index)
-    }
+    private func name(_ index: Int) -> String { plan.name(index, isMarked: isMarked) }
 
     func next() -> UploadCommand {
         guard address != nil else { return .fail(TransferTrouble(.unsupportedURL)) }
@@ -139,7 +138,7 @@ struct S3Upload: UploadProtocol {
         payload: String? = nil, remembering step: UploadMemory.Step, _ index: Int
     ) -> UploadCommand {
         let memory = UploadMemory(
-            step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked ? true : nil)
+            step: step, nameIndex: index, place: uploadID, creations: creations, isMarked: isMarked)
         return .send(signed(plan.request(method, url, headers), payload: payload), content, persistFirst: memory)
     }
 
@@ -166,8 +165,8 @@ struct S3Upload: UploadProtocol {
     mutating func note(taken: Set<String>) {
         switch state {
         case .looking(let index, _), .sendingWhole(let index), .creating(let index):
-            let free = (index..<RemoteName.maximumIndex).first { !taken.contains(publicName($0)) }
-            if let free, free != index { state = .looking(free, isTaken: false) }
+            let free = RemoteName.firstIndex(from: index) { !taken.contains(publicName($0)) }
+            if free != index { state = .looking(free, isTaken: false) }
         case .listing, .sendingPart, .lookingAgain, .completing, .aborting, .confirming: break
         }
     }

@@ -32,10 +32,7 @@ extension S3Upload {
             return .continue
         }
         switch error?.code {
-        case "RequestTimeTooSkewed":
-            guard clockSkew == 0, skew(head, pauses) != 0 else { break }
-            clockSkew = skew(head, pauses)
-            return .continue
+        case "RequestTimeTooSkewed" where takesClock(of: head, from: 0, pauses): return .continue
         case "NotImplemented" where knowledge.lacksConditions != true && hasCondition:
             knowledge.lacksConditions = true
             if case .completing(let index) = state { state = .lookingAgain(index) }
@@ -82,9 +79,7 @@ extension S3Upload {
             return tryName(after: index)
         case 404: return isTaken ? tryName(after: index) : begin(index)
         // HEAD has no words: this may be about the signature, whose time a clock that is wrong spoils.
-        case 403 where clockSkew == 0 && abs(skew(head, pauses)) > Self.allowedSkew:
-            clockSkew = skew(head, pauses)
-            return .continue
+        case 403 where takesClock(of: head, from: Self.allowedSkew, pauses): return .continue
         // A key that may only write sees nothing; without the right to list, what is free is forbidden to look at.
         case 400, 403, 405, 501:
             // Sent again under a name that has the digest in it, it replaces itself.
@@ -93,9 +88,12 @@ extension S3Upload {
         }
     }
 
-    /// Seconds by which the server's clock is ahead of ours; 0: it does not say.
-    private func skew(_ head: ResponseHead, _ pauses: Pauses) -> Double {
-        head["Date"].flatMap { HTTPDate.parse($0) }?.timeIntervalSince(pauses.now) ?? 0
+    /// Signs by the server's clock from here on, once, where that is further from ours than so many seconds.
+    private mutating func takesClock(of head: ResponseHead, from seconds: Double, _ pauses: Pauses) -> Bool {
+        let skew = head["Date"].flatMap { HTTPDate.parse($0) }?.timeIntervalSince(pauses.now) ?? 0
+        guard clockSkew == 0, abs(skew) > seconds else { return false }
+        clockSkew = skew
+        return true
     }
 
     /// Seconds: Amazon refuses a signature that is a quarter of an hour off.

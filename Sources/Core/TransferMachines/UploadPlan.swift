@@ -62,8 +62,15 @@ package struct UploadPlan: Codable, Equatable, Sendable {
     /// Where a place for the file is asked for: the name, where the address wants it, bears a mark of the content, so that no
     /// other photo of that name is replaced.
     var creationURL: String {
-        let name = RemoteName.marked(fileName, with: sha256 ?? token)
-        return collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(name, keeping: ""))
+        collectionURL.replacing(Self.nameMark, with: CollectionAddress.encoded(markedName, keeping: ""))
+    }
+
+    /// The same for the same content, and nobody else's.
+    private var markedName: String { RemoteName.marked(fileName, with: sha256 ?? token) }
+
+    /// One of the names that are tried in turn.
+    func name(_ index: Int, isMarked: Bool = false) -> String {
+        RemoteName.numbered(isMarked ? markedName : fileName, index)
     }
 
     /// When the photo was last changed, if that can be written: file systems hold years that no protocol has.
@@ -150,9 +157,10 @@ package struct UploadMemory: Codable, Equatable, Sendable {
 
     package init(
         step: Step, nameIndex: Int = 0, isStored: Bool = false, place: String? = nil, creations: Int? = nil, version: Int? = nil,
-        isMarked: Bool? = nil
+        isMarked: Bool = false
     ) {
-        self.isMarked = isMarked
+        // Absent as in rows of versions that knew of no mark.
+        self.isMarked = isMarked ? true : nil
         self.step = step
         self.nameIndex = nameIndex
         self.isStored = isStored

@@ -111,20 +111,24 @@ extension LedgerTransaction {
 
     /// Some event of the session waits for a process to tell it.
     package func hasEventsToTell(session: String, process: ProcessIdentity) throws -> Bool {
-        try !untold(session: session, process: process, skipping: 0, limit: 1).isEmpty
+        try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(Self.untold))"),
+            arguments: [session, process.pid, process.start]) ?? false
     }
+
+    /// Of a session's events those that a process has not begun to tell, and that no other process waits for.
+    private static let untold = """
+        sessionEvent WHERE deliveredAt IS NULL AND session = ?1
+        AND NOT (claimPID IS ?2 AND claimStart IS ?3)
+        AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer
+            AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
+        """
 
     /// Those first that nobody began to tell, then those whose claimer began the longest ago.
     private func untold(session: String, process: ProcessIdentity, skipping: Int, limit: Int) throws -> [SessionEventRecord] {
         try SessionEventRecord.fetchRare(
-            database.cachedStatement(
-                sql: """
-                    SELECT * FROM sessionEvent WHERE deliveredAt IS NULL AND session = ?1
-                    AND NOT (claimPID IS ?2 AND claimStart IS ?3)
-                    AND NOT EXISTS (SELECT 1 FROM attachment WHERE attachment.transfer = sessionEvent.transfer
-                        AND NOT (attachment.pid = ?2 AND attachment.processStart = ?3))
-                    ORDER BY claimStart, id LIMIT ?4 OFFSET ?5
-                    """), arguments: [session, process.pid, process.start, limit, skipping])
+            database.cachedStatement(sql: "SELECT * FROM \(Self.untold) ORDER BY claimStart, id LIMIT ?4 OFFSET ?5"),
+            arguments: [session, process.pid, process.start, limit, skipping])
     }
 
     /// Events for this process to tell: none that another living one is about to tell, or waits for. Marked as its own.
@@ -156,6 +160,15 @@ extension LedgerTransaction {
             }
         }
         return claimed
+    }
+
+    /// All that ``claimEvents(session:process:limit:isOurs:isAlive:)`` gives, one call after the other: for a process that dies over none.
+    package func claimAllEvents(
+        session: String, process: ProcessIdentity, isAlive: (ProcessIdentity) -> Bool
+    ) throws -> [SessionEventRecord] {
+        var all: [SessionEventRecord] = []
+        while case let next = try claimEvents(session: session, process: process, isAlive: isAlive), !next.isEmpty { all += next }
+        return all
     }
 
     /// Its claimer does not tell it after all.

@@ -115,13 +115,8 @@ final class MatrixApp: LedgerProgram, @unchecked Sendable {  // because the simu
     private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
         let now = machine.clock.date
         let ended = write { transaction -> [TransferRecord] in
-            var events: [SessionEventRecord] = []
-            while case let next = try transaction.claimEvents(
-                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine!.isAlive($0) }),
-                !next.isEmpty
-            {
-                events += next
-            }
+            let events = try transaction.claimAllEvents(
+                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine!.isAlive($0) })
             for event in events { try transaction.eventWasDelivered(event.id!, now: now) }
             try transaction.setResult(.completed, detail: nil, ofLaunch: process.launch)
             return try events.compactMap { try transaction.transfer($0.transfer) }

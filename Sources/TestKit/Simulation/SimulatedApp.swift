@@ -137,14 +137,8 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
 
     private func deliver(_ process: VirtualProcess, _ launch: LaunchRecord) {
         let events = write { transaction in
-            var events: [SessionEventRecord] = []
-            while case let next = try transaction.claimEvents(
-                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine.isAlive($0) }),
-                !next.isEmpty
-            {
-                events += next
-            }
-            return events
+            try transaction.claimAllEvents(
+                session: launch.identifier, process: process.identity, isAlive: { [machine] in machine.isAlive($0) })
         }
         for event in events { if let transfer = write({ try $0.transfer(event.transfer) }) { check(transfer) } }
         later(dice.between(0.05, 4), process) { [self] in
