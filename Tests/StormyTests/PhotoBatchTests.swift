@@ -1,12 +1,16 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Stormy
 
-@Suite struct PhotoBatchTests {
+@Suite final class PhotoBatchTests {
+    private let photos = Atomic<Int64>(0)
+
     private func photo(_ name: String, _ state: PhotoRecord.State, _ message: String? = nil, url: String? = nil) -> PhotoRecord {
         PhotoRecord(
-            id: 1, storm: nil, state: state, path: "/p/\(name)", transfer: 1, message: message, digest: nil, key: nil,
+            id: photos.add(1, ordering: .relaxed).newValue, storm: nil, state: state, path: "/p/\(name)", transfer: 1,
+            message: message, digest: nil, key: nil,
             createdAt: Date(), changedAt: Date(), destination: nil, remoteURL: url)
     }
 
@@ -26,7 +30,8 @@ import Testing
         #expect(words([one, two], left: 0) == ["2 photos uploaded", "a.jpg, b.jpg\nhttps://h/b.jpg"])
         #expect(words([bad], left: 0) == ["Photo not uploaded", "c.jpg: The server is full."])
         #expect(words([one, bad], left: 0) == ["1 photo uploaded, 1 not", "a.jpg\nc.jpg: The server is full.\nhttps://h/a.jpg"])
-        #expect(words(Array(repeating: one, count: 20), left: 0)?[1].hasPrefix("a.jpg, a.jpg, a.jpg and 17 more") == true)
+        let many = (0..<20).map { _ in photo("a.jpg", .completed, url: "https://h/a.jpg") }
+        #expect(words(many, left: 0)?[1].hasPrefix("a.jpg, a.jpg, a.jpg and 17 more") == true)
         #expect(words([photo("d.jpg", .cancelled)], left: 0) == nil)
     }
 
@@ -39,17 +44,46 @@ import Testing
                 try store.beginPhoto(path: "/\(name)", digest: name, storm: nil, tells: true, as: .queued, message: nil).photo.id)
         }
         try store.setTransfers(ids.map { ($0, $0) })
-        func end(_ id: Int64) throws -> (batch: PhotoBatch, left: Int) {
-            let photo = try #require(try store.endPhoto(id, transfer: id, as: .completed, message: nil))
-            return try StormyStore(folder: folder).noteBatch([photo])
+        func end(_ id: Int64, as state: PhotoRecord.State = .completed) throws -> (batch: PhotoBatch, left: Int) {
+            _ = try store.endPhoto(id, transfer: id, as: state, message: nil, isInBatch: { _ in true })
+            return try StormyStore(folder: folder).photoBatch()
         }
         #expect(try end(ids[0]).left == 1)
         let last = try end(ids[1])
         #expect(last.left == 0 && last.batch.uploaded == ["a", "b"])
-        // The next photo is another batch.
+        // Told again: its process died before that counted.
+        #expect(try end(ids[1]).batch == last.batch)
+        // The next photo is in it, too, as long as nobody has said how it ended.
         let next = try #require(
             try store.beginPhoto(path: "/c", digest: "c", storm: nil, tells: true, as: .queued, message: nil).photo.id)
         try store.setTransfers([(next, next)])
-        #expect(try end(next).batch.uploaded == ["c"])
+        #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
+        #expect(try !store.closePhotoBatch(last.batch))
+        // Tried again, and there.
+        let all = try end(next)
+        #expect(all.batch.failures.isEmpty && all.batch.uploaded == ["a", "b", "c"])
+        #expect(try store.closePhotoBatch(all.batch))
+        #expect(try store.photoBatch().batch == PhotoBatch())
+    }
+
+    /// Its session goes on delivering while the batch is told: nobody comes after such an end to tell it.
+    @Test func anEndThatComesWhileTheBatchIsToldIsToldWithIt() async throws {
+        let folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let told = Mutex(0)
+        let delivery = PhotoDelivery(try StormyStore(folder: folder)) { _ in told.withLock { $0 += 1 } }
+        delivery.noted(photo("a.jpg", .completed))
+        #expect(told.withLock { $0 } == 0)
+        try await delivery.tell()
+        #expect(told.withLock { $0 } == 1)
+        let late = photo("b.jpg", .completed)
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                delivery.noted(late)
+                continuation.resume()
+            }
+        }
+        // Before the end counts as told.
+        #expect(told.withLock { $0 } == 2)
     }
 }

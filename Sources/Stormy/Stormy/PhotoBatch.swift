@@ -1,11 +1,14 @@
 import BackgroundTransfer
 import Foundation
+import GRDB
 import UserNotifications
 
 /// Photos given without waiting for them, as a person sees them on the desktop: one notification that counts, and is replaced
 /// by one that says how it ended.
 package struct PhotoBatch: Codable, Equatable {
     var uploaded: [String] = []
+    /// The giving of each; `nil`: written down by an earlier version.
+    var uploadedGivings: [String]?
     var failures: [Failure] = []
     /// Where the last one is, as far as the server says.
     var url: String?
@@ -25,14 +28,19 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let plainNotification = "photos"
 
+    /// Once for each photo, however often its end is told: what it says last counts.
     mutating func note(_ photo: PhotoRecord) {
+        let giving = "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
+        if photo.id != nil, uploadedGivings?.contains(giving) == true { return }
+        failures.removeAll { $0.photo != nil && $0.photo == photo.id }
         if photo.state == .completed || photo.state == .failed {
-            mark = mark ?? "\(photo.id ?? 0) \(photo.changedAt.timeIntervalSince1970)"
+            mark = mark ?? giving
         }
         let name = photo.path.map { URL(fileURLWithPath: $0).lastPathComponent } ?? "a photo"
         switch photo.state {
         case .completed:
             uploaded.append(name)
+            uploadedGivings = (uploadedGivings ?? []) + [giving]
             url = photo.remoteURL ?? url
         case .failed: failures.append(Failure(name: name, reason: photo.message ?? "not uploaded", photo: photo.id))
         // The person ended it, and knows.
@@ -83,12 +91,20 @@ package struct PhotoBatch: Codable, Equatable {
 
     private static let failedPhotos = "failed"
 
-    /// Says how far the batch is, with what ended now.
-    package static func tell(_ ended: [PhotoRecord], _ store: StormyStore) async throws {
-        // A person who paused some does not wait for them.
-        let queued = try store.queuedPhotos().filter(\.tells).compactMap(\.transfer)
-        let paused = queued.isEmpty ? [] : try BackgroundTransfers.statuses(of: queued).filter { $0.state == .paused }
-        let (batch, left) = try store.noteBatch(ended, without: Set(paused.map(\.id)))
+    /// Says how far the batch is. It is open until what closes it was said: whoever dies in between leaves it to the next.
+    package static func tell(_ store: StormyStore) async throws {
+        var isSaid = false
+        repeat {
+            // A person who paused some does not wait for them.
+            let queued = try store.queuedPhotos().filter(\.tells).compactMap(\.transfer)
+            let paused = queued.isEmpty ? [] : try BackgroundTransfers.statuses(of: queued).filter { $0.state == .paused }
+            let (batch, left) = try store.photoBatch(without: Set(paused.map(\.id)))
+            try await say(batch, left: left)
+            isSaid = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
+        } while !isSaid
+    }
+
+    private static func say(_ batch: PhotoBatch, left: Int) async throws {
         guard let words = batch.words(left: left) else { return }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (words.title, words.body)
@@ -106,31 +122,51 @@ package struct PhotoBatch: Codable, Equatable {
     }
 }
 
-extension StormyStore {
-    private static let batchSetting = "photoBatch"
+// MARK: In the store
 
-    /// Adds photos that ended to the batch; what it holds now, and how many are still on their way. The last one closes it.
+extension PhotoBatch {
+    private static let setting = "photoBatch"
+
+    fileprivate init(in database: Database) throws {
+        let text = try String.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.setting])
+        self = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
+    }
+
+    /// Adds a photo that ended, in the transaction that notes its end.
+    static func add(_ photo: PhotoRecord, in database: Database) throws {
+        var batch = try PhotoBatch(in: database)
+        batch.note(photo)
+        let value = String(decoding: try JSONEncoder().encode(batch), as: UTF8.self)
+        try database.execute(
+            sql: "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            arguments: [setting, value])
+    }
+
+    fileprivate static func remove(in database: Database) throws {
+        try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting])
+    }
+}
+
+extension StormyStore {
+    /// What ended of the batch, and how many photos are still on their way.
     ///
     /// - Parameter paused: transfers that are not on their way.
-    func noteBatch(_ ended: [PhotoRecord], without paused: Set<Int64> = []) throws -> (batch: PhotoBatch, left: Int) {
-        try queue.write { database in
-            let text = try String.fetchOne(
-                database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.batchSetting])
-            var batch = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
-            for photo in ended { batch.note(photo) }
+    func photoBatch(without paused: Set<Int64> = []) throws -> (batch: PhotoBatch, left: Int) {
+        try queue.read { database in
             let coming = try Int64.fetchAll(
                 database, sql: "SELECT transfer FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
-            let left = coming.filter { !paused.contains($0) }.count
-            if left == 0 {
-                try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [Self.batchSetting])
-            } else {
-                let value = String(decoding: try JSONEncoder().encode(batch), as: UTF8.self)
-                try database.execute(
-                    sql: """
-                        INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
-                        """, arguments: [Self.batchSetting, value])
-            }
-            return (batch, left)
+            return (try PhotoBatch(in: database), coming.filter { !paused.contains($0) }.count)
+        }
+    }
+
+    /// All of it is said: the next photo begins another.
+    ///
+    /// - Returns: `false`: it is another meanwhile.
+    func closePhotoBatch(_ batch: PhotoBatch) throws -> Bool {
+        try queue.write { database in
+            guard try PhotoBatch(in: database) == batch else { return false }
+            try PhotoBatch.remove(in: database)
+            return true
         }
     }
 }

@@ -7,10 +7,23 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     let store: StormyStore
     package let lastEvent = LastEvent()
     package let trouble = FirstError()
-    /// Of those a person hears of by notification.
-    private let ended = Mutex<[PhotoRecord]>([])
+    private let phase = Mutex(Phase.collecting)
 
-    init(_ store: StormyStore) { self.store = store }
+    private enum Phase {
+        /// One notification for all that end.
+        case collecting
+        /// Each is told with its end: nobody comes after it to tell it.
+        case telling
+    }
+
+    private let telling: @Sendable (StormyStore) async throws -> Void
+
+    /// - Parameter telling: tells the batch, as far as it is.
+    init(
+        _ store: StormyStore, telling: @escaping @Sendable (StormyStore) async throws -> Void = { try await PhotoBatch.tell($0) }
+    ) {
+        (self.store, self.telling) = (store, telling)
+    }
 
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let upload = task as? URLSessionUploadTask, let number = upload.transferNumber,
@@ -19,20 +32,24 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
         trouble.noting {
             let photo = try store.endPhoto(
                 label.photo, transfer: number, as: Self.state(error), message: error?.localizedDescription,
-                remoteURL: upload.remoteURL?.absoluteString
+                // Given again where there is a desktop: told there.
+                remoteURL: upload.remoteURL?.absoluteString, isInBatch: { !saysEnds && (label.tells || $0.tells) }
             ) {
                 // Nobody else would say how it ended.
                 try BackgroundTransfers.statuses(of: [number]).first.map { PhotoReconciliation.photo(of: $0) }
             }
             guard let photo else { return }
             noted(photo)
-            // Given again where there is a desktop: told there.
-            if label.tells || photo.tells { ended.withLock { $0.append(photo) } }
         }
     }
 
+    /// Somebody hears of them otherwise than by notification.
+    var saysEnds: Bool { false }
+
     /// An end that the store has.
-    func noted(_ photo: PhotoRecord) {}
+    func noted(_ photo: PhotoRecord) {
+        if phase.withLock({ $0 }) == .telling { tellBatch() }
+    }
 
     private static func state(_ error: (any Error)?) -> PhotoRecord.State {
         guard let error else { return .completed }
@@ -41,11 +58,19 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
 
     /// One notification for all of a batch, for those that nobody else hears of.
     func tell() async throws {
-        let photos = ended.withLock { ended in
-            defer { ended = [] }
-            return ended
+        phase.withLock { $0 = .telling }
+        try await telling(store)
+        try trouble.check()
+    }
+
+    /// The process does not leave, and the end does not count as told, before this returns.
+    private func tellBatch() {
+        let isTold = DispatchSemaphore(value: 0)
+        Task.detached { [self] in
+            do { try await telling(store) } catch { trouble.note(error) }
+            isTold.signal()
         }
-        if !photos.isEmpty { try await PhotoBatch.tell(photos, store) }
+        isTold.wait()
     }
 }
 
@@ -59,6 +84,8 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         super.init(store)
     }
 
+    override var saysEnds: Bool { true }
+
     override func noted(_ photo: PhotoRecord) { onEnd(photo) }
 
     /// The terminal has said what ended.
@@ -67,6 +94,6 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     package func finish() async throws {
         try trouble.check()
         // Theirs was the last end that a notification of others waited for.
-        try await PhotoBatch.tell([], store)
+        try await PhotoBatch.tell(store)
     }
 }

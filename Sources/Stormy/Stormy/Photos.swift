@@ -191,11 +191,13 @@ extension StormyStore {
 
     /// Its upload ended.
     ///
-    /// - Parameter unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
+    /// - Parameters:
+    ///   - isInBatch: whether a person hears of it by notification: it is in the batch then, before anybody can count it as told.
+    ///   - unknown: makes the photo of which this store knows nothing; it was made anew, or comes from a backup.
     /// - Returns: `nil`: there is nothing to tell.
     func endPhoto(
         _ id: Int64, transfer: Int64, as state: PhotoRecord.State, message: String?, remoteURL: String? = nil,
-        unknown: () throws -> PhotoRecord? = { nil }
+        isInBatch: (PhotoRecord) -> Bool = { _ in false }, unknown: () throws -> PhotoRecord? = { nil }
     ) throws -> PhotoRecord? {
         try queue.write { database in
             // A transfer of another photo, from before this store was made anew, may have the label of one of today's.
@@ -215,6 +217,7 @@ extension StormyStore {
             photo.message = message
             photo.remoteURL = remoteURL
             try photo.save(database)
+            if isInBatch(photo) { try PhotoBatch.add(photo, in: database) }
             return photo
         }
     }

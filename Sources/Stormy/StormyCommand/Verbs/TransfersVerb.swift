@@ -25,7 +25,7 @@ struct TransfersVerb: AsyncParsableCommand {
         let store = try action == nil ? StormyStore.toRead() : StormyStore.open()
         if let action { try apply(action, store) }
         // Nobody waits any more for what is paused.
-        if action == .pause { try await PhotoBatch.tell([], store) }
+        if action == .pause { try await PhotoBatch.tell(store) }
         if action == .retry { try await PhotoBatch.takeBackFailures(store) }
         let reports = try TransferReport.all(store)
         if json { return try Output.json(reports) }
