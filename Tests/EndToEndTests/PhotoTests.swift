@@ -153,6 +153,37 @@ extension EndToEnd {
             #expect(try arrived.contains("four.webp"))
         }
 
+        /// A list is made by a program, which names whatever it finds.
+        @Test func ofAListPhotosAloneAreSent() throws {
+            _ = try picture("a/one.jpg")
+            try Data("notes".utf8).write(to: camera.appendingPathComponent("a/notes.txt"))
+            #expect(try home.stormy("upload", "--wait", picture("a/two.jpg").path).status == 0)
+            let before = try arrived
+            let all = try Child.run(
+                "/bin/sh", ["-c", "find '\(home.folder.path)' -print0 | '\(Home.product("stormy"))' upload --wait -"],
+                environment: home.environment)
+            #expect(all.errors.contains("of the list skipped: --recursive sends the photos in them"), "\(all.errors)")
+            #expect(all.errors.contains("other files skipped, no photo of a kind that is known: "), "\(all.errors)")
+            #expect(try Set(arrived).subtracting(before) == ["one.jpg"])
+            #expect(try home.rows("transfers").count == 2)
+            let none = try home.stormy("upload", "--recursive", home.folder.appendingPathComponent("config").path)
+            #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
+        }
+
+        /// Whoever names them, by whatever link.
+        @Test(arguments: ["config/stormy/config.toml", "state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
+        func stormysOwnFilesAreNeverSent(_ name: String) throws {
+            let link = camera.appendingPathComponent("link.jpg")
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: home.folder.appendingPathComponent(name))
+            #expect(try home.stormy("status").status == 0)
+            #expect(try home.stormy("upload", picture("a.jpg").path).status == 0)
+            for file in [home.folder.appendingPathComponent(name), link] {
+                let refused = try home.stormy("upload", "--keep-location", file.path)
+                #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused.errors)")
+            }
+            #expect(try home.rows("transfers").count == 1)
+        }
+
         // MARK: No doubles
 
         @Test func theSamePhotoTwiceIsOneUpload() throws {

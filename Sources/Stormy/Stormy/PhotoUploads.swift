@@ -8,12 +8,14 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
     case noDestination
     case cannotRead(path: String, reason: String)
     case addressIsTaken(path: String)
+    case isOwnFile(path: String)
 
     package var description: String {
         switch self {
         case .noDestination: "no upload destination is configured"
         case .cannotRead(let path, let reason): "\(path): \(reason)"
         case .addressIsTaken(let path): "\(path): a presigned address is for one file, and another photo went there"
+        case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"
         }
     }
 }
@@ -35,6 +37,7 @@ package struct PhotoUploads: Sendable {
 
     let store: StormyStore
     private let cleaner = PhotoCleaner()
+    private let ownFolders = OwnFolders()
     /// One per destination: they differ in how fast they may send.
     private let sessions = Sessions()
 
@@ -87,7 +90,10 @@ package struct PhotoUploads: Sendable {
     }
 
     /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
+    ///
+    /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for the app's password, say, whatever link leads to it.
     package func prepare(_ file: URL, _ order: BatchOptions) throws -> Prepared {
+        guard !ownFolders.contain(file.path) else { throw PhotoUploadError.isOwnFile(path: file.path) }
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld

@@ -14,7 +14,8 @@ extension CommandFailure {
         case let error as WeatherError: self.init(.unavailable, error.message)
         case let error as CoordinateError: self.init(.badData, error.message)
         case let error as OpenMeteoRequestError: self.init(.badData, error.message)
-        case let error as PhotoUploadError: self.init(.inputOutput, "\(error)")
+        case let error as PhotoUploadError:
+            if case .isOwnFile = error { self.init(.notPermitted, "\(error)") } else { self.init(.inputOutput, "\(error)") }
         case let error as PhotoChoice.Failure: self.init(.unavailable, "\(error)")
         case let error as URLError: self.init(.unavailable, error.localizedDescription)
         default:

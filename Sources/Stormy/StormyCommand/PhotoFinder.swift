@@ -3,21 +3,40 @@ import Foundation
 import Glibc
 import Stormy
 
-/// The files a person means: named one by one, by pattern, by folder, or in a list on standard input.
+/// The files a person means: named one by one, by pattern, by folder, or in a list on standard input. Of folders and lists photos are
+/// taken alone: a list is made by a program, which names whatever it finds.
 struct PhotoFinder {
     /// Folders are walked.
     let isRecursive: Bool
-    /// Files of folders that are no photos.
-    private(set) var skipped = 0
+    /// Files of folders and lists that are no photos.
+    private var skipped: [String] = []
+    /// Of lists.
+    private var skippedFolders = 0
     private(set) var failures: [CommandFailure] = []
+    private let ownFolders = OwnFolders()
 
     init(isRecursive: Bool) { self.isRecursive = isRecursive }
 
     /// In the order given; those of a folder by name.
     mutating func find(_ words: [String]) -> [String] { words.flatMap { find($0) } }
 
+    /// What was skipped, for the person.
+    var sentences: [String] {
+        var sentences: [String] = []
+        if !skipped.isEmpty {
+            let names = skipped.prefix(3).joined(separator: ", ") + (skipped.count > 3 ? " and \(skipped.count - 3) more" : "")
+            let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
+            sentences.append("\(count) skipped, no photo of a kind that is known: \(names)")
+        }
+        if skippedFolders > 0 {
+            let count = skippedFolders == 1 ? "1 folder" : "\(skippedFolders) folders"
+            sentences.append("\(count) of the list skipped: --recursive sends the photos in them")
+        }
+        return sentences
+    }
+
     private mutating func find(_ word: String) -> [String] {
-        if word == "-" { return Self.list().flatMap { find($0) } }
+        if word == "-" { return Self.list().flatMap { find($0) }.filter { isPhoto($0) } }
         var isFolder: ObjCBool = false
         guard FileManager.default.fileExists(atPath: word, isDirectory: &isFolder) else {
             // A pattern that reached us as it was written, as lists and quotes bring it. A file of that very name comes first.
@@ -26,6 +45,23 @@ struct PhotoFinder {
         }
         guard isFolder.boolValue, isRecursive else { return [word] }
         return walk(word)
+    }
+
+    /// Of a list. What cannot be looked at is a photo until somebody says why not.
+    private mutating func isPhoto(_ path: String) -> Bool {
+        var information = stat()
+        guard stat(path, &information) == 0 else { return true }
+        if information.st_mode & S_IFMT == S_IFDIR {
+            skippedFolders += 1
+            return false
+        }
+        return access(path, R_OK) != 0 && information.st_mode & S_IFMT == S_IFREG || isKnown(path)
+    }
+
+    private mutating func isKnown(_ path: String) -> Bool {
+        if !ownFolders.contain(path), PhotoFormat(of: URL(fileURLWithPath: path)) != nil { return true }
+        skipped.append(path)
+        return false
     }
 
     /// One path per line; where there is a NUL, between NULs.
@@ -71,8 +107,7 @@ struct PhotoFinder {
                 }
                 switch information.st_mode & S_IFMT {
                 case S_IFDIR: folders.append(path)
-                case S_IFREG where PhotoFormat(of: URL(fileURLWithPath: path)) != nil: photos.append(path)
-                case S_IFREG: skipped += 1
+                case S_IFREG where isKnown(path): photos.append(path)
                 default: break
                 }
             }

@@ -15,7 +15,7 @@ struct UploadVerb: AsyncParsableCommand {
             Example:
               stormy upload IMG_2041.jpg --wait
               stormy upload --recursive ~/Pictures/storm --when charging
-              find . -newer noon -print0 | stormy upload -
+              find ~/Pictures -name '*.jpg' -mtime -1 -print0 | stormy upload -
               stormy upload --verify
             """)
 
@@ -67,9 +67,8 @@ struct UploadVerb: AsyncParsableCommand {
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
         if batch.order.isHeld, !found.isEmpty { try HeldUploads.submit() }
         try await batch.add(found)
-        if finder.skipped > 0 {
-            Output.note("\(finder.skipped) other file\(finder.skipped == 1 ? "" : "s") skipped: no photo of a kind that is known")
-        }
+        for sentence in finder.sentences { Output.note(sentence) }
+        if found.isEmpty, finder.failures.isEmpty { Output.note("nothing to upload: no photo was found") }
         try wake(batch.known, isHeld: batch.order.isHeld)
         if batch.order.isHeld, !batch.transfers.isEmpty { try HeldUploads.submit() }
         if !json, batch.queued > 0 {
