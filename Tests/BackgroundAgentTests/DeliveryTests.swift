@@ -68,14 +68,26 @@ import TransferMachines
             try bench.end(launch, outcomes[generation - 1], .signalled(9))
             let ended = bench.now
             gaps.append(try #require(try bench.turn()).timeIntervalSince(ended))
+            #expect(try pause() == .failed(launches: generation, until: ended + gaps[generation - 1]))
             try bench.pass(gaps[generation - 1])
         }
         #expect(gaps == [10, 20, 40, 80])
+        #expect(try pause() == nil)
         #expect(try bench.ledger.read { try $0.undeliveredEvents() }.count == 1)
         try bench.deliver()
         try bench.end(bench.onlyLive(), .completed)
         try bench.pass(3_600)
         #expect(bench.launcher.started.count == 5)
+    }
+
+    /// What `why` says of it.
+    private func pause() throws -> DeliveryHistory.Pause? {
+        try bench.ledger.read { transaction in
+            let oldest = try #require(try transaction.waitingSessions().first?.oldest)
+            let settings = try transaction.fact(.settings) ?? AgentSettings()
+            return try transaction.deliveryHistory(.urlSession, "isStormy", since: oldest, settings: settings, now: bench.now)
+                .pause
+        }
     }
 
     /// `.backgroundTask(.urlSession("isStormy")) { }`, as the sample has it: the handler returned, so its events are done.
@@ -150,6 +162,7 @@ import TransferMachines
     /// A delegate that asks again at once for what ended: some launches without a pause, then ever fewer.
     @Test func whoAsksAgainAtOnceIsLaunchedEverMoreSeldom() throws {
         var begun = 0
+        var pauses: Set<Int> = []
         let end = bench.now + 3_600
         while bench.now < end {
             if try bench.live().isEmpty {
@@ -158,6 +171,7 @@ import TransferMachines
                 if try bench.transfer(id).state == .running { try bench.answer(id) }
             }
             guard let launch = try bench.live().first?.id else {
+                if case .often(let launches, _)? = try pause() { pauses.insert(launches) }
                 try bench.pass(1)
                 continue
             }
@@ -167,6 +181,7 @@ import TransferMachines
             try bench.end(launch, .completed)
         }
         #expect((30...45).contains(begun), "\(begun) launches in an hour")
+        #expect(pauses == Set(21...begun), "each is explained")
     }
 
     /// The person opened the app just then, and that process tells what waits: a launch that finds nothing settles nothing of it.

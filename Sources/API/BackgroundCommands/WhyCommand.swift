@@ -8,10 +8,10 @@ import Foundation
 /// `why`.
 public struct WhyCommand: BackgroundCommand {
     public static let configuration = describe(
-        "why", "Why a pending request has not run yet.",
+        "why", "Why a pending request has not run yet, or what ended was not told to the app.",
         example: "why \(AppManifest.current.permittedIdentifiers.first ?? "IDENTIFIER")")
 
-    @Argument(help: "One request; all of them without it.") var identifier: String?
+    @Argument(help: "One request or session; all of them without it.") var identifier: String?
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
@@ -37,9 +37,10 @@ public struct WhyCommand: BackgroundCommand {
         let rows = try AppRuntime.shared.ledger().read { transaction -> [Row] in
             let picture = try Picture(transaction)
             let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
-            return wanted.map(picture.row)
+            return try wanted.map(picture.row)
+                + picture.deliveries(transaction).filter { identifier == nil || $0.identifier == identifier }
         }
-        if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "no request named \(identifier) is pending") }
+        if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "nothing named \(identifier) is pending") }
         if json { return try Output.json(rows) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
@@ -105,6 +106,25 @@ public struct WhyCommand: BackgroundCommand {
                         name: verdict.name.rawValue, met: verdict.met, since: OrNull(since(verdict, request)),
                         until: OrNull(verdict.metAt), detail: verdict.detail)
                 }, nextAttemptAt: OrNull(plan.nextWake))
+        }
+
+        /// Sessions and notifications of which something waits, and no launch for it may begin yet.
+        func deliveries(_ transaction: LedgerTransaction) throws -> [Row] {
+            let settings = try transaction.fact(.settings) ?? AgentSettings()
+            let sessions = try transaction.waitingSessions().map { (LaunchKind.urlSession, $0.session, $0.oldest) }
+            let pressed = try Dictionary(grouping: transaction.undeliveredResponses(), by: \.notification).map {
+                (LaunchKind.notificationResponse, $0.key, $0.value.map(\.createdAt).min() ?? now)
+            }
+            return try (sessions + pressed.sorted { $0.1 < $1.1 }).compactMap { kind, identifier, oldest in
+                guard live[identifier] == nil,
+                    let pause = try transaction.deliveryHistory(kind, identifier, since: oldest, settings: settings, now: now)
+                        .pause
+                else { return nil }
+                let condition = Condition(
+                    name: ConditionVerdict.Name.backoff.rawValue, met: false, since: OrNull(oldest), until: OrNull(pause.until),
+                    detail: pause.words)
+                return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: OrNull(pause.until))
+            }
         }
 
         /// Since when a condition has its value.

@@ -93,11 +93,8 @@ extension Pass {
     ///
     /// - Parameter failures: earlier launches in a row that did not help, newest first.
     mutating func generation(after failures: some Collection<LaunchRecord>) -> Int? {
-        // An agent that died before it had started the process earns the app no pause.
-        let blamed = failures.filter { $0.outcome != .neverBegan }
-        let delay = RelaunchBackoff.delay(afterFailures: blamed.count, base: settings.backoffBase)
-        if let last = blamed.first?.endedAt, last.addingTimeInterval(delay) > now {
-            wake(at: last.addingTimeInterval(delay))
+        if let end = failures.endOfRelaunchPause(base: settings.backoffBase), end > now {
+            wake(at: end)
             return nil
         }
         return failures.count + 1
