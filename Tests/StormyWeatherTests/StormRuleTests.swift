@@ -110,18 +110,27 @@ private func why(_ assessment: Assessment) -> String? {
         let storm = [reason(.gusts, 92, 18, 19), reason(.thunderstorm, 96, 18, 21)]
         let british = Locale(identifier: "en_GB")
         #expect(
-            StormText.body(storm, timeZone: zone, locale: british)
+            StormText.body(storm, timeZone: zone, reader: zone, locale: british)
                 == "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h.")
         #expect(
-            StormText.body(storm, timeZone: zone, locale: Locale(identifier: "en_US"))
+            StormText.body(storm, timeZone: zone, reader: zone, locale: Locale(identifier: "en_US"))
                 == "Thunderstorm with hail from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
         let apart = [reason(.gusts, 80, 18, 19), reason(.rain, 24.5, 20, 22)]
         #expect(
-            StormText.body(apart, timeZone: zone, locale: british)
+            StormText.body(apart, timeZone: zone, reader: zone, locale: british)
                 == "Gusts up to 80 km/h from 17:00 to 18:00, rain up to 24.5 mm per hour from 19:00 to 21:00.")
         #expect(
-            StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, locale: british).contains("from Sat 12:00 to Sun 12:00"))
-        #expect(StormText.body([], timeZone: zone, locale: british).isEmpty)
+            StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british).contains(
+                "from Sat 12:00 to Sun 12:00"))
+        // Who reads it elsewhere has to know whose clocks these are.
+        let elsewhere = TimeZone(identifier: "Europe/Berlin")!
+        #expect(
+            StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british)
+                == "Thunderstorm with hail from 17:00 to 20:00 (Australia/Sydney time), gusts up to 92 km/h.")
+        #expect(
+            !StormText.body(storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british).contains(
+                "("))
+        #expect(StormText.body([], timeZone: zone, reader: zone, locale: british).isEmpty)
         #expect(StormText.title(place: "Syd\u{1B}ney\n") == "Storm expected in Syd ney")
     }
 }

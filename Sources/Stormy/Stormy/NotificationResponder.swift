@@ -17,8 +17,11 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
 
     private func addPhoto(storm: Int64?, from notification: String) async {
         guard let destination = StormySettings.current.destination else {
-            return await say(
-                "No place to upload to", "Add an upload destination to the configuration first: `stormy upload` says how.")
+            let way =
+                StormySettings.current.destinations.isEmpty
+                ? "Add an upload destination to the configuration first"
+                : "Choose the default upload destination in the configuration first"
+            return await say("No place to upload to", "\(way): `stormy upload FILE` says how.")
         }
         do {
             let store = try StormyStore.open()

@@ -5,14 +5,12 @@ import UserNotifications
 
 /// Why a photo was not queued.
 package enum PhotoUploadError: Error, CustomStringConvertible {
-    case noDestination
     case cannotRead(path: String, reason: String)
     case addressIsTaken(path: String)
     case isOwnFile(path: String)
 
     package var description: String {
         switch self {
-        case .noDestination: "no upload destination is configured"
         case .cannotRead(let path, let reason): "\(path): \(reason)"
         case .addressIsTaken(let path): "\(path): a presigned address is for one file, and another photo went there"
         case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"

@@ -69,8 +69,10 @@ package struct WeatherCheck: Sendable {
         }
         let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
         StormQuestion.withdrawTrouble(at: place)
+        // The answer told the place's time zone.
+        let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
-            place: place, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
+            place: known, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
     }
 
     private func fetch(_ place: Place) async throws -> Forecast {

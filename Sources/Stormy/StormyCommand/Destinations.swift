@@ -22,7 +22,20 @@ struct Destinations {
     /// The one a person named, or the configured one.
     func named(_ name: String?) throws -> PhotoDestination {
         guard let (chosen, destination) = configuration.upload.destination(named: name) else {
-            if let name { throw CommandFailure(.badConfiguration, "\(path): no [upload.destinations.\(name)] is configured") }
+            let names = configuration.upload.destinations.keys.sorted()
+            if let name {
+                let others = names.isEmpty ? "" : ": only \(names.joined(separator: " and "))"
+                throw CommandFailure(.badConfiguration, "\(path): no [upload.destinations.\(name)] is configured\(others)")
+            }
+            guard names.isEmpty else {
+                throw CommandFailure(
+                    .badConfiguration,
+                    """
+                    \(names.joined(separator: " and ")) are configured, and none of them is the default: say --to \(names[0]), or write to \(path), \
+                    under [upload]:
+                      default = "\(names[0])"
+                    """)
+            }
             throw CommandFailure(
                 .badConfiguration,
                 """
