@@ -15,7 +15,7 @@ struct Destinations {
     }
 
     /// Reads the configuration anew: what was refused may have been put right.
-    init() throws { self.init(try Configuration.load(path: Self.file)) }
+    init() throws { self.init(try Configuration.load(path: Self.file, providers: StormyTool.providers)) }
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 
@@ -43,6 +43,7 @@ struct Destinations {
                   [upload.destinations.home]
                   kind = "webdav"
                   url = "https://dav.example.org/photos/"
+                All kinds of destinations, each with an example: stormy config
                 """)
         }
         return try make(chosen, destination)

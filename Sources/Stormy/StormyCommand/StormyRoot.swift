@@ -17,7 +17,7 @@ struct StormyRoot: AsyncParsableCommand {
         subcommands: [
             PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, StatusVerb.self, WhyCommand.self,
             HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
-            SimulateCommand.self, DoctorCommand.self, InstallCommand.self, UninstallCommand.self, DemoVerb.self,
+            SimulateCommand.self, DoctorCommand.self, ConfigVerb.self, InstallCommand.self, UninstallCommand.self, DemoVerb.self,
             RehearseVerb.self,
         ])
 
@@ -42,7 +42,9 @@ struct StormyRoot: AsyncParsableCommand {
             StormyRoot.self, arguments,
             before: { command in
                 // Who only looks finds mistakes by itself, and changes nothing; what is installed depends on no setting.
-                if command is DoctorCommand || command is InstallCommand || command is UninstallCommand { return }
+                if command is DoctorCommand || command is ConfigVerb || command is InstallCommand || command is UninstallCommand {
+                    return
+                }
                 guard command is any BackgroundCommand else { return }
                 try StormyTool.configure()
                 AgentVerb.restoreLostCheck()

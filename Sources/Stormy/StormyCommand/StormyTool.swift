@@ -50,7 +50,7 @@ package enum StormyTool {
     static func configure() throws {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(
-            path: directories.configuration.appendingPathComponent("config.toml").path)
+            path: directories.configuration.appendingPathComponent("config.toml").path, providers: providers)
         StormySettings.current = try settings(configuration, dataFolder: directories.data)
         try backgroundSettings(configuration).apply()
     }
@@ -65,14 +65,13 @@ package enum StormyTool {
         }
     }
 
+    /// The services that this version asks.
+    static let providers = Configuration.Weather.Provider.allCases.filter {
+        WeatherProvider(rawValue: $0.rawValue)?.isSupported == true
+    }
+
     static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
         var settings = StormySettings(dataFolder: dataFolder)
-        guard let provider = WeatherProvider(rawValue: configuration.weather.provider.rawValue), provider.isSupported else {
-            throw CommandFailure(
-                .badConfiguration,
-                "weather.provider = \"\(configuration.weather.provider.rawValue)\" is not supported by this version: use \"open-meteo\""
-            )
-        }
         settings.weatherBaseURL = configuration.weather.baseURL
         settings.geocodingBaseURL = configuration.weather.geocodingURL
         let contact = configuration.weather.contact

@@ -6,9 +6,13 @@ extension Configuration {
     ///
     /// A file with a credential (password, token, access key, user info in an address) that group or others can read
     /// is refused, as ssh does with keys.
-    package static func load(path: String) throws(ConfigurationError) -> Configuration {
+    ///
+    /// - Parameter providers: services that the caller asks; others are refused.
+    package static func load(
+        path: String, providers: [Weather.Provider] = Weather.Provider.allCases
+    ) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
-        let parser = try ConfigurationParser(text: file.text, path: path)
+        let parser = try ConfigurationParser(text: file.text, path: path, providers: providers)
         if file.othersCanRead, let credential = parser.credential { throw credential }
         return parser.configuration
     }

@@ -38,7 +38,16 @@ struct ConfigurationParser {
     ]
     private static let fullNames = Section.allCases.flatMap { section in section.keys.map { "\(section.rawValue).\($0)" } }
 
-    init(text: String, path: String) throws(ConfigurationError) {
+    /// As they are written below their tables.
+    static let allKeys = Section.allCases.flatMap(\.keys) + destinationKeys
+
+    private let providers: [Configuration.Weather.Provider]
+
+    /// - Parameter providers: services that can be asked.
+    init(
+        text: String, path: String, providers: [Configuration.Weather.Provider] = Configuration.Weather.Provider.allCases
+    ) throws(ConfigurationError) {
+        self.providers = providers
         if text.utf8.contains(0) {
             // The library refuses it, too, in words that help nobody find it.
             throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
@@ -70,6 +79,10 @@ struct ConfigurationParser {
         configuration.weather.baseURL = try address(table, "base_url")
         configuration.weather.geocodingURL = try address(table, "geocoding_url")
         let provider = configuration.weather.provider
+        if !providers.contains(provider) {
+            let known = providers.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+            throw table.invalid("provider", "\"\(provider.rawValue)\"", "this version knows \(known)")
+        }
         if provider.needsContact, configuration.weather.contact.isEmpty {
             throw table.invalid(
                 "provider", "\"\(provider.rawValue)\" without a contact",

@@ -1,0 +1,38 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundRuntime
+import Foundation
+import StormyConfiguration
+
+struct ConfigVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Prints every line that the configuration can have, with its default.",
+        discussion: """
+            The configuration is ~/.config/stormy/config.toml, or stormy/config.toml in the folder of $XDG_CONFIG_HOME. Without one the \
+            defaults hold. What this prints can be used as it is.
+
+            Example:
+              stormy config | less
+              stormy config --check
+
+            \(template)
+            """)
+
+    /// For its manual page, which is the configuration's.
+    private static let template =
+        Configuration.template.replacing("#: ", with: "# ").split(separator: "\n", omittingEmptySubsequences: false)
+        .map { $0.isEmpty ? "" : "  " + $0 }.joined(separator: "\n")
+
+    @Flag(help: "Read your configuration, print its place, and say what is wrong with it.") var check = false
+
+    func run() async throws {
+        guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
+        let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
+        // Each destination's secrets, too.
+        let configuration = try Configuration.load(path: file, providers: StormyTool.providers)
+        let destinations = Destinations(configuration)
+        for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
+        let isThere = FileManager.default.fileExists(atPath: file)
+        Output.line(isThere ? "\(file): all right" : "\(file): not there, so the defaults hold")
+    }
+}

@@ -1,0 +1,112 @@
+extension Configuration {
+    /// Every key with its default and what it does, as a file that can be used as it is. Lines after `#:` are examples: without that mark they
+    /// are a part of the file.
+    package static let template = """
+        # Every line is optional: these are the defaults. Times are seconds.
+        # A change counts from the next check or command on.
+
+        [weather]
+        # The service that is asked: this version knows this one.
+        provider = "open-meteo"
+        # An e-mail address that the service sees in User-Agent.
+        contact = ""
+        # A mirror in place of the service, and of finding places by name:
+        #: base_url = "https://weather.example.org"
+        #: geocoding_url = "https://geocoding.example.org"
+
+        # It is stormy when one of these holds.
+        [storm]
+        # Hours that are looked ahead, 1 to 168.
+        horizon_hours = 24
+        thunderstorm = true
+        # Gusts from here on, km/h.
+        gusts_kmh = 75
+        # Rain from here on, mm per hour.
+        rain_mm_per_hour = 20
+        # Official warnings from here on: minor, moderate, severe, extreme, or off.
+        # Open-Meteo has none.
+        alert_severity = "severe"
+
+        [schedule]
+        # A check is up to so much after its time, always the same here: kind to
+        # public services.
+        spread_seconds = 120
+        # A check that was missed while the machine was off: "once" (as soon as it
+        # is on again) or "skip".
+        missed = "once"
+
+        # How long one launch may take: a check, held uploads, and the time between
+        # the warning and the end.
+        [background]
+        refresh_budget_seconds = 30
+        processing_budget_seconds = 600
+        grace_seconds = 5
+
+        [notifications]
+        enabled = true
+        # None are shown in these: "22:00-07:00".
+        quiet_hours = ""
+
+        [upload]
+        # true: photos are sent with what says where they were taken.
+        keep_location = false
+        # Of several destinations the one that is meant without --to:
+        #: default = "home"
+
+        # Where photos go: a table for each place, with a name of your own behind
+        # "destinations.". Every kind may have limit_kbps (kilobits per second), and
+        # user and password_file, or token_file, where the server asks for them.
+        # Passwords stand in files of their own, readable by you alone:
+        # chmod 600 ~/.config/stormy/password
+
+        #: [upload.destinations.home]
+        #: kind = "webdav"
+        #: url = "https://dav.example.org/photos/"
+        #: user = "me"
+        #: password_file = "~/.config/stormy/password"
+        #: limit_kbps = 2000
+
+        #: [upload.destinations.cloud]
+        #: kind = "nextcloud"
+        #: url = "https://cloud.example.org/remote.php/dav/files/me/Storms/"
+        #: user = "me"
+        #: password_file = "~/.config/stormy/app-password"
+
+        #: [upload.destinations.library]
+        #: kind = "immich"
+        #: url = "https://immich.example.org"
+        #: token_file = "~/.config/stormy/api-key"
+
+        # The bucket is left out where the address's host has it.
+        #: [upload.destinations.bucket]
+        #: kind = "s3"
+        #: url = "https://s3.eu-central-1.amazonaws.com/album/"
+        #: bucket = "storms"
+        #: region = "eu-central-1"
+        #: access_key = "AKIA…"
+        #: secret_key_file = "~/.config/stormy/secret"
+
+        # One PUT to this folder, or to a presigned address as it stands.
+        #: [upload.destinations.plain]
+        #: kind = "put"
+        #: url = "https://files.example.org/photos/"
+
+        # A form, as a browser sends it; field is the name of its field.
+        #: [upload.destinations.form]
+        #: kind = "multipart"
+        #: url = "https://forms.example.org/upload"
+        #: field = "file"
+
+        # These two go on where they were cut. The IETF's way may have {name}, the
+        # photo's, in its address.
+        #: [upload.destinations.tus]
+        #: kind = "tus"
+        #: url = "https://tus.example.org/files/"
+        #: token_file = "~/.config/stormy/token"
+
+        #: [upload.destinations.ietf]
+        #: kind = "resumable"
+        #: url = "https://uploads.example.org/photos/{name}"
+
+        """
+}
