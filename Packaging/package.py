@@ -40,7 +40,7 @@ def version() -> str:
         return tag + ("+" + rest.replace("-", ".") if rest else "")
     with open(os.path.join(ROOT, "Sources/Stormy/StormyCommand/StormyTool.swift")) as file:
         base = re.search(r'version = "([^"]+)"', file.read())[1]
-    return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short', 'HEAD')}"
+    return f"{base}+{output('git', 'rev-list', '--count', 'HEAD')}.g{output('git', 'rev-parse', '--short=9', 'HEAD')}"
 
 
 def programs(stage: str) -> list[str]:
@@ -119,9 +119,27 @@ def control(stage: str) -> str:
         f"Description: {SUMMARY}\n {description}\n")
 
 
+def removal(stage: str) -> str:
+    """Agents of the programs that go end with them, whoever's they are. What a person asked for stays in the person's folders."""
+    paths = "|".join("/" + os.path.relpath(program, stage) for program in programs(stage))
+    return f"""#!/bin/sh
+set -e
+[ "$1" = remove ] || exit 0
+for exe in /proc/[0-9]*/exe; do
+    case "$(readlink "$exe" || true)" in
+    {paths})
+        pid="${{exe#/proc/}}"
+        kill "${{pid%/exe}}" 2>/dev/null || true ;;
+    esac
+done
+"""
+
+
 def deb(stage: str, out: str) -> None:
     add_debian_files(stage)
     write(os.path.join(stage, "DEBIAN/control"), control(stage))
+    write(os.path.join(stage, "DEBIAN/prerm"), removal(stage))
+    os.chmod(os.path.join(stage, "DEBIAN/prerm"), 0o755)
     sums = []
     for folder, _, names in os.walk(os.path.join(stage, "usr")):
         for name in names:

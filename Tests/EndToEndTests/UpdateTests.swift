@@ -96,7 +96,9 @@ extension EndToEnd {
             #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\"\(old)/stormy\" agent"))
             #expect(rename(old, new) == 0)
             _ = try run(new, verb)
-            #expect(try String(contentsOfFile: entry, encoding: .utf8).contains("\"\(new)/stormy\" agent"))
+            let text = try String(contentsOfFile: entry, encoding: .utf8)
+            // Without the program the desktop leaves it alone.
+            #expect(text.contains("\"\(new)/stormy\" agent") && text.contains("TryExec=\(new)/stormy\n"))
             #expect(try run(new, "quit").status == 0)
         }
     }

@@ -186,8 +186,11 @@ def use(root: Root, package: str, folder: str) -> None:
         check("the old agent made way for the new one", "makes way for the program" in open(log).read())
         check("the check stands", root.status()["schedule"]["enabled"] is True)
         root.stormy("quit")
+        root.stormy("schedule")
+        root.wait("an agent runs again", lambda: root.status()["agent"]["running"])
 
     check("it goes", root.run("apt-get", "remove", "-y", "-qq", "stormy").returncode == 0)
+    check("and its agent with it", root.run("sh", "-c", "for i in $(seq 50); do pgrep -f [b]ackground-agent || exit 0; sleep 0.1; done; exit 1").returncode == 0)
     check("it is purged", root.run("dpkg", "--purge", "stormy").returncode == 0)
     left = {path for path in root.files() - clean if not path.startswith(("./etc/ld.so.cache", "./var/lib/systemd", "./usr/share/mime"))}
     check("nothing is left but what is the person's", not left, ", ".join(sorted(left)[:5]))

@@ -134,6 +134,8 @@ package struct AutostartEntry: Sendable {
             # Written by `schedule`; removed by `unschedule` and `quit`.
             [Unit]
             Description=Background work of \(Self.unitEscaped(displayName))
+            # A program that was removed is no failure.
+            ConditionPathExists=\(Self.unitPath(program(agent)))
 
             [Service]
             \(variables)ExecStart=\(command(agent, Self.unitEscaped))
@@ -157,6 +159,16 @@ package struct AutostartEntry: Sendable {
         return "\"\(escaped(words[0]))\"" + words.dropFirst().map { " \($0)" }.joined()
     }
 
+    private func program(_ agent: String) -> String { Self.command.withLock { $0.first } ?? agent }
+
+    /// Of a setting that is no command line: quotes would be a part of it.
+    private static func unitPath(_ path: String) -> String { path.replacingOccurrences(of: "%", with: "%%") }
+
+    /// A value of a desktop entry, which is no command line.
+    private static func desktopString(_ text: String) -> String {
+        text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n")
+    }
+
     private static func unitEscaped(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
             .replacingOccurrences(of: "%", with: "%%").replacingOccurrences(of: "$", with: "$$")
@@ -171,6 +183,7 @@ package struct AutostartEntry: Sendable {
             Type=Application
             Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
             Comment=Written by schedule; removed by unschedule and quit
+            TryExec=\(Self.desktopString(program(agent)))
             Exec=\(variables)\(command(agent, Self.desktopEscaped))
             NoDisplay=true
             X-GNOME-Autostart-enabled=true
