@@ -58,10 +58,10 @@ def files(text: str) -> dict[str, str]:
     return found
 
 
-def commands(text: str, before: str = "In a terminal, in that folder:") -> list[list[str]]:
-    """The lines of every block of shell behind such a paragraph."""
-    blocks = re.findall(rf"^{re.escape(before)}\n\n```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return [[line.split("  #")[0].strip() for line in block.splitlines()] for block in blocks]
+def steps(text: str, before: str = "In a terminal, in that folder:") -> list[tuple[str, list[str]]]:
+    """The lines of every block of shell behind such a paragraph, and what a reader has read by then."""
+    blocks = re.finditer(rf"^{re.escape(before)}\n\n```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [(text[:block.start()], [line.split("  #")[0].strip() for line in block[1].splitlines()]) for block in blocks]
 
 
 class Reader:
@@ -85,6 +85,8 @@ class Reader:
         found = files(text)
         if sorted(found) != sorted(expected):
             sys.exit(f"readme.py: the page shows {sorted(found)}")
+        # As far as the first thing to type needs them.
+        found = files(steps(text)[0][0])
         # What was built of the same checkout for another page need not be built again.
         for name in os.listdir(self.app) if os.path.isdir(self.app) else []:
             if name != ".build":
@@ -118,7 +120,7 @@ class Reader:
 def readme(reader: Reader) -> None:
     text = open(README).read()
     reader.make(text, ["Package.swift", "Sources/tide/Tide.swift", "Sources/tide/tide-Info.plist"])
-    said = reader.type(commands(text)[0])
+    said = reader.type(steps(text)[0][1])
     reader.quietly(".build/debug/tide background quit")
     if "TideMorning" not in said or "completed" not in said or Server.asked != ["/tide.txt"]:
         sys.exit(f"readme.py: it was not woken, or did not fetch:\n{said}")
@@ -139,7 +141,9 @@ def tutorial(reader: Reader, ships: bool) -> None:
     size = sum(code_lines(body) for name, body in files(text).items() if name.startswith("Sources") and name.endswith("swift"))
     if size > 60:
         sys.exit(f"readme.py: the app of the tutorial has {size} lines")
-    run, kill, test = commands(text)
+    (_, test), (_, run), (_, kill) = steps(text)
+    reader.type(test)
+    print("The tutorial's test passed.")
     episode = os.path.join(reader.environment["PODCAST_FOLDER"], "1.mp3")
 
     def wait_for_episode():
@@ -156,10 +160,8 @@ def tutorial(reader: Reader, ships: bool) -> None:
     wait_for_episode()
     reader.quietly(".build/debug/podcast background quit")
     print("The tutorial's app was made, built, run, woken and killed.")
-    reader.type(test)
-    print("The tutorial's test passed.")
     if ships:
-        reader.type(commands(text, "The Swift runtime goes into the program, and the agent into `libexec` beside it:")[0])
+        reader.type(steps(text, "The Swift runtime goes into the program, and the agent into `libexec` beside it:")[0][1])
         said = reader.type(["~/.local/bin/podcast", "~/.local/bin/podcast background why"])
         reader.quietly("~/.local/bin/podcast background uninstall; ~/.local/bin/podcast background quit")
         if "org.example.podcast.refresh" not in said:

@@ -98,6 +98,22 @@ extension EndToEnd {
             #expect(try home.stormy("uninstall").status == 0)
         }
 
+        /// A package has put the same beside the program: a person who installs it once more gets nothing twice, and loses what was.
+        @Test func whatIsThereForEverybodyIsNotWrittenTwice() throws {
+            let prefix = home.folder.path + "/everybody"
+            try FileManager.default.createDirectory(atPath: prefix + "/bin", withIntermediateDirectories: true)
+            let program = prefix + "/bin/stormy"
+            try Home.copyProgram(Home.product("stormy"), to: program)
+            #expect(try run(program, "install").status == 0)
+            #expect(files.contains { $0.hasPrefix("applications") })
+            #expect(try run(program, "install", "--into", prefix + "/share", "--program", program).status == 0)
+            let again = try run(program, "install")
+            #expect(
+                again.status == 0 && again.output.contains("All of it is there for everybody, in \(prefix)/share."), "\(again)")
+            #expect(again.output.contains("files removed from \(share)."), "\(again)")
+            #expect(!files.contains { $0.hasPrefix("applications") })
+        }
+
         @Test func anotherOfThatNameIsNamed() throws {
             try home.installChooser("true")
             let other = home.folder.path + "/bin/stormy"

@@ -5,8 +5,8 @@ import StormyWeather
 import UserNotifications
 
 /// The background session `isStormy`: its transfers are the agent's, and their ends launch the app.
-enum WeatherSession {
-    static let identifier = "isStormy"
+package enum WeatherSession {
+    package static let identifier = "isStormy"
 
     /// Seconds without progress after which a weather transfer is given up: older data would not help tonight.
     private static let patience: Double = 2 * 3600

@@ -17,7 +17,12 @@ public struct InstallCommand: BackgroundCommand {
 
     public func perform() async throws {
         let installation = try Self.installation(into)
-        let files = Self.files(program ?? AppManifest.executableURL.path).all
+        var files = Self.files(program ?? AppManifest.executableURL.path).all
+        if into == nil, let shared = Self.sharedFolder(with: files) {
+            Output.line("All of it is there for everybody, in \(shared).")
+            // Nothing twice.
+            files = []
+        }
         let steps = try installation.plan(files)
         try Self.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, files) }
         if into == nil {
@@ -42,6 +47,17 @@ public struct InstallCommand: BackgroundCommand {
         Output.line(try entry.install(agent: agent, displayName: runtime.manifest.displayName).path)
     }
 
+    /// Where a package, or an installation for everybody, has put the same beside the program.
+    private static func sharedFolder(with files: [InstalledFile]) -> String? {
+        let prefix = AppManifest.executableURL.deletingLastPathComponent().deletingLastPathComponent()
+        let shared = prefix.appendingPathComponent("share")
+        guard shared.path != AppRuntime.shared.directories.data.deletingLastPathComponent().path,
+            let entry = files.first(where: { $0.path.hasSuffix(".desktop") }),
+            (try? Data(contentsOf: shared.appendingPathComponent(entry.path))) == entry.content
+        else { return nil }
+        return shared.path
+    }
+
     static func files(_ program: String) -> DesktopFiles {
         let manifest = AppManifest.current
         return DesktopFiles(
@@ -63,10 +79,15 @@ public struct InstallCommand: BackgroundCommand {
         for case .leave(let path) in steps {
             Output.note("\(installation.folder.appendingPathComponent(path).path) is not as it was written, and stays")
         }
-        let changes = steps.filter { if case .write = $0 { true } else if case .remove = $0 { true } else { false } }
-        if changes.isEmpty { return Output.line("Nothing to do in \(installation.folder.path).") }
+        let written = steps.filter { if case .write = $0 { true } else { false } }.count
+        let removed = steps.filter { if case .remove = $0 { true } else { false } }.count
+        let folder = installation.folder.path
+        if written + removed == 0 { return Output.line("Nothing to do in \(folder).") }
         guard isDryRun else {
-            return Output.line("\(changes.count) file\(changes.count == 1 ? "" : "s") in \(installation.folder.path).")
+            func count(_ number: Int) -> String { number == 1 ? "1 file" : "\(number) files" }
+            if written > 0 { Output.line("\(count(written)) written to \(folder).") }
+            if removed > 0 { Output.line("\(count(removed)) removed from \(folder).") }
+            return
         }
         for case .write(let path) in steps { Output.line("would write \(installation.folder.appendingPathComponent(path).path)") }
         for case .remove(let path) in steps {

@@ -35,8 +35,7 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     private static func line(_ report: TransferReport) -> String {
-        let name = report.file.value.map { URL(fileURLWithPath: $0).lastPathComponent } ?? report.url.value ?? ""
-        var parts = [report.id, report.kind, report.state, name]
+        var parts = [report.id, report.kind, report.state, name(of: report)]
         if let total = report.bytesTotal.value, total > 0 {
             parts.append("\(Output.bytes(report.bytesDone)) of \(Output.bytes(total)) (\(report.bytesDone * 100 / total) %)")
         }
@@ -45,6 +44,15 @@ struct TransfersVerb: AsyncParsableCommand {
         if let note = report.note.value { parts.append(note) }
         // A name that a server chose must not look like rows of its own.
         return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
+    }
+
+    /// Of an address without a file what tells a person which it is; `--json` has all of it.
+    private static func name(of report: TransferReport) -> String {
+        if let file = report.file.value { return URL(fileURLWithPath: file).lastPathComponent }
+        var address = report.url.value.flatMap(URLComponents.init(string:))
+        if report.session == WeatherSession.identifier { return "forecast of " + (address?.host ?? "a weather service") }
+        address?.query = nil
+        return address?.string ?? report.url.value ?? ""
     }
 
     private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws {

@@ -75,7 +75,7 @@ struct UploadVerb: AsyncParsableCommand {
             let rest = batch.order.isHeld ? ", held until there is external power and a network that costs nothing" : ""
             Output.line("Queued \(batch.queued) photo\(batch.queued == 1 ? "" : "s") for \(destination.name)\(rest).")
         }
-        if let follower = batch.order.follower, !batch.transfers.isEmpty { try await follow(batch.transfers, follower, said) }
+        if let follower = batch.order.follower, !batch.toFollow.isEmpty { try await follow(batch.toFollow, follower, said) }
         if json { try Output.json(try reports(batch.transfers)) }
         if choose, !batch.troubles.isEmpty {
             try await PersonAnswer.show("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
@@ -109,6 +109,9 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var transfers: [Int64] = []
         /// Of those, photos that were given before.
         private(set) var known: [Int64] = []
+        /// Of those, photos that are where they belong.
+        private var arrived: Set<Int64> = []
+        var toFollow: [Int64] { transfers.filter { !arrived.contains($0) } }
         private(set) var queued = 0
         private(set) var held = 0
         /// The first one; each was said.
@@ -182,6 +185,7 @@ struct UploadVerb: AsyncParsableCommand {
                 if let transfer {
                     transfers.append(transfer)
                     known.append(transfer)
+                    if url != nil { arrived.insert(transfer) }
                 }
                 Output.note("\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")")
             }
