@@ -22,7 +22,27 @@ enum StormyExamination {
         }
         return rows + StoreExamination(context: context, folder: directories.data).findings
             + [helper("photo-cleaner", .failed, "no photo is sent", startedWith: [directories.data.path])]
-            + [helper("file-chooser", .warning, "the desktop's own file chooser cannot be used", startedWith: nil)]
+            + [chooser]
+    }
+
+    /// What the photo button opens.
+    private static var chooser: DoctorFinding {
+        let name = "file-chooser"
+        let row = helper(name, .warning, "the desktop's own file chooser cannot be used", startedWith: nil)
+        // Elsewhere nobody presses a button.
+        let hasDesktop = ProcessInfo.processInfo.environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false
+        guard hasDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
+            let trouble = CompanionProgram.trouble(starting: path, ["--check"])
+        else { return row }
+        if let other = ["zenity", "kdialog"].compactMap({ CompanionProgram.findInPath($0) }).first {
+            return DoctorFinding(name, .ok, "\(other), as the desktop has none of its own")
+        }
+        return DoctorFinding(
+            name, .warning,
+            """
+            the photo button of a notification can open no file chooser (\(trouble)): install xdg-desktop-portal with the backend of your \
+            desktop (xdg-desktop-portal-gtk, say), or zenity
+            """)
     }
 
     /// The file is the person's: it is set aside at most, and only by them.

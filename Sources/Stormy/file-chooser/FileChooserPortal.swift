@@ -25,8 +25,24 @@ final class FileChooserPortal {
         self.loop = loop
     }
 
+    /// Whether a choice could be asked for, which nobody sees. Starts the portal where it does not run.
+    ///
+    /// - Returns: `.chosen([])`: it could.
+    static func look() -> Choice {
+        withPortal { portal in
+            var parts: [OpaquePointer?] = [
+                g_variant_new_string("org.freedesktop.portal.FileChooser"), g_variant_new_string("version"),
+            ]
+            let question = g_variant_new_tuple(&parts, gsize(parts.count))
+            // Without a backend that can choose files it has no such interface.
+            return portal.call("org.freedesktop.DBus.Properties", "Get", question, seconds: 10) { _ in .chosen([]) }
+        }
+    }
+
     /// Asks the person for photos. Blocks for as long as they take; to be called from a thread without a loop of its own.
-    static func choosePhotos(title: String) -> Choice {
+    static func choosePhotos(title: String) -> Choice { withPortal { $0.ask(title) } }
+
+    private static func withPortal(_ body: (FileChooserPortal) -> Choice) -> Choice {
         let context = g_main_context_new()
         g_main_context_push_thread_default(context)
         defer {
@@ -42,7 +58,22 @@ final class FileChooserPortal {
         g_dbus_connection_set_exit_on_close(connection, 0)
         guard let loop = g_main_loop_new(context, 0) else { return .unavailable("no memory") }
         defer { g_main_loop_unref(loop) }
-        return FileChooserPortal(connection, loop).ask(title)
+        return body(FileChooserPortal(connection, loop))
+    }
+
+    private func call(
+        _ interface: String, _ method: String, _ question: OpaquePointer?, seconds: Int32, _ answer: (OpaquePointer) -> Choice
+    ) -> Choice {
+        var error: UnsafeMutablePointer<GError>?
+        let reply = g_dbus_connection_call_sync(
+            connection, Self.name, "/org/freedesktop/portal/desktop", interface, method, question, nil, G_DBUS_CALL_FLAGS_NONE,
+            seconds * 1_000, nil, &error)
+        guard let reply else {
+            defer { g_clear_error(&error) }
+            return .unavailable(error.map { String(cString: $0.pointee.message) } ?? "no answer")
+        }
+        defer { g_variant_unref(reply) }
+        return answer(reply)
     }
 
     private func ask(_ title: String) -> Choice {
@@ -62,20 +93,15 @@ final class FileChooserPortal {
             g_dbus_connection_signal_unsubscribe(connection, answers)
             g_bus_unwatch_name(watch)
         }
-        var error: UnsafeMutablePointer<GError>?
-        let reply = g_dbus_connection_call_sync(
-            connection, Self.name, "/org/freedesktop/portal/desktop", "org.freedesktop.portal.FileChooser", "OpenFile",
-            Self.question(title), nil, G_DBUS_CALL_FLAGS_NONE, 30_000, nil, &error)
-        guard let reply else {
-            defer { g_clear_error(&error) }
-            return .unavailable(error.map { String(cString: $0.pointee.message) } ?? "no answer")
+        return call("org.freedesktop.portal.FileChooser", "OpenFile", Self.question(title), seconds: 30) { reply in
+            guard let handle = Self.text(of: reply, type: "(o)") else {
+                return .unavailable("the portal answered something else")
+            }
+            request = handle
+            choice = responses[handle]
+            if choice == nil { g_main_loop_run(loop) }
+            return choice ?? .unavailable("the portal is gone")
         }
-        defer { g_variant_unref(reply) }
-        guard let handle = Self.text(of: reply, type: "(o)") else { return .unavailable("the portal answered something else") }
-        request = handle
-        choice = responses[handle]
-        if choice == nil { g_main_loop_run(loop) }
-        return choice ?? .unavailable("the portal is gone")
     }
 
     private func hear(_ path: String, _ answer: Choice) {

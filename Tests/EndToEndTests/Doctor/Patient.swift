@@ -34,6 +34,7 @@ final class Patient {
     init(_ desktop: Desktop, _ server: FaultyServer, extra: String = "") throws {
         (self.desktop, self.server) = (desktop, server)
         home = try Home(server: server, desktop: desktop, extra: extra)
+        try home.installChooser("exit 1")
         // One agent, not two after each other: what is broken next is not to meet one that still starts.
         home.environment["STORMY_NO_AGENT"] = "1"
         #expect(try home.stormy("place", "add", "Here", "1,1").status == 0)

@@ -259,6 +259,10 @@ enum PlantedFaults {
             try patient.useCopies()
             try patient.shell("chmod 600 '\(patient.path("programs/file-chooser"))'")
         },
+        PlantedFault(
+            "nothing can choose a file", "file-chooser", says: "install xdg-desktop-portal",
+            .byHand { try $0.home.installChooser("exit 1") }
+        ) { try $0.shell("rm '\($0.path("bin/zenity"))'") },
     ]
 
     private static func entry(_ patient: Patient) -> String { patient.path("config/autostart/background-agent-stormy.desktop") }
