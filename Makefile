@@ -25,6 +25,9 @@ PROGRAMS = stormy background-agent photo-cleaner file-chooser stormy-rehearse
 PREFIX ?= /usr/local
 DESTDIR ?=
 NAME ?= stormy
+# Where what is installed is built. A dependency compiles the length of its source's path into the program (`withoutActuallyEscaping`): all
+# checkouts build below a path of one length, so that two of one commit make the same bytes.
+RELEASE := $(CURDIR)/.build/$(shell printf 'r%*s' "$$((110 - $$(printf %s '$(CURDIR)' | wc -c)))" '' | tr ' ' e)
 # Modules without effects.
 PURE = BackgroundScheduling TransferMachines BackgroundNotices StormyWeather
 # Modules with threads.
@@ -63,10 +66,10 @@ programs: run-packages ## Build what a person runs (debug; the tests share it)
 
 install: release ## Install for everybody, or with PREFIX=$HOME/.local for yourself (NAME= renames the command)
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec"
-	install -s -m 755 .build/release/stormy "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
+	install -s -m 755 "$(RELEASE)/release/stormy" "$(DESTDIR)$(PREFIX)/bin/$(NAME)"
 	for product in $(filter-out stormy,$(PROGRAMS)); do \
-	    install -s -m 755 .build/release/$$product "$(DESTDIR)$(PREFIX)/libexec/$$product" || exit 1; done
-	.build/release/stormy install --into "$(DESTDIR)$(PREFIX)/share" --program "$(PREFIX)/bin/$(NAME)" >/dev/null
+	    install -s -m 755 "$(RELEASE)/release/$$product" "$(DESTDIR)$(PREFIX)/libexec/$$product" || exit 1; done
+	"$(RELEASE)/release/stormy" install --into "$(DESTDIR)$(PREFIX)/share" --program "$(PREFIX)/bin/$(NAME)" >/dev/null
 	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) command="$(NAME)" ;; *) command="$(PREFIX)/bin/$(NAME)" ;; esac; \
 	    echo "Installed. Now: $$command place add Sydney -33.87,151.21 && $$command schedule"
 
@@ -98,7 +101,8 @@ release: run-packages ## Build what a person runs, for installing (under 4 min)
 	@mkdir -p .build
 	python3 Packaging/icu_data.py .build/icu-data.o
 	for product in $(PROGRAMS); do \
-	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib -Xcc -ffile-prefix-map=$(CURDIR)/= \
+	    ICU_DATA=$(CURDIR)/.build/icu-data.o $(SWIFT) build -c release --static-swift-stdlib --scratch-path "$(RELEASE)" -Xcc -ffile-prefix-map=$(CURDIR)/= \
+	        -Xcc "-ffile-prefix-map=$(RELEASE)/=" \
 	        --product $$product || exit 1; done
 
 build: run-packages ## Build everything

@@ -48,7 +48,7 @@ public struct DoctorCommand: BackgroundCommand {
         if json {
             try Output.json(findings)
         } else {
-            for finding in findings { Self.show(finding) }
+            for finding in findings { Self.show(finding, isFixing: fix) }
         }
         let worst = findings.contains { $0.status == .failed } ? 2 : findings.contains { $0.status == .warning } ? 1 : 0
         if worst != 0 { throw ExitCode(Int32(worst)) }
@@ -60,7 +60,8 @@ public struct DoctorCommand: BackgroundCommand {
         return parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
     }
 
-    private static func show(_ finding: DoctorFinding) {
+    /// - Parameter isFixing: what is safe was run; what is left is a person's to decide.
+    private static func show(_ finding: DoctorFinding, isFixing: Bool) {
         let mark =
             switch finding.status {
             case .ok: "✓"
@@ -69,7 +70,9 @@ public struct DoctorCommand: BackgroundCommand {
             }
         let text = "\(mark) \(finding.check): \(finding.message)"
         Output.line(finding.status == .ok ? text : Output.loud(text))
-        if let fix = finding.fix { Output.line("    \(fix.command)") }
+        if let fix = finding.fix {
+            Output.line("    \(fix.command)" + (isFixing && !fix.isSafe ? "    # yours to decide: --fix does not run it" : ""))
+        }
     }
 
     /// Runs what is safe, each line once. What it does goes to standard error: standard output has the rows.
