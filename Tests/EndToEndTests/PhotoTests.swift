@@ -219,7 +219,7 @@ extension EndToEnd {
             #expect(queued.status == 0 && queued.output.contains("held until there is external power"))
             try home.wait("an agent that knows") { try $0.fact(.conditions)?.conditions.isOnExternalPower == false ? true : nil }
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["held", "held"])
-            #expect(try home.stormy("why", "StormyUploads").output.contains("externalPower"))
+            #expect(try home.stormy("why", "StormyUploads").output.contains("external power"))
             // The original is of no matter any more.
             try FileManager.default.removeItem(at: photos[0])
             try system.set(.power, "OnBattery", "false")

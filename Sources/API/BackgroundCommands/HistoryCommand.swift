@@ -58,7 +58,7 @@ public struct HistoryCommand: BackgroundCommand {
             let extra = [record.simulated ? "simulated" : nil, record.generation > 1 ? record.reason : nil, record.detail]
                 .compactMap { $0 }
             Output.line(
-                "\(Output.moment(record.startedAt))  \(record.kind.rawValue) \(record.identifier)  \(outcome)"
+                "\(Output.moment(record.startedAt))  \(record.kind.words) \(record.identifier)  \(outcome)"
                     + (extra.isEmpty ? "" : "  (\(extra.joined(separator: "; ")))"))
             let asked = record.askedBegin.map { "asked for \(Output.moment($0))" }
             let story = [asked, record.simulated ? nil : record.woke.map { "woke because \($0)" }].compactMap { $0 }

@@ -51,7 +51,7 @@ public struct StatusCommand: BackgroundCommand {
         if json { return try Output.json(report) }
         for request in report.pending {
             let begin = request.earliestBeginDate.value.map { "not before \(Output.moment($0))" } ?? "as soon as it may"
-            Output.line("\(Output.bold(request.identifier))  \(request.kind.rawValue), \(begin)")
+            Output.line("\(Output.bold(request.identifier))  \(request.kind.words), \(begin)")
         }
         if report.pending.isEmpty { Output.line("Nothing is pending.") }
         for launch in report.running {

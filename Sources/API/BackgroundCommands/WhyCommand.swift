@@ -17,7 +17,7 @@ public struct WhyCommand: BackgroundCommand {
     public init() {}
 
     private struct Condition: Encodable {
-        let name: String
+        let name: ConditionVerdict.Name
         let met: Bool
         /// Since when it has been so.
         let since: OrNull<Date>
@@ -49,7 +49,7 @@ public struct WhyCommand: BackgroundCommand {
             for condition in row.conditions {
                 let since = condition.since.value.map { ", since \(Output.moment($0))" } ?? ""
                 let until = condition.until.value.map { ", until \(Output.moment($0))" } ?? since
-                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name): \(condition.detail)\(until)")
+                Output.line("  \(condition.met ? "✓" : "✗") \(condition.name.words): \(condition.detail)\(until)")
             }
             if let agent { Output.line("  " + agent) }
         }
@@ -103,7 +103,7 @@ public struct WhyCommand: BackgroundCommand {
                 identifier: request.identifier, kind: request.kind,
                 conditions: verdicts.map { verdict in
                     Condition(
-                        name: verdict.name.rawValue, met: verdict.met, since: OrNull(since(verdict, request)),
+                        name: verdict.name, met: verdict.met, since: OrNull(since(verdict, request)),
                         until: OrNull(verdict.metAt), detail: verdict.detail)
                 }, nextAttemptAt: OrNull(plan.nextWake))
         }
@@ -121,7 +121,7 @@ public struct WhyCommand: BackgroundCommand {
                         .pause
                 else { return nil }
                 let condition = Condition(
-                    name: ConditionVerdict.Name.backoff.rawValue, met: false, since: OrNull(oldest), until: OrNull(pause.until),
+                    name: .backoff, met: false, since: OrNull(oldest), until: OrNull(pause.until),
                     detail: pause.words)
                 return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: OrNull(pause.until))
             }
