@@ -187,6 +187,54 @@ import Testing
         #expect(try record().state == .delivered)
     }
 
+    /// The server had the content before in its hands when it went: one call at a time, or the next server shows the newer one twice.
+    @Test(arguments: [PresenterEvent.serverVanished, .busLost])
+    func otherContentIsShownOnceAfterAServerThatWent(_ end: PresenterEvent) throws {
+        try add("1 of 3")
+        try add("2 of 3")
+        try add("3 of 3")
+        #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3"])
+        let gone = PresenterFailure.noServer("disconnected without replying")
+        try bench.hear(.presenter(.failed(identifier: "n", gone)), .presenter(end), .presenter(.serverAppeared))
+        #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
+        try presented()
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.count == 2)
+        #expect(try record().state == .delivered)
+    }
+
+    /// It froze with the content before in its queue: the newer one takes that one's place when it goes on, and is not a second one.
+    @Test func otherContentForAServerThatFroze() throws {
+        try add("1 of 3")
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        try add("2 of 3")
+        try add("3 of 3")
+        #expect(bench.presenter.shown.count == 1)
+        try presented(4)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
+        #expect(bench.presenter.shown.last?.replacing == 4)
+    }
+
+    /// The same, and the app had other content before the call failed.
+    @Test func otherContentBeforeAServerFroze() throws {
+        try add("1 of 3")
+        try add("3 of 3")
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        try bench.pass(86_400)
+        #expect(bench.presenter.shown.count == 1)
+        try bench.hear(.presenter(.serverVanished), .presenter(.serverAppeared))
+        #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
+        #expect(bench.presenter.shown.last?.replacing == nil)
+    }
+
+    /// A presenter that never answers holds nothing back for ever.
+    @Test func otherContentWhereNoAnswerComes() throws {
+        try add("1 of 3")
+        try add("3 of 3")
+        try bench.pass(60)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
+    }
+
     @Test func whatTheAppTakesBackIsWithdrawn() throws {
         try add()
         try presented(7)

@@ -17,6 +17,9 @@ struct Screen {
     private var unanswered: Set<String> = []
     private var progress = ProgressNotices()
 
+    /// Seconds after which an answer is not waited for any more by newer content: every call to a server ends before.
+    private static let longestCall: Double = 60
+
     private struct Refusal {
         /// Other content is tried at once.
         var revision: Int
@@ -119,9 +122,11 @@ struct Screen {
             if next != .whenAnswered { record.state = .pending }
             revision = record.revision
         }
+        // Whatever the app wants shown by now: the server has what it had then.
+        if next == .whenAnswered, try pass.transaction.notification(identifier) != nil { unanswered.insert(identifier) }
         if let revision {
             switch next {
-            case .whenAnswered: unanswered.insert(identifier)
+            case .whenAnswered: break
             case .whenSomethingChanges: refused[identifier] = Refusal(revision: revision, count: 0, until: nil)
             case .afterPause:
                 let count = (refused[identifier]?.count ?? 0) + 1
@@ -175,6 +180,11 @@ struct Screen {
     }
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
+        // One call at a time: the answer to the last brings the number that this content replaces. Without it both would stand there.
+        if unanswered.contains(record.identifier) { return }
+        if let end = beingShown[record.identifier].map({ $0 + Self.longestCall }), pass.moment.awake < end {
+            return pass.wake(at: pass.moment.date(atAwake: end))
+        }
         if let refusal = refused[record.identifier], refusal.revision == record.revision {
             guard let until = refusal.until else { return }
             guard until <= pass.moment.awake else { return pass.wake(at: pass.moment.date(atAwake: until)) }
