@@ -159,5 +159,40 @@ extension EndToEnd {
             try home.installChooser("exit 1")
             #expect(try home.stormy("upload", "--choose").status == 0)
         }
+
+        /// What the agent would show is in the ledger: where that cannot be written, or no agent is there, the desktop is told without it.
+        @Test(arguments: ["a file in the way", "somebody holds it", "no agent"])
+        func whatCannotBeWrittenDownIsSaid(_ trouble: String) throws {
+            let desktop = try Desktop()
+            let home = try Home(
+                desktop: desktop, extra: "[upload.destinations.open]\nkind = \"put\"\nurl = \"http://127.0.0.1:9/\"\n")
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            var holder: Child?
+            switch trouble {
+            case "a file in the way":
+                try FileManager.default.createDirectory(atPath: home.folder.path + "/state", withIntermediateDirectories: true)
+                try Data().write(to: home.folder.appendingPathComponent("state/stormy"))
+            case "somebody holds it":
+                home.environment["STORMY_NO_AGENT"] = "1"
+                #expect(try home.stormy("upload", photo.path).status == 0)
+                home.environment["STORMY_NO_AGENT"] = nil
+                try Data(JPEG.withoutPosition + [0]).write(to: photo)
+                holder = try home.stopAWriter(of: "state/stormy/agent.sqlite")
+            default: home.environment["BACKGROUND_AGENT"] = nil
+            }
+            // Beside this one there is no agent.
+            let programs = home.folder.path + "/programs"
+            try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
+            for name in ["stormy", "photo-cleaner", "file-chooser"] {
+                try Home.copyProgram(Home.product(name), to: programs + "/" + name)
+            }
+            let program = trouble == "no agent" ? programs + "/stormy" : Home.product("stormy")
+            let result = try Child.run(program, ["upload", "--choose", photo.path], environment: home.environment)
+            holder?.end(SIGKILL)
+            #expect(result.status != 0, "\(result)")
+            let heard = desktop.listen(for: 1).first ?? "nothing"
+            #expect(["Stormy cannot do that", "Photo not queued"].contains(heard), "\(heard): \(result)")
+        }
     }
 }

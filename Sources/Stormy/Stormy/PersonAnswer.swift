@@ -1,14 +1,30 @@
+import BackgroundRuntime
 import Foundation
 import UserNotifications
 
 /// A notification that answers a person who just asked for something.
 package enum PersonAnswer {
+    /// Where the agent cannot be told, or none is there, the desktop is told without it.
+    ///
+    /// - Throws: why nobody can be told.
     package static func show(_ title: String, _ body: String) async throws {
+        if case .failure = AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment), showDirectly(title, body) {
+            return
+        }
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
-        // Two at once are two.
-        try await UNUserNotificationCenter.current().add(
-            UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+        do {
+            // Two at once are two.
+            try await UNUserNotificationCenter.current().add(
+                UNNotificationRequest(identifier: "note-\(UUID().uuidString)", content: content, trigger: nil))
+        } catch {
+            guard showDirectly(title, body) else { throw error }
+        }
+    }
+
+    private static func showDirectly(_ title: String, _ body: String) -> Bool {
+        guard case .success(let path) = CompanionProgram.find("file-chooser") else { return false }
+        return CompanionProgram.trouble(starting: path, ["--tell", title, body]) == nil
     }
 }
 

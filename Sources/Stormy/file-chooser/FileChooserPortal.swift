@@ -11,7 +11,7 @@ final class FileChooserPortal {
         case unavailable(String)
     }
 
-    private static let name = "org.freedesktop.portal.Desktop"
+    static let name = "org.freedesktop.portal.Desktop"
 
     private let connection: OpaquePointer
     private let loop: OpaquePointer
@@ -43,37 +43,18 @@ final class FileChooserPortal {
     static func choosePhotos(title: String) -> Choice { withPortal { $0.ask(title) } }
 
     private static func withPortal(_ body: (FileChooserPortal) -> Choice) -> Choice {
-        let context = g_main_context_new()
-        g_main_context_push_thread_default(context)
-        defer {
-            g_main_context_pop_thread_default(context)
-            g_main_context_unref(context)
+        SessionBus.withConnection(or: { .unavailable($0) }) { connection, context in
+            guard let loop = g_main_loop_new(context, 0) else { return .unavailable("no memory") }
+            defer { g_main_loop_unref(loop) }
+            return body(FileChooserPortal(connection, loop))
         }
-        var error: UnsafeMutablePointer<GError>?
-        guard let connection = g_bus_get_sync(G_BUS_TYPE_SESSION, nil, &error) else {
-            defer { g_clear_error(&error) }
-            return .unavailable(error.map { String(cString: $0.pointee.message) } ?? "no session bus")
-        }
-        defer { g_object_unref(UnsafeMutableRawPointer(connection)) }
-        g_dbus_connection_set_exit_on_close(connection, 0)
-        guard let loop = g_main_loop_new(context, 0) else { return .unavailable("no memory") }
-        defer { g_main_loop_unref(loop) }
-        return body(FileChooserPortal(connection, loop))
     }
 
     private func call(
         _ interface: String, _ method: String, _ question: OpaquePointer?, seconds: Int32, _ answer: (OpaquePointer) -> Choice
     ) -> Choice {
-        var error: UnsafeMutablePointer<GError>?
-        let reply = g_dbus_connection_call_sync(
-            connection, Self.name, "/org/freedesktop/portal/desktop", interface, method, question, nil, G_DBUS_CALL_FLAGS_NONE,
-            seconds * 1_000, nil, &error)
-        guard let reply else {
-            defer { g_clear_error(&error) }
-            return .unavailable(error.map { String(cString: $0.pointee.message) } ?? "no answer")
-        }
-        defer { g_variant_unref(reply) }
-        return answer(reply)
+        let portal = SessionBus.Object(name: Self.name, path: "/org/freedesktop/portal/desktop", interface: interface)
+        return portal.call(connection, method, question, seconds: seconds, or: { .unavailable($0) }, answer)
     }
 
     private func ask(_ title: String) -> Choice {

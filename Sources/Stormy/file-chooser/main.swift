@@ -3,15 +3,24 @@
 //
 //     file-chooser TITLE
 //     file-chooser --check
+//     file-chooser --tell TITLE TEXT
 //
 // Ends with 0 after a choice, 1 if the person chose nothing, 2 if there is no such chooser (and says why). --check shows nothing: 0 or 2.
+// --tell shows a notification: 0, or 2 and why not.
 @preconcurrency import Glibc  // stdin, stdout and stderr are variables there
 
-let word = CommandLine.arguments.dropFirst().first ?? ""
-switch word == "--check" ? FileChooserPortal.look() : FileChooserPortal.choosePhotos(title: word) {
-case .chosen(let paths): for path in paths { print(path, terminator: "\0") }
-case .cancelled: exit(1)
-case .unavailable(let why):
+func fail(_ why: String) -> Never {
     fputs("file-chooser: \(why)\n", stderr)
     exit(2)
+}
+
+let words = Array(CommandLine.arguments.dropFirst())
+if words.count == 3, words[0] == "--tell" {
+    if let why = DirectNotice.show(words[1], words[2]) { fail(why) }
+    exit(0)
+}
+switch words.first == "--check" ? FileChooserPortal.look() : FileChooserPortal.choosePhotos(title: words.first ?? "") {
+case .chosen(let paths): for path in paths { print(path, terminator: "\0") }
+case .cancelled: exit(1)
+case .unavailable(let why): fail(why)
 }
