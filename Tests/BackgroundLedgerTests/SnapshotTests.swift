@@ -44,6 +44,18 @@ import Testing
         struct Refused: Error {}
         #expect(throws: Refused.self) { try Snapshot.take(of: source, in: test.directories) { _ in throw Refused() } }
         #expect(isFree && spooled == [])
+        // What is open is looked at, whatever its name leads to by now.
+        #expect(throws: Refused.self) {
+            try Snapshot.take(of: source, in: test.directories) { _ in
+                Issue.record("it was copied")
+                return false
+            } checking: { descriptor in
+                var information = stat()
+                #expect(fstat(descriptor, &information) == 0 && information.st_size == 1)
+                throw Refused()
+            }
+        }
+        #expect(isFree && spooled == [])
         let (one, other) = (try take(), try take())
         #expect(FileLock.isHeld(test.directories.spoolLock))
         one.keep()

@@ -61,6 +61,19 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Photo not uploaded"])
         }
 
+        /// It waits to the end, and nobody can read what it says.
+        @Test(arguments: ["2>/dev/full", "2>&-", "2>&1 | true"]) func aTerminalThatTakesNothing(_ redirection: String) throws {
+            server.openGate("held")
+            let words = "'\(Home.product("stormy"))' upload --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
+            _ = try Child.run("sh", ["-c", words], environment: home.environment)
+            _ = desktop.listen(for: 1)
+            try home.waitForNoticesRemembered()
+            let heard = try desktop.heardSoFar()
+            #expect(heard.last == "2 photos not uploaded", "\(heard)")
+            let body = try home.rows("transfers").map { $0["state"] as? String }
+            #expect(body == ["failed", "failed"])
+        }
+
         /// What ended while it waited was said there, before it was closed.
         @Test func whatEndedIsSaidAtOnce() throws {
             server.route("PUT", "/held/1.jpg", .status(403))

@@ -170,6 +170,22 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
+        /// What a list names and is not there is said, also where it looks like a pattern, and over no name the others are forgotten.
+        @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
+        func aListHasNamesAndNoPatterns(_ name: String) throws {
+            _ = try picture("one.jpg")
+            try FileManager.default.createDirectory(at: camera.appendingPathComponent("other"), withIntermediateDirectories: true)
+            _ = try picture("other/two.jpg")
+            let script = "cd '\(camera.path)/other' && printf '%s\\r\\n' \"$0\" ../one.jpg | '\(Home.product("stormy"))' upload -"
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let list = try Child.run("/bin/sh", ["-c", script, name], environment: home.environment)
+            #expect(list.status == 74 || list.status == 66, "\(list)")
+            #expect(list.errors.contains("\(name): no such file"), "\(list)")
+            #expect(try home.rows("transfers").compactMap { ($0["file"] as? String)?.hasSuffix("one.jpg") } == [true])
+            let named = try home.stormy("upload", name.hasPrefix("~") ? name : camera.path + "/gone.jpg")
+            #expect(named.errors.contains("no such file"), "\(named)")
+        }
+
         /// Whoever names them, by whatever link.
         @Test(arguments: ["config/stormy/config.toml", "state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
         func stormysOwnFilesAreNeverSent(_ name: String) throws {
@@ -177,7 +193,9 @@ extension EndToEnd {
             try FileManager.default.createSymbolicLink(at: link, withDestinationURL: home.folder.appendingPathComponent(name))
             #expect(try home.stormy("status").status == 0)
             #expect(try home.stormy("upload", picture("a.jpg").path).status == 0)
-            for file in [home.folder.appendingPathComponent(name), link] {
+            let second = camera.appendingPathComponent("second.jpg")
+            try FileManager.default.linkItem(at: home.folder.appendingPathComponent(name), to: second)
+            for file in [home.folder.appendingPathComponent(name), link, second] {
                 let refused = try home.stormy("upload", "--keep-location", file.path)
                 #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused.errors)")
             }

@@ -25,7 +25,10 @@ package enum Output {
 
     package static func line(_ text: String = "") { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
 
-    package static func note(_ text: String) { write(Data((shown(text) + "\n").utf8), to: .standardError) }
+    package static func note(_ text: String) { _ = noteIsTaken(text) }
+
+    /// - Returns: `false`: nobody can have read it, as standard error is closed or full.
+    package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: .standardError) }
 
     // Our own marks, turned into colour at the last moment: what a server or a file name brings can never be one of them.
     private static let boldMark = "\u{F0001}"
@@ -61,11 +64,16 @@ package enum Output {
     /// Something that was to be written was not: a full disk, say.
     package private(set) nonisolated(unsafe) static var hasFailed = false
 
-    private static func write(_ data: Data, to handle: FileHandle) {
-        do { try handle.write(contentsOf: data) } catch {
+    @discardableResult
+    private static func write(_ data: Data, to handle: FileHandle) -> Bool {
+        do {
+            try handle.write(contentsOf: data)
+            return true
+        } catch {
             // A reader that has seen enough, as `head` has, is no failure.
             let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
             if cause?.domain != NSPOSIXErrorDomain || cause?.code != Int(EPIPE) { hasFailed = true }
+            return false
         }
     }
 

@@ -51,12 +51,18 @@ package struct Snapshot: Sendable {
 
     /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
     ///
-    /// - Parameter preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
-    /// - Throws: ``Failure``, or what `preparing` throws; nothing is left then.
+    /// - Parameters:
+    ///   - preparing: changes the copy before it is hashed; may put another file in its place. `false`: it did not.
+    ///   - checking: looks at the descriptor of what is to be copied.
+    /// - Throws: ``Failure``, or what these throw; nothing is left then.
     package static func take(
-        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool
+        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false, preparing: (URL) throws -> Bool,
+        checking: (Int32) throws -> Void = { _ in }
     ) throws -> Snapshot {
-        let original = try take(of: source, in: directories, allowsEmpty: allowsEmpty)
+        let input = try open(source.path)
+        defer { close(input) }
+        try checking(input)
+        let original = try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
         let copy = original.copy
         // Mostly there is nothing to change: then nothing is read again.
         guard try preparing(URL(fileURLWithPath: copy.path)) else { return original }
@@ -78,14 +84,24 @@ package struct Snapshot: Sendable {
     package static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure)
         -> Snapshot
     {
-        let path = source.path
-        // Non-blocking: opening a named pipe must not hang.
+        let input = try open(source.path)
+        defer { close(input) }
+        return try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
+    }
+
+    /// Non-blocking: opening a named pipe must not hang.
+    private static func open(_ path: String) throws(Failure) -> Int32 {
         let input = clinux_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
         guard input >= 0 else {
             throw errno == ENOENT || errno == ENOTDIR
                 ? .missing(path) : .unreadable(path, reason: String(cString: strerror(errno)))
         }
-        defer { close(input) }
+        return input
+    }
+
+    private static func take(
+        of input: Int32, _ path: String, in directories: AppDirectories, allowsEmpty: Bool
+    ) throws(Failure) -> Snapshot {
         let before = try information(of: input, path)
         guard before.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path) }
         guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }

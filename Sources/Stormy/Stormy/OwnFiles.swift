@@ -2,20 +2,49 @@ import BackgroundRuntime
 import Foundation
 import ProcessSupport
 
-/// Where this app keeps its configuration, passwords, records and copies. Nothing in them is a photo of the person's, and none of it is
+/// Where this app keeps its configuration, passwords, records and copies. Nothing of it is a photo of the person's, and none of it is
 /// opened to find out: closing a database's file takes away the locks that this process has on it.
-package struct OwnFolders: Sendable {
-    private let paths: [String]
+package struct OwnFiles: Sendable {
+    private let folders: [String]
+    /// Of the files that lie in the folders, for other names of the same: hard links, and folders that are mounted twice.
+    private let files: Set<Identity>
 
+    private struct Identity: Hashable {
+        let device: dev_t
+        let inode: ino_t
+
+        init(_ information: stat) { (device, inode) = (information.st_dev, information.st_ino) }
+    }
+
+    /// Cost: a look at each file in three folders.
     package init(_ directories: AppDirectories = AppRuntime.shared.directories) {
-        paths = [directories.configuration, directories.state, directories.data].compactMap { Self.resolved($0.path) }
+        folders = [directories.configuration, directories.state, directories.data].compactMap { Self.resolved($0.path) }
+        var files: Set<Identity> = []
+        for folder in folders {
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+                var information = stat()
+                guard stat(folder + "/" + name, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { continue }
+                files.insert(Identity(information))
+            }
+        }
+        self.files = files
     }
 
     /// Whatever links lead there. Cost: one look at each folder of the path.
     package func contain(_ path: String) -> Bool {
-        guard let path = Self.resolved(path) else { return false }
-        return paths.contains { path == $0 || path.hasPrefix($0 + "/") }
+        var information = stat()
+        guard stat(path, &information) == 0 else { return false }
+        return files.contains(Identity(information)) || Self.resolved(path).map(isBelow) ?? false
     }
+
+    /// Of a file that is open: what its name led to a moment ago does not count.
+    func contain(descriptor: Int32) -> Bool {
+        var information = stat()
+        guard fstat(descriptor, &information) == 0 else { return false }
+        return files.contains(Identity(information)) || Self.resolved("/proc/self/fd/\(descriptor)").map(isBelow) ?? false
+    }
+
+    private func isBelow(_ path: String) -> Bool { folders.contains { path == $0 || path.hasPrefix($0 + "/") } }
 
     private static func resolved(_ path: String) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }

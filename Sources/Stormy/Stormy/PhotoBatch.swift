@@ -159,6 +159,9 @@ extension StormyStore {
         }
     }
 
+    /// An end that is noted, and that nobody could be told of so far.
+    func addToPhotoBatch(_ photo: PhotoRecord) throws { try queue.write { try PhotoBatch.add(photo, in: $0) } }
+
     /// All of it is said: the next photo begins another.
     ///
     /// - Returns: `false`: it is another meanwhile.

@@ -64,7 +64,7 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 
     /// The process does not leave, and the end does not count as told, before this returns.
-    private func tellBatch() {
+    fileprivate func tellBatch() {
         let isTold = DispatchSemaphore(value: 0)
         Task.detached { [self] in
             do { try await telling(store) } catch { trouble.note(error) }
@@ -74,19 +74,26 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
     }
 }
 
-/// The same for a terminal that waits: it says each end as it comes.
+/// The same for a terminal that waits: it says each end as it comes. What it cannot say, as it was closed, a notification says.
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
-    private let onEnd: @Sendable (PhotoRecord) -> Void
+    private let notifies: Bool
+    private let onEnd: @Sendable (PhotoRecord) -> Bool
 
-    /// - Parameter onEnd: called with each end, before it counts as told.
-    package init(_ store: StormyStore, onEnd: @escaping @Sendable (PhotoRecord) -> Void) {
-        self.onEnd = onEnd
+    /// - Parameters:
+    ///   - notifies: somebody may see a notification.
+    ///   - onEnd: called with each end, before it counts as told; `false`: it could not be said.
+    package init(_ store: StormyStore, notifies: Bool, onEnd: @escaping @Sendable (PhotoRecord) -> Bool) {
+        (self.notifies, self.onEnd) = (notifies, onEnd)
         super.init(store)
     }
 
     override var saysEnds: Bool { true }
 
-    override func noted(_ photo: PhotoRecord) { onEnd(photo) }
+    override func noted(_ photo: PhotoRecord) {
+        if onEnd(photo) || !notifies { return }
+        trouble.noting { try store.addToPhotoBatch(photo) }
+        tellBatch()
+    }
 
     /// The terminal has said what ended.
     ///

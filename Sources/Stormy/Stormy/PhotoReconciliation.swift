@@ -147,7 +147,8 @@ package struct PhotoReconciliation {
         if copy != nil { order.keepsLocation = true }
         let uploads = PhotoUploads(store: store)
         let made = logged(path) {
-            try copy.map { try uploads.prepare(copy: $0, of: path, order) } ?? uploads.prepare(URL(fileURLWithPath: path), order)
+            try copy.map { try uploads.prepare(copy: $0, of: path, order) }
+                ?? uploads.prepare(PhotoFile(path: path, isKnownPhotoOnly: false), order)
         }
         guard let prepared = made else { return .waits }
         // The request for that moment went with the ledger.

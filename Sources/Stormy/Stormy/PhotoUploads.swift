@@ -8,14 +8,25 @@ package enum PhotoUploadError: Error, CustomStringConvertible {
     case cannotRead(path: String, reason: String)
     case addressIsTaken(path: String)
     case isOwnFile(path: String)
+    case isNoPhoto(path: String)
 
     package var description: String {
         switch self {
         case .cannotRead(let path, let reason): "\(path): \(reason)"
         case .addressIsTaken(let path): "\(path): a presigned address is for one file, and another photo went there"
         case .isOwnFile(let path): "\(path): one of Stormy's own files, which are never sent"
+        case .isNoPhoto(let path): "\(path): no photo of a kind that is known"
         }
     }
+}
+
+/// A file that a person wants sent.
+package struct PhotoFile: Sendable, Equatable {
+    package let path: String
+    /// Nobody named it: it was found in a folder or a list, and is sent only where it is a photo of a kind that is known.
+    package let isKnownPhotoOnly: Bool
+
+    package init(path: String, isKnownPhotoOnly: Bool) { (self.path, self.isKnownPhotoOnly) = (path, isKnownPhotoOnly) }
 }
 
 /// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
@@ -35,7 +46,7 @@ package struct PhotoUploads: Sendable {
 
     let store: StormyStore
     private let cleaner = PhotoCleaner()
-    private let ownFolders = OwnFolders()
+    private let ownFiles = OwnFiles()
     /// One per destination: they differ in how fast they may send.
     private let sessions = Sessions()
 
@@ -84,14 +95,15 @@ package struct PhotoUploads: Sendable {
     /// Durable when it returns. Cost: one copy of the file (shared blocks where the file system can), its hash, a few commits.
     /// - Throws: ``PhotoUploadError``, or what the snapshot says of an unreadable, empty or changing file.
     package func add(_ file: URL, _ order: BatchOptions) throws -> Result {
-        try queue([try prepare(file, order)], order)[0].get()
+        try queue([try prepare(PhotoFile(path: file.path, isKnownPhotoOnly: false), order)], order)[0].get()
     }
 
     /// Copies a photo and takes its location out of the copy. What is looked at is what would be sent.
     ///
     /// - Throws: ``PhotoUploadError/isOwnFile(path:)`` for the app's password, say, whatever link leads to it.
-    package func prepare(_ file: URL, _ order: BatchOptions) throws -> Prepared {
-        guard !ownFolders.contain(file.path) else { throw PhotoUploadError.isOwnFile(path: file.path) }
+    package func prepare(_ photo: PhotoFile, _ order: BatchOptions) throws -> Prepared {
+        let (file, path) = (URL(fileURLWithPath: photo.path), photo.path)
+        guard !ownFiles.contain(path) else { throw PhotoUploadError.isOwnFile(path: path) }
         let destination = order.destination
         let task = session(for: destination).uploadTask(with: Self.request(to: destination), fromFile: file)
         task.startsSuspended = order.isHeld
@@ -99,10 +111,14 @@ package struct PhotoUploads: Sendable {
             destination.way, fileName: file.lastPathComponent, contentType: PhotoFormat.contentType(of: file))
         var privacy = PhotoPrivacy.send(removed: [], note: nil)
         let snapshot = try task.takeSnapshot { copy in
+            guard !photo.isKnownPhotoOnly || PhotoFormat(of: copy) != nil else { throw PhotoUploadError.isNoPhoto(path: path) }
             guard !order.keepsLocation else { return false }
             privacy = try clean(copy)
             // Also when it is held back: it may have been changed all the same.
             return privacy != .send(removed: [], note: nil)
+        } checking: { descriptor in
+            // What is copied, whatever was there a moment ago.
+            guard !ownFiles.contain(descriptor: descriptor) else { throw PhotoUploadError.isOwnFile(path: path) }
         }
         return Prepared(path: file.standardizedFileURL.path, task: task, digest: snapshot.sha256, privacy: privacy)
     }
@@ -122,7 +138,7 @@ package struct PhotoUploads: Sendable {
     /// Prepares many side by side: copying waits for the disk, and cleaning for another program.
     ///
     /// - Returns: each, or why it cannot be queued, in their order.
-    package func prepare(_ files: [URL], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
+    package func prepare(_ files: [PhotoFile], _ order: BatchOptions) -> [Swift.Result<Prepared, any Error>] {
         let results = Mutex<[Int: Swift.Result<Prepared, any Error>]>([:])
         let lanes = OperationQueue()
         lanes.maxConcurrentOperationCount = 2 * max(1, ProcessInfo.processInfo.activeProcessorCount)

@@ -1,4 +1,5 @@
 import BackgroundCommands
+import BackgroundRuntime
 import Foundation
 import Glibc
 import Stormy
@@ -13,12 +14,12 @@ struct PhotoFinder {
     /// Of lists.
     private var skippedFolders = 0
     private(set) var failures: [CommandFailure] = []
-    private let ownFolders = OwnFolders()
+    private let ownFiles = OwnFiles()
 
     init(isRecursive: Bool) { self.isRecursive = isRecursive }
 
     /// In the order given; those of a folder by name.
-    mutating func find(_ words: [String]) -> [String] { words.flatMap { find($0) } }
+    mutating func find(_ words: [String]) -> [PhotoFile] { words.flatMap { $0 == "-" ? list() : named($0) } }
 
     /// What was skipped, for the person.
     var sentences: [String] {
@@ -35,50 +36,73 @@ struct PhotoFinder {
         return sentences
     }
 
-    private mutating func find(_ word: String) -> [String] {
-        if word == "-" { return Self.list().flatMap { find($0) }.filter { isPhoto($0) } }
+    // MARK: Named
+
+    private mutating func named(_ word: String) -> [PhotoFile] {
+        // Not somebody's home: the shell has said already whose it is.
+        let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: word, isDirectory: &isFolder) else {
-            // A pattern that reached us as it was written, as lists and quotes bring it. A file of that very name comes first.
-            let matches = word.contains(where: { "*?[".contains($0) }) ? Self.matches(of: word) : []
-            return matches.isEmpty ? [word] : matches.flatMap { find($0) }
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+            // A pattern that reached us as it was written, as quotes bring it. A file of that very name comes first.
+            let matches = path.contains(where: { "*?[".contains($0) }) ? Self.matches(of: path) : []
+            return (matches.isEmpty ? [path] : matches).map { PhotoFile(path: $0, isKnownPhotoOnly: false) }
         }
-        guard isFolder.boolValue, isRecursive else { return [word] }
-        return walk(word)
+        if isFolder.boolValue, isRecursive { return walk(path) }
+        return [PhotoFile(path: path, isKnownPhotoOnly: false)]
     }
 
-    /// Of a list. What cannot be looked at is a photo until somebody says why not.
-    private mutating func isPhoto(_ path: String) -> Bool {
+    /// Without `GLOB_TILDE`, with which glibc crashes over `~[`.
+    private static func matches(of pattern: String) -> [String] {
+        var pattern = pattern
+        if pattern.hasPrefix("~/") {
+            let home = NSHomeDirectory().map { "*?[\\".contains($0) ? "\\\($0)" : "\($0)" }.joined()
+            pattern = home + pattern.dropFirst()
+        }
+        var found = glob_t()
+        defer { globfree(&found) }
+        guard glob(pattern, 0, nil, &found) == 0 else { return [] }
+        return (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
+    }
+
+    // MARK: Listed
+
+    /// One path per line; where there is a NUL, between NULs. They are names, and no patterns: what is not there any more is said.
+    private mutating func list() -> [PhotoFile] {
+        let data = FileHandle.standardInput.readDataToEndOfFile()
+        let isOfLines = !data.contains(0)
+        return data.split(separator: isOfLines ? 0x0A : 0).flatMap { bytes -> [PhotoFile] in
+            var path = String(decoding: bytes, as: UTF8.self)
+            // Of a list that was made on Windows.
+            if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
+            return listed(path)
+        }
+    }
+
+    /// What cannot be looked at is a photo until somebody says why not.
+    private mutating func listed(_ name: String) -> [PhotoFile] {
+        let path = name.hasPrefix("~") ? "./" + name : name
+        let file = PhotoFile(path: path, isKnownPhotoOnly: true)
         var information = stat()
-        guard stat(path, &information) == 0 else { return true }
+        guard stat(path, &information) == 0 else { return [file] }
         if information.st_mode & S_IFMT == S_IFDIR {
+            if isRecursive { return walk(path) }
             skippedFolders += 1
-            return false
+            return []
         }
-        return access(path, R_OK) != 0 && information.st_mode & S_IFMT == S_IFREG || isKnown(path)
+        let isUnreadable = information.st_mode & S_IFMT == S_IFREG && access(path, R_OK) != 0
+        return isUnreadable || isPhoto(path) ? [file] : []
     }
 
-    private mutating func isKnown(_ path: String) -> Bool {
-        if !ownFolders.contain(path), PhotoFormat(of: URL(fileURLWithPath: path)) != nil { return true }
+    private mutating func isPhoto(_ path: String) -> Bool {
+        if !ownFiles.contain(path), PhotoFormat(of: URL(fileURLWithPath: path)) != nil { return true }
         skipped.append(path)
         return false
     }
 
-    /// One path per line; where there is a NUL, between NULs.
-    private static func list() -> [String] {
-        let data = FileHandle.standardInput.readDataToEndOfFile()
-        return data.split(separator: data.contains(0) ? 0 : 0x0A).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    private static func matches(of pattern: String) -> [String] {
-        var found = glob_t()
-        defer { globfree(&found) }
-        guard glob(pattern, GLOB_TILDE, nil, &found) == 0 else { return [] }
-        return (0..<Int(found.gl_pathc)).compactMap { found.gl_pathv[$0].map { String(cString: $0) } }
-    }
+    // MARK: Walked
 
     /// Links are not followed and hidden ones left out: a folder of photos may be full of thumbnails.
-    private mutating func walk(_ folder: String) -> [String] {
+    private mutating func walk(_ folder: String) -> [PhotoFile] {
         var photos: [String] = []
         var folders = [folder]
         while let next = folders.popLast() {
@@ -107,11 +131,11 @@ struct PhotoFinder {
                 }
                 switch information.st_mode & S_IFMT {
                 case S_IFDIR: folders.append(path)
-                case S_IFREG where isKnown(path): photos.append(path)
+                case S_IFREG where isPhoto(path): photos.append(path)
                 default: break
                 }
             }
         }
-        return photos.sorted()
+        return photos.sorted().map { PhotoFile(path: $0, isKnownPhotoOnly: true) }
     }
 }

@@ -271,15 +271,22 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     /// - Returns: the copy, and digest and size of what will be sent.
     /// - Throws: a description of why the file cannot be queued: missing, unreadable, not a file, changing.
     ///
-    /// - Parameter preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it
-    ///   did. Whatever it throws is thrown on, and nothing is kept. Only the first call's counts.
+    /// - Parameters:
+    ///   - preparing: changes the copy before it is hashed (takes something out of a photo, say), and says whether it did. Whatever it
+    ///     throws is thrown on, and nothing is kept. Only the first call's counts.
+    ///   - checking: looks at the descriptor of the file that is to be copied: what its name leads to may change at any moment. What it throws is
+    ///     thrown on, and nothing is copied.
     @discardableResult
-    public func takeSnapshot(preparing: ((URL) throws -> Bool)? = nil) throws -> (file: URL, sha256: String, byteCount: Int64) {
-        let taken = try currentSnapshot(preparing: preparing)
+    public func takeSnapshot(
+        preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
+    ) throws -> (file: URL, sha256: String, byteCount: Int64) {
+        let taken = try currentSnapshot(preparing: preparing, checking: checking)
         return (AppRuntime.shared.directories.spool.appendingPathComponent(taken.name), taken.sha256, taken.byteCount)
     }
 
-    func currentSnapshot(preparing: ((URL) throws -> Bool)? = nil) throws -> Snapshot {
+    func currentSnapshot(
+        preparing: ((URL) throws -> Bool)? = nil, checking: ((Int32) throws -> Void)? = nil
+    ) throws -> Snapshot {
         if let earlier = snapshot.withLock({ $0 }) { return earlier }
         guard let body else { throw URLError(.fileDoesNotExist) }
         _ = try AppRuntime.shared.ledger()
@@ -288,7 +295,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
             switch body {
             case .file(let file):
                 try Snapshot.take(
-                    of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing ?? { _ in false })
+                    of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing ?? { _ in false },
+                    checking: checking ?? { _ in })
             case .data(let data): try Snapshot.store(data, in: directories)
             }
         snapshot.withLock { $0 = taken }

@@ -61,7 +61,7 @@ struct UploadVerb: AsyncParsableCommand {
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
                 tells: Self.hasDesktop, isHeld: when == .charging,
-                follower: wait ? FollowedPhotos(try StormyStore.open()) { said.say($0) } : nil))
+                follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: Self.hasDesktop) { said.say($0) } : nil))
         for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
@@ -126,13 +126,13 @@ struct UploadVerb: AsyncParsableCommand {
 
         /// One bad file does not keep the others: each says what is wrong with it. While some are made durable, the next are
         /// copied and cleaned.
-        mutating func add(_ files: [String]) async throws {
+        mutating func add(_ files: [PhotoFile]) async throws {
             let uploads = PhotoUploads(store: try StormyStore.open())
             let order = order
-            func begin(_ batch: [String]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
-                Task.detached { uploads.prepare(batch.map { URL(fileURLWithPath: $0) }, order) }
+            func begin(_ batch: [PhotoFile]) -> Task<[Result<PhotoUploads.Prepared, any Error>], Never> {
+                Task.detached { uploads.prepare(batch, order) }
             }
-            let readable = files.filter { isReadable($0) }
+            let readable = files.filter { isReadable($0.path) }
             let batches = stride(from: 0, to: readable.count, by: Self.size).map { start in
                 Array(readable[start..<min(start + Self.size, readable.count)])
             }
@@ -141,7 +141,7 @@ struct UploadVerb: AsyncParsableCommand {
                 let results = await ahead?.value ?? []
                 ahead = index + 1 < batches.count ? begin(batches[index + 1]) : nil
                 var prepared: [(file: String, photo: PhotoUploads.Prepared)] = []
-                for (file, result) in zip(batch, results) {
+                for (file, result) in zip(batch.map(\.path), results) {
                     do { prepared.append((file, try result.get())) } catch { note(CommandFailure(ofStormy: error), of: file) }
                 }
                 for ((file, _), result) in zip(prepared, try uploads.queue(prepared.map(\.photo), order)) {
@@ -225,14 +225,16 @@ struct UploadVerb: AsyncParsableCommand {
 private final class SaidEnds: Sendable {
     private let transfers = Mutex<Set<Int64>>([])
 
-    func say(_ photo: PhotoRecord) {
-        guard photo.state != .completed, let transfer = photo.transfer else { return }
-        say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
+    /// - Returns: `false`: the terminal did not take it.
+    func say(_ photo: PhotoRecord) -> Bool {
+        guard photo.state != .completed, let transfer = photo.transfer else { return true }
+        return say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
     }
 
-    func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) {
-        guard transfers.withLock({ $0.insert(transfer).inserted }) else { return }
+    @discardableResult
+    func say(_ transfer: Int64, _ name: String, _ state: String, _ why: String) -> Bool {
+        guard transfers.withLock({ $0.insert(transfer).inserted }) else { return true }
         ProgressBar.clearLine()
-        Output.note("\(name): \(state): \(why)")
+        return Output.noteIsTaken("\(name): \(state): \(why)")
     }
 }
