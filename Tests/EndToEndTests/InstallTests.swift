@@ -155,6 +155,9 @@ extension EndToEnd {
             try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("a.jpg"))
             #expect(try home.stormy("upload", "--choose").status == 0)
             #expect(desktop.listen(for: 3).last == "Photo uploaded")
+            // Once more: it is there.
+            #expect(try home.stormy("upload", "--choose").status == 0)
+            #expect(desktop.listen(for: 4).last == "Given before")
             // "No" is an answer.
             try home.installChooser("exit 1")
             #expect(try home.stormy("upload", "--choose").status == 0)

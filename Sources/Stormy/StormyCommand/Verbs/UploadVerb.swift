@@ -77,9 +77,7 @@ struct UploadVerb: AsyncParsableCommand {
         }
         if let follower = batch.order.follower, !batch.toFollow.isEmpty { try await follow(batch.toFollow, follower, said) }
         if json { try Output.json(try reports(batch.transfers)) }
-        if choose, !batch.troubles.isEmpty {
-            try await PersonAnswer.show("Photo not queued", batch.troubles.prefix(3).joined(separator: "\n"))
-        }
+        if choose { try await batch.tellOnTheDesktop() }
         if let failure = batch.failure { throw ExitCode(failure.status.rawValue) }
         if batch.transfers.isEmpty, batch.held > 0 { throw ExitCode(ExitStatus.notPermitted.rawValue) }
     }
@@ -116,8 +114,9 @@ struct UploadVerb: AsyncParsableCommand {
         private(set) var held = 0
         /// The first one; each was said.
         private(set) var failure: CommandFailure?
-        /// What keeps some of them here, for whoever sees no terminal.
-        private(set) var troubles: [String] = []
+        /// What keeps some of them here, and what was given before, for whoever sees no terminal.
+        private var troubles: [String] = []
+        private var knownBefore: [String] = []
 
         /// Photos that are made durable together.
         private static let size = 100
@@ -187,7 +186,18 @@ struct UploadVerb: AsyncParsableCommand {
                     known.append(transfer)
                     if url != nil { arrived.insert(transfer) }
                 }
-                Output.note("\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")")
+                let sentence = "\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")"
+                knownBefore.append(sentence)
+                Output.note(sentence)
+            }
+        }
+
+        /// What is queued is told with its end.
+        func tellOnTheDesktop() async throws {
+            if !troubles.isEmpty {
+                try await PersonAnswer.show("Photo not queued", troubles.prefix(3).joined(separator: "\n"))
+            } else if queued == 0, !knownBefore.isEmpty {
+                try await PersonAnswer.show("Given before", knownBefore.prefix(3).joined(separator: "\n"))
             }
         }
     }
