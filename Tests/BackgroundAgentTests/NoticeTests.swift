@@ -220,18 +220,22 @@ import Testing
         try add("1 of 3")
         try add("3 of 3")
         try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
-        try bench.pass(86_400)
+        try bench.pass(899)
         #expect(bench.presenter.shown.count == 1)
         try bench.hear(.presenter(.serverVanished), .presenter(.serverAppeared))
         #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
         #expect(bench.presenter.shown.last?.replacing == nil)
     }
 
-    /// A presenter that never answers holds nothing back for ever.
-    @Test func otherContentWhereNoAnswerComes() throws {
+    /// A presenter, or a server, that never answers holds nothing back for ever.
+    @Test(arguments: [(nil, 60.0), (PresenterFailure.unanswered("timeout"), 900)])
+    func otherContentWhereNoAnswerComes(_ failure: PresenterFailure?, _ seconds: Double) throws {
         try add("1 of 3")
+        if let failure { try bench.hear(.presenter(.failed(identifier: "n", failure))) }
         try add("3 of 3")
-        try bench.pass(60)
+        try bench.pass(seconds - 1)
+        #expect(bench.presenter.shown.count == 1)
+        try bench.pass(1)
         #expect(bench.presenter.shown.map(\.notice.title) == ["1 of 3", "3 of 3"])
     }
 

@@ -13,12 +13,15 @@ struct Screen {
     private var beingShown: [String: Double] = [:]
     /// What a server refused, or found none.
     private var refused: [String: Refusal] = [:]
-    /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
-    private var unanswered: Set<String> = []
+    /// Given to a server that did not answer, and since when, in seconds awake. It shows them when it goes on: asked again, it would show
+    /// them twice.
+    private var unanswered: [String: Double] = [:]
     private var progress = ProgressNotices()
 
     /// Seconds after which an answer is not waited for any more by newer content: every call to a server ends before.
     private static let longestCall: Double = 60
+    /// Seconds after which newer content is shown although the server still has the old one and does not answer: it may never do so.
+    private static let longestFreeze: Double = 900
 
     private struct Refusal {
         /// Other content is tried at once.
@@ -75,7 +78,7 @@ struct Screen {
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         beingShown[identifier] = nil
         refused[identifier] = nil
-        unanswered.remove(identifier)
+        unanswered[identifier] = nil
         KillPoint.reach(.noticePresented)
         var wasTakenBack = false
         let now = pass.now
@@ -105,7 +108,7 @@ struct Screen {
 
     private mutating func noteFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
         beingShown[identifier] = nil
-        unanswered.remove(identifier)
+        unanswered[identifier] = nil
         let (trouble, next): (String, Next) =
             switch failure {
             case .noSessionBus(let why): ("no session bus: \(why)", .whenSomethingChanges)
@@ -123,7 +126,9 @@ struct Screen {
             revision = record.revision
         }
         // Whatever the app wants shown by now: the server has what it had then.
-        if next == .whenAnswered, try pass.transaction.notification(identifier) != nil { unanswered.insert(identifier) }
+        if next == .whenAnswered, try pass.transaction.notification(identifier) != nil {
+            unanswered[identifier] = pass.moment.awake
+        }
         if let revision {
             switch next {
             case .whenAnswered: break
@@ -140,8 +145,8 @@ struct Screen {
 
     /// Numbers of a server that is gone mean nothing to the next one.
     private mutating func noteLostServer(_ pass: Pass) throws {
-        let lost = unanswered
-        unanswered = []
+        let lost = unanswered.keys
+        unanswered = [:]
         for var record in try pass.transaction.notifications() where record.serverID != nil || lost.contains(record.identifier) {
             record.serverID = nil
             if record.state == .presenting, lost.contains(record.identifier) { record.state = .pending }
@@ -181,10 +186,9 @@ struct Screen {
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         // One call at a time: the answer to the last brings the number that this content replaces. Without it both would stand there.
-        if unanswered.contains(record.identifier) { return }
-        if let end = beingShown[record.identifier].map({ $0 + Self.longestCall }), pass.moment.awake < end {
-            return pass.wake(at: pass.moment.date(atAwake: end))
-        }
+        let call = beingShown[record.identifier].map { $0 + Self.longestCall }
+        let freeze = unanswered[record.identifier].map { $0 + Self.longestFreeze }
+        if let end = call ?? freeze, pass.moment.awake < end { return pass.wake(at: pass.moment.date(atAwake: end)) }
         if let refusal = refused[record.identifier], refusal.revision == record.revision {
             guard let until = refusal.until else { return }
             guard until <= pass.moment.awake else { return pass.wake(at: pass.moment.date(atAwake: until)) }
