@@ -227,6 +227,35 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == nil)
     }
 
+    /// It never answered, and goes on with others: what it was given then is lost, and is asked for again, once.
+    @Test func whatALivingServerLostIsShownAgain() throws {
+        try add("Storm")
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        try bench.pass(600)
+        try add("Photo", id: "other")
+        try presented(9, id: "other")
+        try bench.pass(29)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Photo"])
+        try bench.pass(1)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Photo", "Storm"])
+        try presented(10)
+        try bench.pass(3_600)
+        #expect(try record().state == .delivered)
+        #expect(bench.presenter.shown.count == 3)
+    }
+
+    /// It goes on, and answers what it was given while it did not: all of it is shown once.
+    @Test func aServerThatGoesOnAnswersInItsOwnOrder() throws {
+        try add("Storm")
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("timeout"))))
+        try add("Photo", id: "other")
+        try presented(9, id: "other")
+        try bench.pass(10)
+        try presented(8)
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Photo"])
+    }
+
     /// A presenter, or a server, that never answers holds nothing back for ever.
     @Test(arguments: [(nil, 60.0), (PresenterFailure.unanswered("timeout"), 900)])
     func otherContentWhereNoAnswerComes(_ failure: PresenterFailure?, _ seconds: Double) throws {

@@ -13,15 +13,26 @@ struct Screen {
     private var beingShown: [String: Double] = [:]
     /// What a server refused, or found none.
     private var refused: [String: Refusal] = [:]
-    /// Given to a server that did not answer, and since when, in seconds awake. It shows them when it goes on: asked again, it would show
-    /// them twice.
-    private var unanswered: [String: Double] = [:]
+    /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
+    private var unanswered: [String: Unanswered] = [:]
     private var progress = ProgressNotices()
 
     /// Seconds after which an answer is not waited for any more by newer content: every call to a server ends before.
     private static let longestCall: Double = 60
     /// Seconds after which newer content is shown although the server still has the old one and does not answer: it may never do so.
     private static let longestFreeze: Double = 900
+    /// Seconds that a server which goes on may need for what it was given while it did not.
+    private static let longestDelay: Double = 30
+
+    /// Times are seconds awake.
+    private struct Unanswered {
+        let since: Double
+        /// It has answered a later call: what it was given before is answered soon, or was lost.
+        var laterAnswer: Double?
+
+        /// Until when newer content waits for the answer.
+        var end: Double { laterAnswer.map { $0 + Screen.longestDelay } ?? since + Screen.longestFreeze }
+    }
 
     private struct Refusal {
         /// Other content is tried at once.
@@ -76,7 +87,7 @@ struct Screen {
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
 
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
-        beingShown[identifier] = nil
+        if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, pass) }
         refused[identifier] = nil
         unanswered[identifier] = nil
         KillPoint.reach(.noticePresented)
@@ -127,7 +138,7 @@ struct Screen {
         }
         // Whatever the app wants shown by now: the server has what it had then.
         if next == .whenAnswered, try pass.transaction.notification(identifier) != nil {
-            unanswered[identifier] = pass.moment.awake
+            unanswered[identifier] = Unanswered(since: pass.moment.awake)
         }
         if let revision {
             switch next {
@@ -141,6 +152,26 @@ struct Screen {
         }
         try pass.transaction.setFact(.presenterTrouble, trouble)
         pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble))
+    }
+
+    private mutating func noteAnswer(toCallOf begun: Double, _ pass: Pass) {
+        for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
+            unanswered[identifier]?.laterAnswer = pass.moment.awake
+        }
+    }
+
+    /// What a server that answers has not answered for so long is lost: it is asked again.
+    private mutating func takeBackLost(_ pass: inout Pass) throws {
+        for (identifier, call) in unanswered where call.laterAnswer != nil {
+            guard call.end <= pass.moment.awake else {
+                pass.wake(at: pass.moment.date(atAwake: call.end))
+                continue
+            }
+            unanswered[identifier] = nil
+            try change(identifier, pass) { record in
+                if record.state == .presenting { record.state = .pending }
+            }
+        }
     }
 
     /// Numbers of a server that is gone mean nothing to the next one.
@@ -173,6 +204,7 @@ struct Screen {
     }
 
     mutating func plan(_ pass: inout Pass, isQuitting: Bool) throws {
+        try takeBackLost(&pass)
         let app = try pass.transaction.fact(.app)
         for record in try pass.transaction.notifications() {
             switch record.state {
@@ -187,8 +219,9 @@ struct Screen {
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
         // One call at a time: the answer to the last brings the number that this content replaces. Without it both would stand there.
         let call = beingShown[record.identifier].map { $0 + Self.longestCall }
-        let freeze = unanswered[record.identifier].map { $0 + Self.longestFreeze }
-        if let end = call ?? freeze, pass.moment.awake < end { return pass.wake(at: pass.moment.date(atAwake: end)) }
+        if let end = call ?? unanswered[record.identifier]?.end, pass.moment.awake < end {
+            return pass.wake(at: pass.moment.date(atAwake: end))
+        }
         if let refusal = refused[record.identifier], refusal.revision == record.revision {
             guard let until = refusal.until else { return }
             guard until <= pass.moment.awake else { return pass.wake(at: pass.moment.date(atAwake: until)) }
