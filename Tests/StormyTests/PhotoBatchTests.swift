@@ -30,6 +30,8 @@ import Testing
         #expect(words([one, two], left: 0) == ["2 photos uploaded", "a.jpg, b.jpg\nhttps://h/b.jpg"])
         #expect(words([bad], left: 0) == ["Photo not uploaded", "c.jpg: The server is full."])
         #expect(words([one, bad], left: 0) == ["1 photo uploaded, 1 not", "a.jpg\nc.jpg: The server is full.\nhttps://h/a.jpg"])
+        let worse = photo("e.jpg", .failed, "No.")
+        #expect(words([bad, worse], left: 0) == ["2 photos not uploaded", "c.jpg: The server is full. (and 1 more)"])
         let many = (0..<20).map { _ in photo("a.jpg", .completed, url: "https://h/a.jpg") }
         #expect(words(many, left: 0)?[1].hasPrefix("a.jpg, a.jpg, a.jpg and 17 more") == true)
         #expect(words([photo("d.jpg", .cancelled)], left: 0) == nil)
@@ -49,21 +51,33 @@ import Testing
             return try StormyStore(folder: folder).photoBatch()
         }
         #expect(try end(ids[0]).left == 1)
-        let last = try end(ids[1])
-        #expect(last.left == 0 && last.batch.uploaded == ["a", "b"])
+        let both = try end(ids[1])
+        #expect(both.left == 0 && both.batch.uploaded == ["a", "b"])
         // Told again: its process died before that counted.
-        #expect(try end(ids[1]).batch == last.batch)
+        #expect(try end(ids[1]).batch == both.batch)
         // The next photo is in it, too, as long as nobody has said how it ended.
         let next = try #require(
             try store.beginPhoto(path: "/c", digest: "c", storm: nil, tells: true, as: .queued, message: nil).photo.id)
         try store.setTransfers([(next, next)])
         #expect(try end(next, as: .failed).batch.failures.map(\.name) == ["c"])
-        #expect(try !store.closePhotoBatch(last.batch))
+        #expect(try !store.closePhotoBatch(both.batch))
         // Tried again, and there.
         let all = try end(next)
         #expect(all.batch.failures.isEmpty && all.batch.uploaded == ["a", "b", "c"])
         #expect(try store.closePhotoBatch(all.batch))
         #expect(try store.photoBatch().batch == PhotoBatch())
+        // Nobody has seen that yet, and nothing ended since: it stays as it was said.
+        let said = try #require(try store.saidPhotoBatch())
+        try store.reopenPhotoBatch(said)
+        #expect(try store.photoBatch().batch == PhotoBatch() && store.saidPhotoBatch() == all.batch)
+        // Something did: one notification for all of it.
+        let last = try #require(
+            try store.beginPhoto(path: "/d", digest: "d", storm: nil, tells: true, as: .queued, message: nil).photo.id)
+        try store.setTransfers([(last, last)])
+        _ = try end(last, as: .failed)
+        try store.reopenPhotoBatch(said)
+        let joined = try store.photoBatch().batch
+        #expect(joined.uploaded == ["a", "b", "c"] && joined.failures.map(\.name) == ["d"] && joined.mark == said.mark)
     }
 
     /// Its session goes on delivering while the batch is told: nobody comes after such an end to tell it.

@@ -70,8 +70,24 @@ package struct PhotoBatch: Codable, Equatable {
     }
 
     private var failureLine: String {
-        failures.first.map { "\n\($0.name): \($0.reason)" } ?? ""
+        let others = failures.count > 1 ? " (and \(failures.count - 1) more)" : ""
+        return failures.first.map { "\n\($0.name): \($0.reason)\(others)" } ?? ""
     }
+
+    /// One that was said and that nobody has seen yet, and what ended since: one notification for both.
+    func joined(by later: PhotoBatch) -> PhotoBatch {
+        var all = self
+        all.uploaded += later.uploaded
+        all.uploadedGivings = (uploadedGivings ?? []) + (later.uploadedGivings ?? [])
+        // A photo that was tried again ends with the later words.
+        let again = Set(later.failures.compactMap(\.photo) + (later.uploadedGivings ?? []).compactMap(Self.photo(ofGiving:)))
+        all.failures = failures.filter { failure in failure.photo.map { !again.contains($0) } ?? true } + later.failures
+        all.url = later.url ?? url
+        all.mark = mark ?? later.mark
+        return all
+    }
+
+    private static func photo(ofGiving giving: String) -> Int64? { giving.split(separator: " ").first.flatMap { Int64($0) } }
 
     /// Takes off the screen what says that photos failed, once none of them has: a person had them tried again.
     package static func takeBackFailures(_ store: StormyStore) async throws {
@@ -94,6 +110,7 @@ package struct PhotoBatch: Codable, Equatable {
     /// Says how far the batch is. It is open until what closes it was said: whoever dies in between leaves it to the next.
     package static func tell(_ store: StormyStore) async throws {
         var isSaid = false
+        try await joinUnseen(store)
         repeat {
             // A person who paused some does not wait for them.
             let queued = try store.queuedPhotos().filter(\.tells).compactMap(\.transfer)
@@ -102,6 +119,16 @@ package struct PhotoBatch: Codable, Equatable {
             try await say(batch, left: left)
             isSaid = try left > 0 || batch == PhotoBatch() || store.closePhotoBatch(batch)
         } while !isSaid
+    }
+
+    /// Quiet hours, or a server that does not take it, hold the last notification back: the next batch would take its place.
+    private static func joinUnseen(_ store: StormyStore) async throws {
+        guard let said = try store.saidPhotoBatch() else { return }
+        let pending = await UNUserNotificationCenter.current().pendingNotificationRequests()
+        let isUnseen = pending.contains {
+            $0.identifier == said.notification && $0.content.userInfo["batch"] as? String == said.mark ?? ""
+        }
+        if isUnseen { try store.reopenPhotoBatch(said) }
     }
 
     private static func say(_ batch: PhotoBatch, left: Int) async throws {
@@ -125,25 +152,34 @@ package struct PhotoBatch: Codable, Equatable {
 // MARK: In the store
 
 extension PhotoBatch {
-    private static let setting = "photoBatch"
+    /// What is open, and what was said last.
+    fileprivate enum Setting: String {
+        case open = "photoBatch"
+        case said = "photoBatchSaid"
+    }
 
-    fileprivate init(in database: Database) throws {
-        let text = try String.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [Self.setting])
-        self = text.flatMap { try? JSONDecoder().decode(PhotoBatch.self, from: Data($0.utf8)) } ?? PhotoBatch()
+    fileprivate init?(_ setting: Setting, in database: Database) throws {
+        let text = try String.fetchOne(database, sql: "SELECT value FROM setting WHERE name = ?", arguments: [setting.rawValue])
+        guard let text, let batch = try? JSONDecoder().decode(PhotoBatch.self, from: Data(text.utf8)) else { return nil }
+        self = batch
+    }
+
+    fileprivate func save(as setting: Setting, in database: Database) throws {
+        let value = String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
+        try database.execute(
+            sql: "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            arguments: [setting.rawValue, value])
+    }
+
+    fileprivate static func remove(_ setting: Setting, in database: Database) throws {
+        try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting.rawValue])
     }
 
     /// Adds a photo that ended, in the transaction that notes its end.
     static func add(_ photo: PhotoRecord, in database: Database) throws {
-        var batch = try PhotoBatch(in: database)
+        var batch = try PhotoBatch(.open, in: database) ?? PhotoBatch()
         batch.note(photo)
-        let value = String(decoding: try JSONEncoder().encode(batch), as: UTF8.self)
-        try database.execute(
-            sql: "INSERT INTO setting (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            arguments: [setting, value])
-    }
-
-    fileprivate static func remove(in database: Database) throws {
-        try database.execute(sql: "DELETE FROM setting WHERE name = ?", arguments: [setting])
+        try batch.save(as: .open, in: database)
     }
 }
 
@@ -155,7 +191,7 @@ extension StormyStore {
         try queue.read { database in
             let coming = try Int64.fetchAll(
                 database, sql: "SELECT transfer FROM photo WHERE state = 'queued' AND tells = 1 AND transfer IS NOT NULL")
-            return (try PhotoBatch(in: database), coming.filter { !paused.contains($0) }.count)
+            return (try PhotoBatch(.open, in: database) ?? PhotoBatch(), coming.filter { !paused.contains($0) }.count)
         }
     }
 
@@ -167,9 +203,22 @@ extension StormyStore {
     /// - Returns: `false`: it is another meanwhile.
     func closePhotoBatch(_ batch: PhotoBatch) throws -> Bool {
         try queue.write { database in
-            guard try PhotoBatch(in: database) == batch else { return false }
-            try PhotoBatch.remove(in: database)
+            guard try PhotoBatch(.open, in: database) ?? PhotoBatch() == batch else { return false }
+            try PhotoBatch.remove(.open, in: database)
+            try batch.save(as: .said, in: database)
             return true
+        }
+    }
+
+    /// The batch that was closed last.
+    func saidPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
+
+    /// What ended since joins a batch that was said, where something did.
+    func reopenPhotoBatch(_ said: PhotoBatch) throws {
+        try queue.write { database in
+            guard let open = try PhotoBatch(.open, in: database), try PhotoBatch(.said, in: database) == said else { return }
+            try said.joined(by: open).save(as: .open, in: database)
+            try PhotoBatch.remove(.said, in: database)
         }
     }
 }
