@@ -66,6 +66,36 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }
 
+        /// The download is handed over and goes on trying: that there is no answer is said, here and in status, and taken back with the answer.
+        @Test(arguments: [0, 503, 429]) func aServiceThatDoesNotAnswerAtNoonIsSaid(_ status: Int) async throws {
+            let port = try #require(URL(string: server.url)?.port)
+            if status != 0 { Weather.serve(.status(status), on: server) }
+            let home = try Home(
+                desktop: desktop, budget: 2, extra: "[weather]\nbase_url = \"http://127.0.0.1:\(status == 0 ? 9 : port)\"\n")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            #expect(desktop.listen(for: 1) == ["The weather is not known"])
+            let checks = try #require(try home.json("status") as? [String: Any])["checks"] as? [[String: Any]]
+            let trouble = try #require(checks?.first?["trouble"] as? String)
+            #expect(trouble.hasSuffix("It is tried again."), "\(trouble)")
+        }
+
+        /// Other programs have used up what the system can watch: the agent and the app look by themselves.
+        @Test(.enabled(if: Namespaces.areAllowed), arguments: ["max_inotify_instances", "max_inotify_watches"])
+        func withoutInotifyTheCheckRuns(_ limit: String) async throws {
+            let home = try Home(server: server, desktop: desktop)
+            let tool = Home.product("stormy")
+            let script = """
+                echo 1 > /proc/sys/user/\(limit) || exit 9
+                '\(tool)' place add Here 1,1 --no-sync && '\(tool)' schedule >/dev/null && '\(tool)' simulate launch StormyNoon --wait
+                '\(tool)' history; '\(tool)' quit >/dev/null
+                """
+            let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
+            #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+        }
+
         /// The same mistake, made again after it was mended, is told again.
         @Test func aMistakeThatComesBackIsToldAgain() throws {
             let home = try Home(server: server, desktop: desktop)

@@ -297,17 +297,12 @@ package final class AppRuntime: Sendable {
             let number = ledger.onCommit(action)
             return LedgerWatch.Token { ledger.forget(number) }
         }
-        let result: Result<LedgerWatch, StoreError> = watch.withLock { watch in
-            if let watch { return .success(watch) }
-            do throws(StoreError) {
-                let made = try LedgerWatch(directories)
-                watch = made
-                return .success(made)
-            } catch {
-                return .failure(error)
-            }
+        let shared = watch.withLock { watch in
+            let shared = watch ?? LedgerWatch(directories)
+            watch = shared
+            return shared
         }
-        return try result.get().add(action)
+        return shared.add(action)
     }
 
     /// Waits until `condition`, asked once now and again after every commit, gives a value.

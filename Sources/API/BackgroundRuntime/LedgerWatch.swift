@@ -11,21 +11,31 @@ package final class LedgerWatch: Sendable {
         var actions: [Int: @Sendable () -> Void] = [:]
     }
 
+    /// Seconds between two looks where nothing can be heard.
+    private static let deafPause = 0.5
+
     private let listeners = Mutex(Listeners())
     private let queue = DispatchQueue(label: "ledger-watch")
     /// Set once in `init`; dispatch sources may be used from any thread.
-    nonisolated(unsafe) private let source: any DispatchSourceRead
+    nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
-    init(_ directories: AppDirectories) throws(StoreError) {
-        let bell = BellBox(try Bell(directories))
-        let reader = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
-        source = reader
-        // @Sendable: a handler made in an isolated context would trap when called on this queue.
-        reader.setEventHandler { @Sendable [weak self] in
-            bell.drain()
-            self?.ring()
+    /// Where other programs have used up the system's inotify instances or watches, everybody is called every half second: to be called
+    /// for nothing is no harm.
+    init(_ directories: AppDirectories) {
+        if let bell = try? BellBox(Bell(directories)) {
+            source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
+            // @Sendable: a handler made in an isolated context would trap when called on this queue.
+            source.setEventHandler { @Sendable [weak self] in
+                bell.drain()
+                self?.ring()
+            }
+        } else {
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + Self.deafPause, repeating: Self.deafPause)
+            source = timer
+            source.setEventHandler { @Sendable [weak self] in self?.ring() }
         }
-        reader.activate()
+        source.activate()
     }
 
     deinit { source.cancel() }

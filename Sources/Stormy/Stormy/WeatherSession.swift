@@ -61,11 +61,24 @@ package struct StormQuestion {
             }
         } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
             // Handed over: its end will be told. Without that a person has cancelled the transfer, and there is no answer.
+            try noteHandedOver(request, at: place)
             return nil
         } catch {
             throw try unknown(error.localizedDescription, at: place)
         }
         return try take(data, response, of: place).isStormy
+    }
+
+    /// Nobody knows when there will be an answer: until then it is said why there is none.
+    private func noteHandedOver(_ request: URLRequest, at place: Place) throws {
+        let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
+        let transfer = transfers.first { $0.url == request.url?.absoluteString }
+        if let trouble = transfer?.trouble?.message {
+            _ = try unknown("\(trouble) It is tried again.", at: place)
+        } else {
+            // It may come at any moment.
+            try store.noteTrouble("no answer when the time was up; it is waited for", of: place, now: BGTaskScheduler.now)
+        }
     }
 
     /// Judges an answer and writes it down.

@@ -99,8 +99,14 @@ struct TimeWatch {
 
     /// A delay is a span, too: written down as a moment, it must not grow by what the clock was set back.
     private func shortenDelays(_ pass: Pass) throws {
-        let latest = pass.now.addingTimeInterval(RelaunchBackoff.longest)
-        for var request in try pass.transaction.requestsDelayed(beyond: latest) {
+        for var request in try pass.transaction.requestsDelayed(beyond: pass.now) {
+            // Of a launch without a date the length is not known any more.
+            let longest =
+                request.failures > 0
+                ? RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
+                : RelaunchBackoff.longest
+            let latest = pass.now.addingTimeInterval(longest)
+            guard let until = request.backoffUntil, until > latest else { continue }
             request.backoffUntil = latest
             try pass.transaction.save(request)
         }
