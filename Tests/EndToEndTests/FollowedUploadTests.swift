@@ -74,6 +74,15 @@ extension EndToEnd {
             #expect(body == ["failed", "failed"])
         }
 
+        /// All is well, and nobody can read that either.
+        @Test(arguments: [">/dev/full 2>&1", ">&- 2>&-", "| head -c0"])
+        func aTerminalThatTakesNoGoodNews(_ redirection: String) throws {
+            let words =
+                "'\(Home.product("stormy"))' upload --to open --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
+            _ = try Child.run("sh", ["-c", words], environment: home.environment)
+            #expect(desktop.listen(for: 1) == ["2 photos uploaded"])
+        }
+
         /// What ended while it waited was said there, before it was closed.
         @Test func whatEndedIsSaidAtOnce() throws {
             server.route("PUT", "/held/1.jpg", .status(403))

@@ -9,6 +9,10 @@ package struct NotificationsReport: Encodable {
     package let delivered: Int
     /// Why pending ones are not shown.
     package let trouble: OrNull<String>
+    /// Identifiers of those that nobody has seen yet.
+    package let waiting: Set<String>
+
+    private enum CodingKeys: CodingKey { case pending, delivered, trouble }
 
     package static func current() throws -> NotificationsReport {
         let (records, trouble) = try AppRuntime.shared.ledger().read { transaction in
@@ -18,6 +22,7 @@ package struct NotificationsReport: Encodable {
         let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
         return NotificationsReport(
             pending: pending.count, delivered: delivered.count,
-            trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble))
+            trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble),
+            waiting: Set(pending.map(\.identifier)))
     }
 }

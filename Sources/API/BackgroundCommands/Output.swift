@@ -23,7 +23,10 @@ package enum Output {
         date.formatted(Date.ISO8601FormatStyle(timeZone: .current).timeZoneSeparator(.colon))
     }
 
-    package static func line(_ text: String = "") { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
+    package static func line(_ text: String = "") { _ = lineIsTaken(text) }
+
+    /// - Returns: `false`: nobody can have read it, as standard output is closed or full.
+    package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
 
     package static func note(_ text: String) { _ = noteIsTaken(text) }
 

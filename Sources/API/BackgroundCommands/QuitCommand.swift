@@ -43,7 +43,9 @@ public struct QuitCommand: BackgroundCommand {
         }
         AutostartEntry(directories: runtime.directories).remove()
         report(requests, transfers)
-        if notices > 0 { Output.line("Withdrew \(notices) notification\(notices == 1 ? "" : "s").") }
+        if notices.count > 0 { Output.line("Withdrew \(notices.count) notification\(notices.count == 1 ? "" : "s").") }
+        // Nobody has seen them, and nobody will.
+        for words in notices.unseen { Output.line("  Not shown so far: \(words)") }
         guard let question else { return Output.line("No agent was running.") }
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
         try await waitForEnd()
@@ -67,11 +69,16 @@ public struct QuitCommand: BackgroundCommand {
         return count
     }
 
-    private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> Int {
+    private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> (count: Int, unseen: [String]) {
         var count = 0
+        var unseen: [String] = []
         for var notice in try transaction.notifications() {
             switch notice.state {
             case .pending, .presenting, .delivered:
+                if notice.state != .delivered, notice.dueAt.map({ $0 <= Date() }) ?? true {
+                    let content = notice.content
+                    unseen.append([content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": "))
+                }
                 notice.state = notice.serverID != nil || notice.state == .presenting ? .withdrawing : .withdrawn
                 notice.endedAt = Date()
                 try transaction.save(notice)
@@ -79,7 +86,7 @@ public struct QuitCommand: BackgroundCommand {
             case .closed, .withdrawing, .withdrawn: continue
             }
         }
-        return count
+        return (count, unseen)
     }
 
     /// The agent's lock goes when it has ended.

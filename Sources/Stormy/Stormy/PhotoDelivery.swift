@@ -95,6 +95,15 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
         tellBatch()
     }
 
+    /// The terminal did not take that all is well.
+    package func tell(completed transfers: [Int64]) async throws {
+        guard notifies else { return }
+        for photo in try store.photos() where photo.state == .completed && photo.transfer.map(transfers.contains) ?? false {
+            try store.addToPhotoBatch(photo)
+        }
+        try await PhotoBatch.tell(store)
+    }
+
     /// The terminal has said what ended.
     ///
     /// - Throws: what could not be noted.

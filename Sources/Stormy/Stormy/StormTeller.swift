@@ -57,7 +57,10 @@ package struct StormTeller: Sendable {
         return [identifier, identifier + snoozed]
     }
 
-    private static func identifier(of storm: StormRecord) -> String { "storm-\(storm.id ?? 0)" }
+    private static func identifier(of storm: StormRecord) -> String { identifier(ofStorm: "\(storm.id ?? 0)") }
+
+    /// Of its notification.
+    package static func identifier(ofStorm id: String) -> String { "storm-\(id)" }
 
     /// Ends the identifier of one that is shown again later.
     static let snoozed = "-snoozed"

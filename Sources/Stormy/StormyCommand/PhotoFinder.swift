@@ -68,13 +68,33 @@ struct PhotoFinder {
 
     /// One path per line; where there is a NUL, between NULs. They are names, and no patterns: what is not there any more is said.
     private mutating func list() -> [PhotoFile] {
-        let data = FileHandle.standardInput.readDataToEndOfFile()
+        var data = readStandardInput()
+        // Of a list that was made on Windows, as a line's CR is.
+        if data.starts(with: [0xEF, 0xBB, 0xBF]) { data = data.dropFirst(3) }
         let isOfLines = !data.contains(0)
         return data.split(separator: isOfLines ? 0x0A : 0).flatMap { bytes -> [PhotoFile] in
             var path = String(decoding: bytes, as: UTF8.self)
-            // Of a list that was made on Windows.
             if isOfLines, path.last == "\r", !FileManager.default.fileExists(atPath: path) { path.removeLast() }
             return listed(path)
+        }
+    }
+
+    /// What came before an error counts. Whoever made it non-blocking has the reader wait.
+    private mutating func readStandardInput() -> Data {
+        var (data, buffer) = (Data(), [UInt8](repeating: 0, count: 1 << 16))
+        while true {
+            let count = read(STDIN_FILENO, &buffer, buffer.count)
+            if count > 0 {
+                data.append(contentsOf: buffer.prefix(count))
+            } else if count == 0 {
+                return data
+            } else if errno == EAGAIN {
+                var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                poll(&input, 1, -1)
+            } else if errno != EINTR {
+                failures.append(CommandFailure(.inputOutput, "the list cannot be read: \(String(cString: strerror(errno)))"))
+                return data
+            }
         }
     }
 

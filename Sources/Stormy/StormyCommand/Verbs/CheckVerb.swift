@@ -97,7 +97,7 @@ struct CheckVerb: AsyncParsableCommand {
             return "\(name): \(StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current))"
         case .calm?: return "\(name): calm"
         case .unknown(let why)?: return "\(name): unknown, \(why)"
-        case nil: return "\(name): unknown"
+        case nil: return "\(name): unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
         }
     }
 

@@ -34,9 +34,12 @@ struct StatusVerb: AsyncParsableCommand {
         let report = try StatusReport.make(store)
         if json { return try Output.json(report) }
         printForPeople(report)
-        for photo in try TransferReport.all(store) where photo.state == "awaitingPhoto" {
+        let photos = try TransferReport.all(store)
+        for photo in photos where photo.state == "awaitingPhoto" {
             Output.line("Photo job \(photo.id) waits for a photo: stormy upload FILE")
         }
+        let held = photos.filter { $0.state == "held" }.count
+        if held > 0 { Output.line("\(held) photo\(held == 1 ? " is" : "s are") held back: stormy transfers says why") }
     }
 
     private func printForPeople(_ report: StatusReport) {
@@ -54,7 +57,9 @@ struct StatusVerb: AsyncParsableCommand {
             for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
-            Output.line("Storm at \(storm.place)  from \(Output.moment(storm.from)), \(storm.told ? "told" : "not told yet")")
+            let isWaiting = report.notifications.waiting.contains(StormTeller.identifier(ofStorm: storm.id))
+            let told = isWaiting ? "its notification waits to be shown" : storm.told ? "told" : "not told yet"
+            Output.line("Storm at \(storm.place)  from \(Output.moment(storm.from)), \(told)")
         }
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }

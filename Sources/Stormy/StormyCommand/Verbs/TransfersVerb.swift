@@ -48,9 +48,10 @@ struct TransfersVerb: AsyncParsableCommand {
 
     /// Of an address without a file what tells a person which it is; `--json` has all of it.
     private static func name(of report: TransferReport) -> String {
-        if let file = report.file.value { return URL(fileURLWithPath: file).lastPathComponent }
         var address = report.url.value.flatMap(URLComponents.init(string:))
+        // Whose file is the agent's own.
         if report.session == WeatherSession.identifier { return "forecast of " + (address?.host ?? "a weather service") }
+        if let file = report.file.value { return URL(fileURLWithPath: file).lastPathComponent }
         address?.query = nil
         return address?.string ?? report.url.value ?? ""
     }

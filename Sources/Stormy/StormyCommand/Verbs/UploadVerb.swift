@@ -227,7 +227,11 @@ struct UploadVerb: AsyncParsableCommand {
         guard ended.count == Set(transfers).count, ended.allSatisfy({ $0.state == .completed }) else {
             throw ExitCode(ExitStatus.unavailable.rawValue)
         }
-        if !json { Output.line("Uploaded \(ended.count), \(Output.bytes(ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) })).") }
+        let bytes = ended.reduce(0) { $0 + ($1.bytesTotal ?? 0) }
+        // With --json the document says it.
+        if !json, !Output.lineIsTaken("Uploaded \(ended.count), \(Output.bytes(bytes)).") {
+            try await follower.tell(completed: transfers)
+        }
     }
 }
 
