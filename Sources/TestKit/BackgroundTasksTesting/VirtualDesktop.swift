@@ -125,16 +125,18 @@ public final class VirtualNotificationServer: Presenter {
     }
 
     /// A frozen one goes on, and shows what it was given meanwhile.
-    package func goOn() {
+    package func goOn() { set(.shows) }
+
+    /// Refuses, or again takes, what it is given. A frozen one takes first what it was given meanwhile: calls come in their order.
+    package func set(_ mood: Mood) {
         let held = state.withLock { state in
-            defer { (state.mood, state.heldBack) = (.shows, []) }
+            state.mood = mood
+            if mood == .isFrozen { return [(Notice, replacing: UInt32?)]() }
+            defer { state.heldBack = [] }
             return state.heldBack
         }
         for (notice, number) in held { present(notice, replacing: number) }
     }
-
-    /// Refuses, or again takes, what it is given.
-    package func set(_ mood: Mood) { state.withLock { $0.mood = mood } }
 
     /// Seconds until it answers.
     package func answer(after seconds: Double) { state.withLock { $0.pause = seconds } }
