@@ -72,13 +72,29 @@ extension EndToEnd {
             if status != 0 { Weather.serve(.status(status), on: server) }
             let home = try Home(
                 desktop: desktop, budget: 2, extra: "[weather]\nbase_url = \"http://127.0.0.1:\(status == 0 ? 9 : port)\"\n")
-            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            // Some of them wait behind the others of their service, and know no trouble of their own.
+            let places = (1...5).map { "Place \($0)" }
+            for (number, name) in places.enumerated() { try home.stormy("place", "add", name, "\(number),1", "--no-sync") }
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
-            #expect(desktop.listen(for: 1) == ["The weather is not known"])
-            let checks = try #require(try home.json("status") as? [String: Any])["checks"] as? [[String: Any]]
-            let trouble = try #require(checks?.first?["trouble"] as? String)
-            #expect(trouble.hasSuffix("It is tried again."), "\(trouble)")
+            #expect(desktop.listen(for: places.count) == places.map { _ in "The weather is not known" })
+            let checks = try #require(try home.json("status") as? [String: Any])["checks"] as? [[String: Any]] ?? []
+            let troubles = checks.compactMap { $0["trouble"] as? String }
+            #expect(troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("It is tried again.") }, "\(troubles)")
+        }
+
+        /// Nobody has seen its notification: quit names it, and the next check tells of the storm again.
+        @Test func aStormThatNobodyHasSeenIsToldAfterQuit() throws {
+            let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            let quit = try home.stormy("quit")
+            #expect(quit.output.contains("Not shown so far: Storm expected in Here"), "\(quit)")
+            try home.configure("[weather]\nbase_url = \"\(server.url)\"\n")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
         }
 
         /// Other programs have used up what the system can watch: the agent and the app look by themselves.

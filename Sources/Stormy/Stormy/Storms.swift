@@ -81,6 +81,15 @@ extension StormyStore {
         }
     }
 
+    /// The notification was taken back before anybody saw it: the next check tells of those that are not over.
+    package func markUntold(_ storms: [StormRecord]) throws {
+        try queue.write { database in
+            for storm in storms {
+                try database.execute(sql: "UPDATE storm SET isTold = 0 WHERE id = ?", arguments: [storm.id])
+            }
+        }
+    }
+
     /// Told: and the storm has a photo job from now on, exactly one.
     func markTold(_ storm: StormRecord, now: Date) throws {
         try queue.write { database in

@@ -72,12 +72,19 @@ package struct StormQuestion {
     /// Nobody knows when there will be an answer: until then it is said why there is none.
     private func noteHandedOver(_ request: URLRequest, at place: Place) throws {
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
-        let transfer = transfers.first { $0.url == request.url?.absoluteString }
-        if let trouble = transfer?.trouble?.message {
+        let own = transfers.first { $0.url == request.url?.absoluteString }
+        // One that waits behind others of its service knows no trouble of its own.
+        let ofService = transfers.first { $0.trouble != nil && $0.url.flatMap(URL.init(string:))?.host == request.url?.host }
+        if let trouble = (own?.trouble ?? ofService?.trouble)?.message {
             _ = try unknown("\(trouble) It is tried again.", at: place)
+            return
+        }
+        let waits = "no answer when the time was up; it is waited for"
+        if try store.lastForecast(of: place) != nil {
+            _ = try unknown(waits, at: place)
         } else {
-            // It may come at any moment.
-            try store.noteTrouble("no answer when the time was up; it is waited for", of: place, now: BGTaskScheduler.now)
+            // The first of all, and it may come at any moment.
+            try store.noteTrouble(waits, of: place, now: BGTaskScheduler.now)
         }
     }
 
