@@ -80,7 +80,46 @@ extension EndToEnd {
             let words =
                 "'\(Home.product("stormy"))' upload --to open --wait '\(try photo("a.jpg"))' '\(try photo("b.jpg"))' \(redirection)"
             _ = try Child.run("sh", ["-c", words], environment: home.environment)
-            #expect(desktop.listen(for: 1) == ["2 photos uploaded"])
+            let last = try lastHeard("2 photos uploaded")
+            #expect(last == "2 photos uploaded")
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar().last == last, "once")
+        }
+
+        /// Up to it, or to the end of patience.
+        private func lastHeard(_ title: String) throws -> String? {
+            var count = 1
+            while desktop.listen(for: count).count == count, desktop.listen(for: count).last != title { count += 1 }
+            return desktop.listen(for: count).last
+        }
+
+        /// A terminal that was stopped, and one that is closed later: good news do not count as told before it takes something.
+        @Test func aTerminalThatWasStoppedHasHeardNothing() throws {
+            let pipe = Pipe()
+            let output = pipe.fileHandleForWriting.fileDescriptor
+            let flags = fcntl(output, F_GETFL)
+            _ = fcntl(output, F_SETFL, flags | O_NONBLOCK)
+            while write(output, [UInt8](repeating: 0, count: 4096), 4096) > 0 {}
+            _ = fcntl(output, F_SETFL, flags)
+            let follower = try Child(
+                Home.product("stormy"), ["upload", "--to", "open", "--wait", try photo("a.jpg")], environment: home.environment,
+                output: output)
+            try home.wait("its end") { try $0.transfers().contains { $0.state == .completed } ? true : nil }
+            #expect(try desktop.heardSoFar() == [])
+            follower.end(SIGKILL)
+            #expect(desktop.listen(for: 1) == ["Photo uploaded"])
+        }
+
+        @Test(arguments: [(">/dev/full 2>&1", "none"), (">&- 2>&-", "none"), (">&- 2>&-", "open"), ("| head -c0", "open")])
+        func aTerminalThatTakesNothingOfADownload(_ redirection: String, _ path: String) throws {
+            server.route("GET", "/none", .status(404))
+            server.route("GET", "/open", .file(Payload.pattern(1000)))
+            let words =
+                "'\(Home.product("stormy"))' download --wait '\(server.url)/\(path)' -o '\(home.folder.path)/d' \(redirection)"
+            _ = try Child.run("sh", ["-c", words], environment: home.environment)
+            #expect(desktop.listen(for: 1) == [path == "none" ? "Not downloaded" : "Downloaded"])
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar().count == 1, "once")
         }
 
         /// What ended while it waited was said there, before it was closed.

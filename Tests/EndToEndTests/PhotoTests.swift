@@ -186,6 +186,24 @@ extension EndToEnd {
             #expect(named.errors.contains("no such file"), "\(named)")
         }
 
+        /// Wherever it lies.
+        @Test func aPasswordOfADestinationIsNeverSent() throws {
+            let secret = home.folder.appendingPathComponent("secret.txt")
+            try Data("word".utf8).write(to: secret)
+            chmod(secret.path, 0o600)
+            let home = try Home(
+                extra: """
+                    [upload.destinations.home]
+                    kind = "webdav"
+                    url = "\(nginx.url)photos/"
+                    user = "me"
+                    password_file = "\(secret.path)"
+                    """)
+            let refused = try home.stormy("upload", secret.path)
+            #expect(refused.status == 77 && refused.errors.contains("one of Stormy's own files"), "\(refused.errors)")
+            #expect(try arrived == [])
+        }
+
         /// Whoever names them, by whatever link.
         @Test(arguments: ["config/stormy/config.toml", "state/stormy/agent.sqlite", "data/stormy/stormy.sqlite"])
         func stormysOwnFilesAreNeverSent(_ name: String) throws {

@@ -78,6 +78,11 @@ import Testing
         try store.reopenPhotoBatch(said)
         let joined = try store.photoBatch().batch
         #expect(joined.uploaded == ["a", "b", "c"] && joined.failures.map(\.name) == ["d"] && joined.mark == said.mark)
+        // The person has what failed tried again before anybody has seen it: the others are told with how that ends.
+        #expect(try store.closePhotoBatch(joined))
+        try store.reopenPhotoBatch(joined, isOpened: true) { $0.failures = [] }
+        let rest = try store.photoBatch().batch
+        #expect(rest.uploaded == ["a", "b", "c"] && rest.failures.isEmpty)
     }
 
     /// Its session goes on delivering while the batch is told: nobody comes after such an end to tell it.

@@ -1,10 +1,14 @@
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 
 /// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
 package enum Output {
     package static let isTerminal = isatty(1) == 1
     package static let usesColor = isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+
+    /// First of all: what is printed goes to no file that is opened later.
+    package static func prepare() { StandardDescriptors.occupyClosed() }
 
     package static func json(_ value: some Encodable) throws {
         let encoder = JSONEncoder()
@@ -62,6 +66,18 @@ package enum Output {
                     default: return true
                     }
                 }))
+    }
+
+    /// Waits until standard output and error take something: a terminal that was stopped (Ctrl-S), or a reader that does not read, takes nothing.
+    ///
+    /// - Returns: `false`: nobody is there any more.
+    package static func takes() -> Bool {
+        [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
+            guard StandardDescriptors.canWrite(descriptor) else { return false }
+            var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            while poll(&output, 1, -1) < 0, errno == EINTR {}
+            return output.revents & Int16(POLLERR | POLLHUP | POLLNVAL) == 0
+        }
     }
 
     /// Something that was to be written was not: a full disk, say.

@@ -36,6 +36,22 @@ package enum Downloads {
             withIdentifiers: downloads.map { notification($0.taskIdentifier) })
     }
 
+    /// Tells how one ended, where nobody at a terminal hears of it.
+    ///
+    /// - Parameter trouble: `nil`: it is there.
+    package static func tell(
+        _ name: String, trouble: String?, taskIdentifier: Int, _ completion: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        let content = UNMutableNotificationContent()
+        content.title = trouble == nil ? "Downloaded" : "Not downloaded"
+        content.body = trouble.map { "\(name): \($0)" } ?? name
+        content.interruptionLevel = .passive
+        UNUserNotificationCenter.current().add(
+            UNNotificationRequest(
+                identifier: notification(taskIdentifier), content: content, trigger: nil, alertsOncePerContent: true),
+            withCompletionHandler: completion)
+    }
+
     fileprivate static func notification(_ taskIdentifier: Int) -> String { "download-\(taskIdentifier)" }
 }
 
@@ -51,15 +67,7 @@ final class DownloadDelivery: URLSessionDownloadDelegate, EventDelivery {
             (task as? URLSessionDownloadTask)?.destination?.lastPathComponent
             ?? task.originalRequest?.url?.lastPathComponent ?? "The file"
         if let error = error as? URLError, error.code == .cancelled { return }
-        let content = UNMutableNotificationContent()
-        content.title = error == nil ? "Downloaded" : "Not downloaded"
-        content.body = error.map { "\(name): \($0.localizedDescription)" } ?? name
-        content.interruptionLevel = .passive
-        UNUserNotificationCenter.current().add(
-            UNNotificationRequest(
-                identifier: Downloads.notification(task.taskIdentifier), content: content, trigger: nil,
-                alertsOncePerContent: true)
-        ) { [trouble] in
+        Downloads.tell(name, trouble: error?.localizedDescription, taskIdentifier: task.taskIdentifier) { [trouble] in
             if let error = $0 { trouble.note(error) }
         }
     }

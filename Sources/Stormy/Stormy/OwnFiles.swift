@@ -17,15 +17,20 @@ package struct OwnFiles: Sendable {
     }
 
     /// Cost: a look at each file in three folders.
-    package init(_ directories: AppDirectories = AppRuntime.shared.directories) {
+    ///
+    /// - Parameter secrets: paths of passwords and keys that lie elsewhere.
+    package init(
+        _ directories: AppDirectories = AppRuntime.shared.directories, secrets: [String] = StormySettings.current.secretFiles
+    ) {
         folders = [directories.configuration, directories.state, directories.data].compactMap { Self.resolved($0.path) }
+        let paths = folders.flatMap { folder in
+            ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).map { folder + "/" + $0 }
+        }
         var files: Set<Identity> = []
-        for folder in folders {
-            for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
-                var information = stat()
-                guard stat(folder + "/" + name, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { continue }
-                files.insert(Identity(information))
-            }
+        for path in paths + secrets {
+            var information = stat()
+            guard stat(path, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { continue }
+            files.insert(Identity(information))
         }
         self.files = files
     }

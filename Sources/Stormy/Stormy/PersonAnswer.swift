@@ -23,8 +23,14 @@ package enum PersonAnswer {
     }
 
     private static func showDirectly(_ title: String, _ body: String) -> Bool {
-        guard case .success(let path) = CompanionProgram.find("file-chooser") else { return false }
-        return CompanionProgram.trouble(starting: path, ["--tell", title, body]) == nil
+        if case .success(let path) = CompanionProgram.find("file-chooser"),
+            CompanionProgram.trouble(starting: path, ["--tell", title, body]) == nil
+        {
+            return true
+        }
+        // Of an installation that is not whole.
+        guard let other = CompanionProgram.findInPath("notify-send") else { return false }
+        return CompanionProgram.trouble(starting: other, ["--", title, body]) == nil
     }
 }
 

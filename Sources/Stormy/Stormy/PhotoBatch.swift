@@ -101,6 +101,12 @@ package struct PhotoBatch: Codable, Equatable {
             return failed.allSatisfy { id in photos[Int64(id)].map { $0 != .failed } ?? false }
         }.map(\.identifier)
         if over.isEmpty { return }
+        // What arrived with them, and nobody has seen, is told with how they end now.
+        if let said = try store.saidPhotoBatch(), over.contains(said.notification), !said.uploaded.isEmpty,
+            await center.pendingNotificationRequests().contains(where: { said.isToldBy($0) })
+        {
+            try store.reopenPhotoBatch(said, isOpened: true) { $0.failures = [] }
+        }
         center.removePendingNotificationRequests(withIdentifiers: over)
         center.removeDeliveredNotifications(withIdentifiers: over)
     }
@@ -125,10 +131,11 @@ package struct PhotoBatch: Codable, Equatable {
     private static func joinUnseen(_ store: StormyStore) async throws {
         guard let said = try store.saidPhotoBatch() else { return }
         let pending = await UNUserNotificationCenter.current().pendingNotificationRequests()
-        let isUnseen = pending.contains {
-            $0.identifier == said.notification && $0.content.userInfo["batch"] as? String == said.mark ?? ""
-        }
-        if isUnseen { try store.reopenPhotoBatch(said) }
+        if pending.contains(where: { said.isToldBy($0) }) { try store.reopenPhotoBatch(said) }
+    }
+
+    private func isToldBy(_ request: UNNotificationRequest) -> Bool {
+        request.identifier == notification && request.content.userInfo["batch"] as? String == mark ?? ""
     }
 
     private static func say(_ batch: PhotoBatch, left: Int) async throws {
@@ -214,10 +221,17 @@ extension StormyStore {
     func saidPhotoBatch() throws -> PhotoBatch? { try queue.read { try PhotoBatch(.said, in: $0) } }
 
     /// What ended since joins a batch that was said, where something did.
-    func reopenPhotoBatch(_ said: PhotoBatch) throws {
+    ///
+    /// - Parameters:
+    ///   - isOpened: also where nothing did.
+    ///   - change: what does not hold of it any more.
+    func reopenPhotoBatch(_ said: PhotoBatch, isOpened: Bool = false, _ change: (inout PhotoBatch) -> Void = { _ in }) throws {
         try queue.write { database in
-            guard let open = try PhotoBatch(.open, in: database), try PhotoBatch(.said, in: database) == said else { return }
-            try said.joined(by: open).save(as: .open, in: database)
+            let open = try PhotoBatch(.open, in: database)
+            guard open != nil || isOpened, try PhotoBatch(.said, in: database) == said else { return }
+            var reopened = said
+            change(&reopened)
+            try reopened.joined(by: open ?? PhotoBatch()).save(as: .open, in: database)
             try PhotoBatch.remove(.said, in: database)
         }
     }

@@ -77,6 +77,8 @@ package class PhotoDelivery: EventDelivery, @unchecked Sendable {  // because th
 /// The same for a terminal that waits: it says each end as it comes. What it cannot say, as it was closed, a notification says.
 package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // because what it adds does not change
     private let notifies: Bool
+    /// Transfers of which a notification says how they ended.
+    private let told = Mutex<Set<Int64>>([])
     private let onEnd: @Sendable (PhotoRecord) -> Bool
 
     /// - Parameters:
@@ -92,13 +94,15 @@ package final class FollowedPhotos: PhotoDelivery, @unchecked Sendable {  // bec
     override func noted(_ photo: PhotoRecord) {
         if onEnd(photo) || !notifies { return }
         trouble.noting { try store.addToPhotoBatch(photo) }
+        if let transfer = photo.transfer { told.withLock { _ = $0.insert(transfer) } }
         tellBatch()
     }
 
     /// The terminal did not take that all is well.
     package func tell(completed transfers: [Int64]) async throws {
         guard notifies else { return }
-        for photo in try store.photos() where photo.state == .completed && photo.transfer.map(transfers.contains) ?? false {
+        let untold = Set(transfers).subtracting(told.withLock { $0 })
+        for photo in try store.photos() where photo.state == .completed && photo.transfer.map(untold.contains) ?? false {
             try store.addToPhotoBatch(photo)
         }
         try await PhotoBatch.tell(store)

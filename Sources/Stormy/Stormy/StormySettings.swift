@@ -20,6 +20,8 @@ package struct StormySettings: Sendable, Equatable {
     package var destination: PhotoDestination?
     /// All that are configured.
     package var destinations: [PhotoDestination] = []
+    /// Paths of the files with their passwords and keys.
+    package var secretFiles: [String] = []
 
     package init(dataFolder: URL) {
         self.dataFolder = dataFolder

@@ -10,7 +10,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
 
     /// Makes room for a line of text; the next look draws the bar again.
     static func clearLine() {
-        if isDrawn { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if isDrawn { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
     }
 
     /// When and at how many bytes the rate's window began.
@@ -40,7 +40,7 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
             if total > done { rest.append("\(Output.duration(Int((Double(total - done) / rate).rounded(.up)))) left") }
         }
         let line = Self.line(done: done, of: total, rest, columns: Self.columns)
-        FileHandle.standardError.write(Data("\r\u{1B}[K\(line)".utf8))
+        try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(line)".utf8))
     }
 
     /// Columns of the terminal; 80 where it does not say.
@@ -75,6 +75,6 @@ final class ProgressBar: @unchecked Sendable {  // because it is called by one t
     }
 
     func end() {
-        if isOn { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+        if isOn { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K".utf8)) }
     }
 }

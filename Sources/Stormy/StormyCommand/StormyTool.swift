@@ -14,6 +14,7 @@ package enum StormyTool {
 
     @MainActor
     package static func main() -> Never {
+        Output.prepare()
         // What others may do with new files is the person's choice, but for writing to them.
         umask(umask(0o022) | 0o022)
         // A reader that leaves is an error to be handled, not an end in mid-work.
@@ -87,6 +88,11 @@ package enum StormyTool {
         let destinations = Destinations(configuration)
         settings.destination = try? destinations.named(nil)
         settings.destinations = configuration.upload.destinations.keys.sorted().compactMap { try? destinations.named($0) }
+        settings.secretFiles = configuration.upload.destinations.values.flatMap { destination in
+            [destination.passwordFile, destination.tokenFile, destination.secretKeyFile].compactMap { $0 }.map {
+                SecretFile($0).path
+            }
+        }
         return settings
     }
 

@@ -3,6 +3,7 @@ import BackgroundCommands
 import BackgroundTransfer
 import Foundation
 import Stormy
+import Synchronization
 
 struct DownloadVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -61,7 +62,8 @@ struct DownloadVerb: AsyncParsableCommand {
         let task = Downloads.task(
             from: address, to: file, replacing: replaces, sha256: sha256, in: URLSession(configuration: configuration))
         // Followed here, its end is told here, and no other's. The app is launched for it when this process is gone.
-        if wait { task.delegate = DownloadFollower() }
+        let follower = DownloadFollower()
+        if wait { task.delegate = follower }
         task.taskDescription = file.path
         task.resume()
         guard let number = task.transferNumber else {
@@ -76,7 +78,7 @@ struct DownloadVerb: AsyncParsableCommand {
         if isatty(2) == 1 { Output.note("Transfer \(number); interrupted here, it goes on in the background.") }
         let ended = try await follow(number)
         if json { try Output.json([TransferReport(ended)]) }
-        try report(ended, file)
+        try report(ended, file, follower)
     }
 
     /// - Returns: the file, and whether what stands there in the end is meant to go; `nil`: what stands there now is.
@@ -132,13 +134,14 @@ struct DownloadVerb: AsyncParsableCommand {
         return status
     }
 
-    private func report(_ ended: BackgroundTransferStatus, _ file: URL) throws {
+    private func report(_ ended: BackgroundTransferStatus, _ file: URL, _ follower: DownloadFollower) throws {
         switch ended.state {
         case .completed:
             guard !json else { return }
             let place = ended.destination ?? file.path
             if place != file.path { Output.note("\(file.path) appeared meanwhile, and stays as it is.") }
-            Output.line("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
+            let isTaken = Output.lineIsTaken("\(place): \(Output.bytes(ended.bytesDone)), SHA-256 \(ended.sha256 ?? "")")
+            if !isTaken { follower.tell(place, trouble: nil, ended.taskIdentifier) }
             if let note = ended.note, note.hasPrefix("resumed") || note.hasPrefix("started over") {
                 Output.note("The download \(note).")
             }
@@ -149,7 +152,10 @@ struct DownloadVerb: AsyncParsableCommand {
             Output.note("\(file.path): cancelled")
             throw ExitCode(ExitStatus.unavailable.rawValue)
         case .failed, .queued, .running, .waiting:
-            Output.note("stormy: \(file.path): \(ended.trouble?.message ?? "the download failed")")
+            let trouble = ended.trouble?.message ?? "the download failed"
+            if !Output.noteIsTaken("stormy: \(file.path): \(trouble)") {
+                follower.tell(file.path, trouble: trouble, ended.taskIdentifier)
+            }
             let code = ended.trouble.flatMap { URLError.Code(rawValue: $0.code) }
             throw ExitCode(Self.status(code).rawValue)
         }
@@ -164,7 +170,29 @@ struct DownloadVerb: AsyncParsableCommand {
     }
 }
 
-/// Takes the end of the download in place of an app launched for it: the terminal says it.
-private final class DownloadFollower: URLSessionDownloadDelegate {
+/// Takes the end of the download in place of an app launched for it: the terminal says it, or a notification where the terminal takes nothing.
+private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
+    private let isTold = Mutex(false)
+
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+
+    /// It does not count as told before a terminal that was stopped goes on.
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        if Output.takes() || (error as? URLError)?.code == .cancelled { return }
+        let file = (task as? URLSessionDownloadTask)?.destination ?? task.originalRequest?.url
+        tell(file?.path ?? "The file", trouble: error?.localizedDescription, task.taskIdentifier)
+    }
+
+    /// Once. - Parameter trouble: `nil`: it is there.
+    func tell(_ path: String, trouble: String?, _ taskIdentifier: Int) {
+        guard DesktopAnswer.hasDesktop,
+            isTold.withLock({ isTold in
+                defer { isTold = true }; return !isTold
+            })
+        else { return }
+        let name = URL(fileURLWithPath: path).lastPathComponent
+        Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
+            if let error { Output.note("stormy: \(name): not told on the desktop: \(error.localizedDescription)") }
+        }
+    }
 }

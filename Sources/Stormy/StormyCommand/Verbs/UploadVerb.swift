@@ -60,8 +60,9 @@ struct UploadVerb: AsyncParsableCommand {
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
-                tells: Self.hasDesktop, isHeld: when == .charging,
-                follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: Self.hasDesktop) { said.say($0) } : nil))
+                tells: DesktopAnswer.hasDesktop, isHeld: when == .charging,
+                follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: DesktopAnswer.hasDesktop) { said.say($0) } : nil
+            ))
         for failure in finder.failures { batch.note(failure) }
         try TransferReport.reconcile(try StormyStore.open())
         // Before them, too: were this process to end in between, they would wait for a moment that nobody asked for.
@@ -90,15 +91,6 @@ struct UploadVerb: AsyncParsableCommand {
         } else {
             try BackgroundTransfers.perform(.resume, on: .ids(Set(transfers)))
         }
-    }
-
-    /// Somebody may see a notification: there is a session bus here, or one where the agent was told of it. Elsewhere one would wait for
-    /// ever, and the agent with it.
-    private static var hasDesktop: Bool {
-        if AppRuntime.shared.knowsDesktop { return true }
-        let environment = ProcessInfo.processInfo.environment
-        if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
-        return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
     }
 
     /// Photos of one call, and what became of each.
@@ -241,7 +233,8 @@ private final class SaidEnds: Sendable {
 
     /// - Returns: `false`: the terminal did not take it.
     func say(_ photo: PhotoRecord) -> Bool {
-        guard photo.state != .completed, let transfer = photo.transfer else { return true }
+        // Good news are said at the end of all.
+        guard photo.state != .completed, let transfer = photo.transfer else { return Output.takes() }
         return say(transfer, photo.path ?? "transfer \(transfer)", photo.state.rawValue, photo.message ?? "")
     }
 
