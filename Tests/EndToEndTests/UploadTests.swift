@@ -376,7 +376,8 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
             store.refuse(status: 403, method: "PUT", next: 1)
-            #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
+            let first = try home.stormy("upload", "--wait", photo.path)
+            #expect(first.status == 69, "\(first)")
             func retry() throws -> Child.Result {
                 defer { _ = try? home.wait("the retry") { try $0.unfinishedTransfers().isEmpty ? true : nil } }
                 return try home.stormy("transfers", "retry", "all")
@@ -386,9 +387,11 @@ extension EndToEnd {
                 #expect(try home.stormy("upload", "--wait", photo.path).errors.contains("is there already"))
             } else {
                 #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
-                #expect(try retry().errors.contains("the same photo was given again"))
+                let again = try retry()
+                #expect(again.errors.contains("the same photo was given again"), "\(again)")
             }
-            #expect(store.files.count == 1, "\(store.files)")
+            let requests = server.requests().map { "\($0.method) \($0.path) \($0.status ?? 0)" }
+            #expect(store.files.count == 1, "\(store.files) \(requests)")
         }
 
         /// A form under way when all work ends waits until it is resumed, as everything else does.

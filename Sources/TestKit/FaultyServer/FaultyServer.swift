@@ -87,7 +87,7 @@ public final class FaultyServer: Sendable {
     }
 
     /// Of all servers of this process: each has one of them for as long as it lives.
-    private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 4)
+    private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 8)
 
     /// `http://127.0.0.1:PORT`, without a slash at the end.
     public var url: String { "http://127.0.0.1:\(port)" }
