@@ -394,6 +394,27 @@ extension EndToEnd {
             #expect(store.files.count == 1, "\(store.files) \(requests)")
         }
 
+        /// Its process ended before it could note which transfer carries the photo, nor how that ended: the photo is given again, and the old
+        /// transfer is tried again.
+        @Test func aTransferThatTheStoreDidNotHearOfIsNotRetriedBesideItsPhoto() async throws {
+            let server = try await FaultyServer.start()
+            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
+            server.mount(store)
+            let home = try Home(extra: Self.destination(server.url + "/photos/"))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            store.refuse(status: 403, method: "PUT", next: 1)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
+            let file = home.folder.path + "/data/stormy/stormy.sqlite"
+            let change = "UPDATE photo SET state = 'queued', transfer = NULL, message = NULL"
+            #expect(try Child.run("sqlite3", [file, change], environment: home.environment).status == 0)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            let retry = try home.stormy("transfers", "retry", "all")
+            try home.wait("the retry") { try $0.unfinishedTransfers().isEmpty ? true : nil }
+            #expect(retry.errors.contains("the same photo was given again"), "\(retry)")
+            #expect(store.files.count == 1, "\(store.files)")
+        }
+
         /// A form under way when all work ends waits until it is resumed, as everything else does.
         @Test func aFormThatQuitEndedWaits() async throws {
             let server = try await FaultyServer.start()

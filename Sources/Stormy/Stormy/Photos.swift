@@ -260,10 +260,16 @@ extension StormyStore {
 
     /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
     ///
+    /// - Parameter digests: of what the transfer carries.
     /// - Returns: whether it may be: sent now, it would be there twice.
-    package func retryPhoto(_ id: Int64, transfer: Int64) throws -> Bool {
+    package func retryPhoto(_ id: Int64, transfer: Int64, digests: [String]) throws -> Bool {
         try queue.write { database in
-            guard var photo = try PhotoRecord.fetchOne(database, key: id), photo.transfer == transfer else { return true }
+            guard var photo = try PhotoRecord.fetchOne(database, key: id) else { return true }
+            guard photo.transfer == transfer else {
+                // Given again before this store heard of the transfer: the same photo has another by now.
+                let isSame = photo.digest.map(digests.contains) ?? false
+                return !isSame || photo.state != .queued && photo.state != .completed
+            }
             let isElsewhere = try Bool.fetchOne(
                 database,
                 sql: """

@@ -120,7 +120,8 @@ struct TransfersVerb: AsyncParsableCommand {
         var skipped: Set<Int64> = []
         for transfer in asked where transfer.state.hasEnded && transfer.state != .completed {
             guard let label = PhotoUploads.Label(parsing: transfer.taskDescription) else { continue }
-            if try store.retryPhoto(label.photo, transfer: transfer.id) { continue }
+            let digests = [transfer.sourceSHA256, transfer.sha256].compactMap { $0 }
+            if try store.retryPhoto(label.photo, transfer: transfer.id, digests: digests) { continue }
             skipped.insert(transfer.id)
             Output.note("\(transfer.id): the same photo was given again and is there, or on its way")
         }
