@@ -183,13 +183,15 @@ private final class DownloadFollower: URLSessionDownloadDelegate, Sendable {
         tell(file?.path ?? "The file", trouble: error?.localizedDescription, task.taskIdentifier)
     }
 
-    /// Once. - Parameter trouble: `nil`: it is there.
+    /// The first call counts.
+    ///
+    /// - Parameter trouble: `nil`: it is there.
     func tell(_ path: String, trouble: String?, _ taskIdentifier: Int) {
-        guard DesktopAnswer.hasDesktop,
-            isTold.withLock({ isTold in
-                defer { isTold = true }; return !isTold
-            })
-        else { return }
+        let isFirst = isTold.withLock { isTold in
+            defer { isTold = true }
+            return !isTold
+        }
+        guard isFirst, DesktopAnswer.hasDesktop else { return }
         let name = URL(fileURLWithPath: path).lastPathComponent
         Downloads.tell(name, trouble: trouble, taskIdentifier: taskIdentifier) { error in
             if let error { Output.note("stormy: \(name): not told on the desktop: \(error.localizedDescription)") }
