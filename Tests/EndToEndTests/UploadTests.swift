@@ -368,7 +368,8 @@ extension EndToEnd {
             #expect(written.sorted() == ["/DSC1-1.jpg", "/DSC1-2.jpg", "/DSC1.jpg"])
         }
 
-        @Test(arguments: [false, true]) func aRetriedPhotoIsThereOnce(_ retriesFirst: Bool) async throws {
+        /// A photo, and a server that refuses it the first time.
+        private static func refusedOnce() async throws -> (FaultyServer, DavStore, Home, photo: URL) {
             let server = try await FaultyServer.start()
             let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
             server.mount(store)
@@ -376,6 +377,11 @@ extension EndToEnd {
             let photo = home.folder.appendingPathComponent("a.jpg")
             try JPEG.withoutPosition.write(to: photo)
             store.refuse(status: 403, method: "PUT", next: 1)
+            return (server, store, home, photo)
+        }
+
+        @Test(arguments: [false, true]) func aRetriedPhotoIsThereOnce(_ retriesFirst: Bool) async throws {
+            let (server, store, home, photo) = try await Self.refusedOnce()
             let first = try home.stormy("upload", "--wait", photo.path)
             #expect(first.status == 69, "\(first)")
             func retry() throws -> Child.Result {
@@ -397,13 +403,7 @@ extension EndToEnd {
         /// Its process ended before it could note which transfer carries the photo, nor how that ended: the photo is given again, and the old
         /// transfer is tried again.
         @Test func aTransferThatTheStoreDidNotHearOfIsNotRetriedBesideItsPhoto() async throws {
-            let server = try await FaultyServer.start()
-            let store = try DavStore(prefix: "/photos", directory: TestFolder.shared.appendingPathComponent(UUID().uuidString))
-            server.mount(store)
-            let home = try Home(extra: Self.destination(server.url + "/photos/"))
-            let photo = home.folder.appendingPathComponent("a.jpg")
-            try JPEG.withoutPosition.write(to: photo)
-            store.refuse(status: 403, method: "PUT", next: 1)
+            let (_, store, home, photo) = try await Self.refusedOnce()
             #expect(try home.stormy("upload", "--wait", photo.path).status == 69)
             let file = home.folder.path + "/data/stormy/stormy.sqlite"
             let change = "UPDATE photo SET state = 'queued', transfer = NULL, message = NULL"
