@@ -144,6 +144,9 @@ extension EndToEnd {
             let folder = try home.stormy("upload", "--recursive", "--wait", camera.appendingPathComponent("a").path)
             #expect(folder.status == 0 && folder.errors.contains("1 other file skipped"), "\(folder.errors)")
             #expect(try arrived == ["one.jpg", "three.dat", "two.png"])
+            _ = try picture("c/five.jpg")
+            let folders = try home.stormy("upload", "--recursive", "--wait", camera.path + "/[c]")
+            #expect(try folders.status == 0 && arrived.contains("five.jpg"), "\(folders.errors)")
             let pattern = try home.stormy("upload", "--wait", camera.path + "/f*.webp")
             #expect(pattern.status == 0, "\(pattern.errors)")
             let list = try Child.run(

@@ -41,13 +41,18 @@ struct PhotoFinder {
     private mutating func named(_ word: String) -> [PhotoFile] {
         // Not somebody's home: the shell has said already whose it is.
         let path = word.hasPrefix("~") && FileManager.default.fileExists(atPath: "./" + word) ? "./" + word : word
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+        guard FileManager.default.fileExists(atPath: path) else {
             // A pattern that reached us as it was written, as quotes bring it. A file of that very name comes first.
             let matches = path.contains(where: { "*?[".contains($0) }) ? Self.matches(of: path) : []
-            return (matches.isEmpty ? [path] : matches).map { PhotoFile(path: $0, isKnownPhotoOnly: false) }
+            return (matches.isEmpty ? [path] : matches).flatMap { meant($0) }
         }
-        if isFolder.boolValue, isRecursive { return walk(path) }
+        return meant(path)
+    }
+
+    private mutating func meant(_ path: String) -> [PhotoFile] {
+        var isFolder: ObjCBool = false
+        let isThere = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
+        if isThere, isFolder.boolValue, isRecursive { return walk(path) }
         return [PhotoFile(path: path, isKnownPhotoOnly: false)]
     }
 
