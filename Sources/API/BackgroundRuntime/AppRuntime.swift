@@ -229,9 +229,9 @@ package final class AppRuntime: Sendable {
         let environment = SessionEnvironment.current
         let settings = wantedSettings.withLock { $0 }
         // A launched process has its environment from the agent, and the user manager's own is no person's: they know nothing better.
-        let isUserManagers = getenv("SYSTEMD_EXEC_PID").map { String(cString: $0) } == "\(getpid())"
         let knowsSession =
-            LaunchContext.current == nil && !isUserManagers && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
+            LaunchContext.current == nil && !ThisProcess.isUserManagers
+            && environment.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
         let isKnown = try ledger.read { transaction in
             try transaction.fact(.app) == app && (settings == nil || transaction.fact(.settings) == settings)
                 && (!knowsSession || transaction.fact(.sessionEnvironment) == environment)

@@ -17,6 +17,9 @@ package enum ThisProcess {
     /// Its executable was removed, or replaced by another.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }
 
+    /// A systemd user manager started it, as a unit's main process. What that process starts inherits the variable with another's number.
+    package static var isUserManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
+
     /// What a process was started from, where that can be known.
     package static func executable(of pid: Int32) -> (path: String, isDeleted: Bool)? {
         guard let path = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/exe") else { return nil }

@@ -30,8 +30,7 @@ enum StormyExamination {
         let name = "file-chooser"
         let row = helper(name, .warning, "the desktop's own file chooser cannot be used", startedWith: nil)
         // Elsewhere nobody presses a button.
-        let hasDesktop = ProcessInfo.processInfo.environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false
-        guard hasDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
+        guard DesktopAnswer.isOnDesktop, row.status == .ok, case .success(let path) = CompanionProgram.find(name),
             let trouble = CompanionProgram.trouble(starting: path, ["--check"])
         else { return row }
         if let other = ["zenity", "kdialog"].compactMap({ CompanionProgram.findInPath($0) }).first {

@@ -79,16 +79,13 @@ package final class AgentProcess {
             return try lock.acquire()
         }
         if !isAlone {
-            guard Self.isServiceManagers else { return nil }
+            guard ThisProcess.isUserManagers else { return nil }
             try lock.standBy()
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
         self.lock = lock
         if !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) { return nil }
     }
-
-    /// systemd tells its own process so; what that process starts inherits the variable with another's number.
-    private static var isServiceManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 
     /// Tries until it works, with growing pauses.
     ///
