@@ -54,9 +54,8 @@ public struct QuitCommand: BackgroundCommand {
 
     /// Its processes hear of it from the ledger, with an agent or without.
     private static func stopContinuedProcessing(_ transaction: LedgerTransaction) throws {
-        for var launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing && launch.stopReason == nil {
-            launch.stopReason = .quit
-            try transaction.update(launch)
+        for launch in try transaction.liveLaunches() where launch.kind == .continuedProcessing {
+            if let id = launch.id { try transaction.stopLaunch(id, .quit, detail: nil) }
         }
     }
 
@@ -79,8 +78,7 @@ public struct QuitCommand: BackgroundCommand {
                     let content = notice.content
                     unseen.append([content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": "))
                 }
-                notice.state = notice.serverID != nil || notice.state == .presenting ? .withdrawing : .withdrawn
-                notice.endedAt = Date()
+                notice.handle(.takenBack(now: Date()))
                 try transaction.save(notice)
                 count += 1
             case .closed, .withdrawing, .withdrawn: continue

@@ -173,8 +173,7 @@ public final class UNUserNotificationCenter: Sendable {
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
             for var record in try transaction.notifications() where isWanted(record) {
-                record.state = [.pending, .closed].contains(record.state) ? .withdrawn : .withdrawing
-                record.endedAt = now
+                record.handle(.takenBack(now: now))
                 try transaction.save(record)
             }
         }

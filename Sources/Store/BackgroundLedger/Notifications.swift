@@ -33,32 +33,44 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     }
 }
 
+/// A notification, as its app added it. Where it is changes by ``handle(_:)`` alone.
 package struct NotificationRecord: Codable, Sendable, Equatable {
-    package enum State: String, Codable, Sendable {
-        /// Waiting for its time, or for a server.
-        case pending
-        /// Handed to the presenter, which has not answered.
-        case presenting
-        case delivered
-        /// Gone from the screen by itself or by the person.
-        case closed
-        /// Taken back by the app; the agent has still to withdraw it.
-        case withdrawing
-        case withdrawn
+    package typealias State = NoticeLife.Phase
+
+    package let identifier: String
+    package internal(set) var content: NotificationContent
+    package internal(set) var state: State
+    package let createdAt: Date
+    /// `nil`: at once.
+    package internal(set) var dueAt: Date?
+    package internal(set) var deliveredAt: Date?
+    package internal(set) var endedAt: Date?
+    package internal(set) var serverID: UInt32?
+    /// Why it could not be shown yet.
+    package internal(set) var trouble: String?
+    package internal(set) var revision: Int
+
+    init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
+        (self.identifier, self.content, self.createdAt, self.dueAt) = (identifier, content, createdAt, dueAt)
+        (state, revision) = (.pending, 0)
     }
 
-    package var identifier: String
-    package var content: NotificationContent
-    package var state: State
-    package var createdAt: Date
-    /// `nil`: at once.
-    package var dueAt: Date?
-    package var deliveredAt: Date?
-    package var endedAt: Date?
-    package var serverID: UInt32?
-    /// Why it could not be shown yet.
-    package var trouble: String?
-    package var revision: Int
+    /// Where it is, and under which number the server knows it.
+    package var life: NoticeLife {
+        NoticeLife(phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt)
+    }
+
+    /// Something happened to it.
+    ///
+    /// - Returns: what else has to be done.
+    @discardableResult
+    package mutating func handle(_ event: NoticeLife.Event) -> [NoticeLife.Command] {
+        var life = life
+        let commands = life.handle(event)
+        (state, serverID, trouble) = (life.phase, life.serverID, life.trouble)
+        (deliveredAt, endedAt) = (life.deliveredAt, life.endedAt)
+        return commands
+    }
 }
 
 extension NotificationRecord: LedgerRecord {
@@ -114,19 +126,13 @@ extension LedgerTransaction {
     ) throws {
         var record =
             try notification(identifier)
-            ?? NotificationRecord(
-                identifier: identifier, content: content, state: .pending, createdAt: now, dueAt: dueAt, deliveredAt: nil,
-                endedAt: nil, serverID: nil, trouble: nil, revision: 0)
+            ?? NotificationRecord(identifier, content, createdAt: now, dueAt: dueAt)
         let isNew = record.revision == 0
-        let wasTakenBack = record.state == .withdrawing || record.state == .withdrawn
-        let isTold = record.state == .delivered || record.state == .closed
         let isChanged = record.content != content || record.dueAt != dueAt
-        guard isNew || wasTakenBack || isChanged || isTold && !oncePerContent else { return }
-        if record.state == .closed || wasTakenBack { record.serverID = nil }
+        guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return }
+        record.handle(.added)
         record.content = content
-        record.state = .pending
         record.dueAt = dueAt
-        record.endedAt = nil
         record.revision += 1
         try save(record)
         try pruneNotifications(now: now)

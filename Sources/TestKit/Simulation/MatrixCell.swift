@@ -217,8 +217,7 @@ package struct MatrixCell: Sendable {
                 app.write { transaction in
                     try transaction.deleteAllRequests()
                     for var notice in try transaction.notifications() where notice.endedAt == nil {
-                        notice.state = notice.state == .pending ? .withdrawn : .withdrawing
-                        notice.endedAt = now
+                        notice.handle(.takenBack(now: now))
                         try transaction.save(notice)
                     }
                 }

@@ -73,13 +73,9 @@ struct Screen {
             try pass.transaction.addResponse(name, to: record, now: pass.now)
             pass.log(.notificationPressed, (.notification, identifier), (.action, action))
         case .closed(let identifier, let serverID, _):
-            try change(identifier, pass) { record in
-                guard record.state == .delivered, record.serverID == serverID else { return }
-                record.state = .closed
-                record.endedAt = pass.now
-            }
+            try change(identifier, .closed(serverID: serverID, now: pass.now), &pass)
         case .serverAppeared: tryAgain()
-        case .serverVanished, .busLost: try noteLostServer(pass)
+        case .serverVanished, .busLost: try noteLostServer(&pass)
         }
     }
 
@@ -91,25 +87,7 @@ struct Screen {
         refused[identifier] = nil
         unanswered[identifier] = nil
         KillPoint.reach(.noticePresented)
-        var wasTakenBack = false
-        let now = pass.now
-        try change(identifier, pass) { record in
-            switch record.state {
-            case .presenting:
-                record.state = .delivered
-                record.serverID = serverID
-                record.deliveredAt = now
-            // Of what was there before: the app has other content by now, which takes its place on the screen.
-            case .withdrawing, .pending:
-                record.serverID = serverID
-            case .withdrawn:
-                wasTakenBack = true
-            case .delivered, .closed:
-                return
-            }
-        }
-        // The app took it back before the presenter had answered: by now it stands on the screen.
-        if wasTakenBack { pass.perform(.withdraw(identifier: identifier, serverID: serverID)) }
+        try change(identifier, .presented(serverID: serverID, now: pass.now), &pass)
         try pass.transaction.setFact(.presenterTrouble, nil)
         pass.log(.notificationShown, (.notification, identifier))
     }
@@ -129,18 +107,12 @@ struct Screen {
             case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)
             case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
             }
-        var revision: Int?
-        try change(identifier, pass) { record in
-            guard record.state == .presenting else { return }
-            record.trouble = trouble
-            if next != .whenAnswered { record.state = .pending }
-            revision = record.revision
-        }
+        let record = try pass.transaction.notification(identifier)
+        try change(identifier, .failed(why: trouble, isAnswerOpen: next == .whenAnswered), &pass)
         // Whatever the app wants shown by now: the server has what it had then.
-        if next == .whenAnswered, try pass.transaction.notification(identifier) != nil {
-            unanswered[identifier] = Unanswered(since: pass.moment.awake)
-        }
-        if let revision {
+        if next == .whenAnswered, record != nil { unanswered[identifier] = Unanswered(since: pass.moment.awake) }
+        if let record, record.state == .presenting {
+            let revision = record.revision
             switch next {
             case .whenAnswered: break
             case .whenSomethingChanges: refused[identifier] = Refusal(revision: revision, count: 0, until: nil)
@@ -168,32 +140,34 @@ struct Screen {
                 continue
             }
             unanswered[identifier] = nil
-            try change(identifier, pass) { record in
-                if record.state == .presenting { record.state = .pending }
-            }
+            try change(identifier, .answerLost, &pass)
         }
     }
 
     /// Numbers of a server that is gone mean nothing to the next one.
-    private mutating func noteLostServer(_ pass: Pass) throws {
-        let lost = unanswered.keys
+    private mutating func noteLostServer(_ pass: inout Pass) throws {
+        let open = Set(unanswered.keys)
         unanswered = [:]
-        for var record in try pass.transaction.notifications() where record.serverID != nil || lost.contains(record.identifier) {
-            record.serverID = nil
-            if record.state == .presenting, lost.contains(record.identifier) { record.state = .pending }
-            if record.state == .delivered {
-                record.state = .closed
-                record.endedAt = pass.now
-            }
-            try pass.transaction.save(record)
+        for record in try pass.transaction.notifications() {
+            let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier), now: pass.now)
+            try change(record, event, &pass)
         }
     }
 
-    private func change(_ identifier: String, _ pass: Pass, _ body: (inout NotificationRecord) -> Void) throws {
-        guard var record = try pass.transaction.notification(identifier) else { return }
-        let before = record
-        body(&record)
+    private func change(_ identifier: String, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
+        guard let record = try pass.transaction.notification(identifier) else { return }
+        try change(record, event, &pass)
+    }
+
+    private func change(_ before: NotificationRecord, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
+        var record = before
+        let commands = record.handle(event)
         if record != before { try pass.transaction.save(record) }
+        for command in commands {
+            switch command {
+            case .withdraw(let serverID): pass.perform(.withdraw(identifier: record.identifier, serverID: serverID))
+            }
+        }
     }
 
     // MARK: What follows
@@ -233,10 +207,7 @@ struct Screen {
         case .silenced: return
         case .wait(let until): pass.wake(at: until)
         case .show:
-            var record = record
-            record.state = .presenting
-            record.trouble = nil
-            try pass.transaction.save(record)
+            try change(record, .handedOver, &pass)
             beingShown[record.identifier] = pass.moment.awake
             pass.perform(.present(try notice(record, app, pass), replacing: record.serverID))
         }
@@ -249,13 +220,7 @@ struct Screen {
             // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
-        if let serverID = record.serverID {
-            pass.perform(.withdraw(identifier: record.identifier, serverID: serverID))
-        }
-        var record = record
-        record.state = .withdrawn
-        record.endedAt = pass.now
-        try pass.transaction.save(record)
+        try change(record, .takenOff(now: pass.now), &pass)
     }
 
     private func notice(_ record: NotificationRecord, _ app: AppRecord?, _ pass: Pass) throws -> Notice {

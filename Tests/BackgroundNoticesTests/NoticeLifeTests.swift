@@ -1,0 +1,137 @@
+import BackgroundNotices
+import Foundation
+import Testing
+
+/// One notification's life, event by event.
+@Suite struct NoticeLifeTests {
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private func life(_ phase: NoticeLife.Phase, _ serverID: UInt32? = nil) -> NoticeLife {
+        NoticeLife(phase: phase, serverID: serverID, trouble: nil, deliveredAt: nil, endedAt: nil)
+    }
+
+    @Test func itIsShownAndClosed() {
+        var notice = NoticeLife()
+        #expect(notice.handle(.handedOver) == [])
+        #expect(notice.phase == .presenting)
+        #expect(notice.handle(.presented(serverID: 7, now: now)) == [])
+        #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 7, now))
+        #expect(notice.isTold)
+        _ = notice.handle(.closed(serverID: 3, now: now))
+        #expect(notice.phase == .delivered, "that was another's")
+        _ = notice.handle(.closed(serverID: 7, now: now))
+        #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
+    }
+
+    /// Changed content may wait, for the quiet hours' end perhaps, while the old stands on the screen.
+    @Test func whatIsTakenBackLeavesTheScreen() {
+        for phase in [NoticeLife.Phase.pending, .delivered] {
+            var notice = life(phase, 7)
+            _ = notice.handle(.takenBack(now: now))
+            #expect(notice.phase == .withdrawing)
+            #expect(notice.handle(.takenOff(now: now)) == [.withdraw(serverID: 7)])
+            #expect(notice.phase == .withdrawn)
+        }
+        var unseen = life(.pending)
+        _ = unseen.handle(.takenBack(now: now))
+        #expect(unseen.phase == .withdrawn)
+    }
+
+    /// Taken back and added again before the agent has looked: it takes the old one's place.
+    @Test func addedAgainItTakesTheOldOnesPlace() {
+        var notice = life(.delivered, 7)
+        _ = notice.handle(.takenBack(now: now))
+        _ = notice.handle(.added)
+        #expect((notice.phase, notice.serverID) == (.pending, 7))
+        _ = notice.handle(.takenBack(now: now))
+        _ = notice.handle(.takenOff(now: now))
+        _ = notice.handle(.added)
+        #expect((notice.phase, notice.serverID) == (.pending, nil), "nothing of it is there")
+    }
+
+    @Test func anAnswerAfterItWasTakenOffTakesItOffAgain() {
+        var notice = life(.presenting)
+        _ = notice.handle(.takenBack(now: now))
+        #expect(notice.handle(.takenOff(now: now)) == [])
+        #expect(notice.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)])
+    }
+
+    @Test func anOpenAnswerIsWaitedFor() {
+        var notice = life(.presenting)
+        _ = notice.handle(.failed(why: "frozen", isAnswerOpen: true))
+        #expect((notice.phase, notice.trouble) == (.presenting, "frozen"))
+        _ = notice.handle(.answerLost)
+        #expect(notice.phase == .pending)
+    }
+
+    @Test func aServerThatIsGoneTookItAlong() {
+        var notice = life(.delivered, 7)
+        _ = notice.handle(.serverLost(isAnswerOpen: false, now: now))
+        #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
+        var other = life(.presenting)
+        _ = other.handle(.serverLost(isAnswerOpen: false, now: now))
+        #expect(other.phase == .presenting, "its answer may still come")
+        _ = other.handle(.serverLost(isAnswerOpen: true, now: now))
+        #expect(other.phase == .pending)
+    }
+
+    /// Beside a model of the screen, whatever comes in whatever order: what was taken back is not there in the end, and of one notification
+    /// there are never two.
+    @Test(arguments: 0..<200) func theScreenAgrees(_ seed: UInt64) {
+        var dice = Dice(seed)
+        var notice = NoticeLife()
+        var screen: Set<UInt32> = []
+        // One call at a time, as the agent makes them: with the number that it replaces.
+        var call: (replacing: UInt32?, isOpen: Bool)?
+        var next: UInt32 = 1
+        func perform(_ commands: [NoticeLife.Command]) {
+            for case .withdraw(let id) in commands { screen.remove(id) }
+        }
+        func answer() {
+            guard let given = call else { return }
+            call = nil
+            let id = given.replacing.flatMap { screen.contains($0) ? $0 : nil } ?? next
+            next += 1
+            screen.insert(id)
+            perform(notice.handle(.presented(serverID: id, now: now)))
+        }
+        for _ in 0..<60 {
+            switch Int.random(in: 0..<8, using: &dice) {
+            case 0: _ = notice.handle(.added)
+            case 1: _ = notice.handle(.takenBack(now: now))
+            case 2 where call == nil && notice.phase == .pending:
+                _ = notice.handle(.handedOver)
+                call = (notice.serverID, false)
+            case 3: answer()
+            case 4 where call == nil: perform(notice.handle(.takenOff(now: now)))
+            case 5:
+                guard let id = screen.randomElement(using: &dice), call == nil else { continue }
+                screen.remove(id)
+                _ = notice.handle(.closed(serverID: id, now: now))
+            case 6 where call != nil && screen.isEmpty:
+                call = nil
+                _ = notice.handle(.failed(why: "refused", isAnswerOpen: false))
+            default: continue
+            }
+            #expect(screen.count <= 1, "two of one")
+        }
+        answer()
+        _ = notice.handle(.takenBack(now: now))
+        perform(notice.handle(.takenOff(now: now)))
+        #expect(screen.isEmpty)
+    }
+}
+
+/// SplitMix64.
+private struct Dice: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
