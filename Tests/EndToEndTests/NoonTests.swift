@@ -54,14 +54,16 @@ extension EndToEnd {
             try home.stormy("schedule")
             try (right + Data("\n[storm]\ngusts_kmh = \"many\"\n".utf8)).write(to: file)
             try Self.missDays(1, home)
-            try home.wait("two tries", seconds: 60) {
-                try $0.history(limit: 9).filter { $0.outcome == .crashed }.count >= 2 ? true : nil
+            // The third pause is long enough to be told from the file's change.
+            try home.wait("three tries", seconds: 90) {
+                try $0.history(limit: 9).filter { $0.outcome == .crashed }.count >= 3 ? true : nil
             }
             let failed = try home.wait("the last of them") { try $0.history(limit: 9).last }
             #expect(failed.detail?.contains("config.toml") == true || failed.outcome == nil, "\(failed)")
-            #expect(try home.wait("the request") { try $0.request("StormyNoon")?.failures } > 0)
+            let pause = try home.wait("its pause") { try $0.request("StormyNoon")?.backoffUntil }
             try right.write(to: file)
-            try home.wait("the check") { try $0.history(limit: 20).contains { $0.outcome == .completed } ? true : nil }
+            let check = try home.wait("the check") { try $0.history(limit: 20).first { $0.outcome == .completed } }
+            #expect(check.startedAt < pause, "when the file changed, not when the pause was over")
             try home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Stormy cannot work", "Storm expected in Here"])
         }

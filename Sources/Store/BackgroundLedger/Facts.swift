@@ -58,6 +58,7 @@ package struct AgentSettings: Codable, Sendable, Equatable {
         try take(.discretion, &discretion)
         try take(.progressPatience, &progressPatience)
         try take(.notificationsEnabled, &notificationsEnabled)
+        try take(.watchedFiles, &watchedFiles)
         try take(.quietHours, &quietHours)
     }
 }
@@ -78,7 +79,7 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
     }
 }
 
-/// What the agent says of itself and of the desktop.
+/// What the agent says of itself.
 package struct AgentRecord: Codable, Sendable, Equatable {
     package var pid: Int32
     package var version: String
@@ -144,8 +145,6 @@ extension FactName where Value == SignificantTime {
 extension FactName where Value == Int {
     /// Counts task identifiers, so that one is never given twice to a session.
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
-    /// Seconds of this installation's stable offset are derived from this.
-    package static var installationSeed: Self { Self("installationSeed") }
 }
 extension FactName where Value == Date {
     /// When somebody last wanted a transfer tried at once.
