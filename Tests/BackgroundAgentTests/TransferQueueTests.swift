@@ -167,6 +167,31 @@ import TransferMachines
         #expect(started() == [id])
     }
 
+    /// A trouble of before is not what it waits for: the network's return begins nothing, and the app may take its date back.
+    @Test func itBeginsWhenTheAppWantsAlsoAfterTrouble() throws {
+        let id = try bench.download()
+        try bench.turn()
+        try bench.fail(id, .connectionLost)
+        let before = started().count
+        func schedule(_ date: Date?) throws {
+            try bench.ledger.write { transaction in
+                var transfer = try #require(try transaction.transfer(id))
+                try transaction.handle(.scheduled(for: date, now: bench.now), &transfer, now: bench.now)
+            }
+        }
+        #expect(try bench.transfer(id).state == .waiting)
+        try schedule(bench.now + 86_400)
+        bench.conditions.set { $0.isNetworkAvailable = false }
+        try bench.hear(.conditions(bench.conditions.current))
+        bench.conditions.set { $0.isNetworkAvailable = true }
+        try bench.hear(.conditions(bench.conditions.current), .timeChanged)
+        try bench.pass(3_600)
+        #expect(started().count == before)
+        try schedule(nil)
+        try bench.turn()
+        #expect(started().count == before + 1)
+    }
+
     // MARK: A whole file gets its name
 
     private func place(_ name: String = "file.bin") -> URL { bench.folder.appendingPathComponent(name) }

@@ -18,7 +18,7 @@ package struct TransferLife: Equatable, Sendable {
     /// It is whole and proven, and only its name is missing. This stays so while the disk is waited for, over the death of an agent, and
     /// where giving it its name failed.
     package private(set) var isProven: Bool
-    /// Why it waits or failed: the last trouble, until it ends well or a person retries it.
+    /// Why it waits or failed: the last trouble, until it ends well, begins when its app wants, or is retried after it failed.
     package private(set) var reason: Reason?
     /// Since when nothing new of it came. It is given up when that is too long ago.
     package private(set) var idleSince: Date
@@ -229,6 +229,8 @@ extension TransferLife {
                 phase = .held(by: .app, next: .waiting(until: date))
             case .held, .running, .finishing, .ended: return
             }
+            // Its beginning is what it waits for now: no trouble, whose pause the network's return would end.
+            reason = nil
             return waitBegins(date)
         }
         // A pause after trouble is not the app's to end.
