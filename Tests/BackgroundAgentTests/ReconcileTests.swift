@@ -1,4 +1,5 @@
 import Spool
+import ProcessSupport
 @testable import BackgroundLedger
 import BackgroundNotices
 import BackgroundScheduling
@@ -136,6 +137,18 @@ import TransferMachines
         #expect(bench.launcher.started.count == 2)
     }
 
+    /// Its time ran out before the agent died; that the next one is told to stop is not why it ends.
+    @Test func theFirstReasonToStopCounts() throws {
+        try bench.submit()
+        try bench.pass(30)
+        let id = try bench.onlyLive()
+        #expect(try bench.launch(id).stopReason == .expired)
+        try bench.startAgent(turning: false)
+        try bench.hear(.stopRequested)
+        #expect(try bench.launch(id).stopReason == .expired)
+        #expect(bench.launcher.warned == [id, id])
+    }
+
     /// The reason is committed first, the signal is only the poke: whether it was sent nobody knows.
     @Test func aWarnedLaunchIsWarnedAgainAndGetsTheGraceAgain() throws {
         try bench.submit()
@@ -247,6 +260,21 @@ import TransferMachines
         #expect(FileManager.default.fileExists(atPath: left.path))
         try bench.end(bench.onlyLive(), .completed)
         #expect(!FileManager.default.fileExists(atPath: left.path))
+    }
+
+    /// Something is in the way of the folder for such copies: a photo's copy stays where it is until it is not.
+    @Test func aCopyThatCannotBePutAsideStays() throws {
+        let (directories, spool) = (bench.ledger.directories, bench.ledger.directories.spool)
+        try bench.submit(after: 2 * 86_400)
+        try Data("no folder".utf8).write(to: directories.leftCopies)
+        let copy = spool.appendingPathComponent(AppDirectories.copyPrefix + "1")
+        try Data("photo".utf8).write(to: copy)
+        try bench.startAgent()
+        #expect(try Data(contentsOf: copy) == Data("photo".utf8))
+        try FileManager.default.removeItem(at: directories.leftCopies)
+        try bench.pass(3_601)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: spool.path) == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directories.leftCopies.path) == [copy.lastPathComponent])
     }
 
     @Test func anAgentThatLeavesLooksAgain() throws {

@@ -31,8 +31,7 @@ struct Inheritance {
                 left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
             }
             for var notice in try transaction.notifications() where notice.state == .presenting {
-                // Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
-                notice.state = .pending
+                notice.handle(.agentDied)
                 try transaction.save(notice)
             }
             let shown = try transaction.endedLaunchesStillShown()
@@ -57,14 +56,18 @@ extension AppDirectories {
     /// A copy of a file to upload is not removed but put aside for a month: the ledger may have been moved away, or come from a backup,
     /// and the original be gone.
     ///
-    /// - Returns: `false`: somebody was in the way.
+    /// - Returns: `false`: somebody was in the way, or a copy could not be put aside. It stays, and is looked at again.
     func removeOrphans(knownTo ledger: Ledger) -> Bool {
         // An uncleaned copy may lie there.
         HeldFolder.removeAbandoned(prefix: HeldFolder.cleaning, in: state)
-        return withUnknownFiles(of: ledger) { names in
-            for name in names where !name.hasPrefix(Self.copyPrefix) || !putAside(name) { remove(name) }
+        var isDone = true
+        let wasAlone = withUnknownFiles(of: ledger) { names in
+            for name in names {
+                if !name.hasPrefix(Self.copyPrefix) { remove(name) } else if !putAside(name) { isDone = false }
+            }
             removeOldCopies(now: time(nil))
         }
+        return wasAlone && isDone
     }
 
     /// After a month, and a week more in which they were known to be old: a clock that is ahead and then right removes nothing.

@@ -178,6 +178,13 @@ extension LedgerTransaction {
         try database.run(sql: "UPDATE launch SET pid = ? WHERE id = ?", arguments: [pid, id])
     }
 
+    /// Its end is wanted; the first reason counts, and what is known of it already.
+    package func stopLaunch(_ id: Int64, _ reason: StopReason, detail: String?) throws {
+        try database.run(
+            sql: "UPDATE launch SET stopReason = COALESCE(stopReason, ?), detail = COALESCE(detail, ?) WHERE id = ?",
+            arguments: [reason.rawValue, detail, id])
+    }
+
     /// The app's own word on how its launch ended; the first word counts.
     package func setResult(_ result: LaunchOutcome, detail: String?, ofLaunch id: Int64) throws {
         try database.run(

@@ -176,10 +176,7 @@ struct Launches {
     /// - Parameter detail: what the history says of it, where the reason alone does not.
     mutating func stop(_ launch: LaunchRecord, _ reason: StopReason, because detail: String? = nil, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
-        var supervision =
-            watches[id]?.supervision
-            ?? LaunchSupervision(
-                startedAt: launch.startedAt, budget: Self.budget(for: launch.kind, pass.settings), grace: pass.settings.grace)
+        var supervision = watches[id]?.supervision ?? takeUp(launch, &pass)
         let command = supervision.stop(reason, now: pass.now)
         watches[id, default: Watch()].supervision = supervision
         if let command { try apply(command, to: launch, because: detail, &pass) }
@@ -196,11 +193,7 @@ struct Launches {
         switch command {
         case .warn(let given):
             let reason = launch.kind == .continuedProcessing && given == .expired ? .noProgress : given
-            // The row as it is now: the app process writes to it too.
-            guard var current = try pass.transaction.launch(id) else { return }
-            current.stopReason = reason
-            current.detail = current.detail ?? detail
-            try pass.transaction.update(current)
+            try pass.transaction.stopLaunch(id, reason, detail: detail)
             pass.log(.launchWarned, (.launch, id), (.identifier, launch.identifier), (.reason, reason.rawValue))
             // A process that a person started hears of it through the ledger; it is neither signalled nor killed.
             if launch.kind != .continuedProcessing { pass.perform(.warnLaunch(id)) }
