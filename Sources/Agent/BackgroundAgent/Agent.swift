@@ -44,6 +44,9 @@ package final class Agent {
     /// How long it stays.
     package var lifetime: Lifetime { parts.lifetime }
 
+    /// Files whose change ends a pause after failed launches, as the app named them.
+    package var watchedFiles: [String] { parts.glance.settings.watchedFiles ?? [] }
+
     /// Work came after it had nothing left to do.
     package func goOn() { parts.lifetime.goOn() }
 

@@ -1,6 +1,5 @@
 import ProcessSupport
 import BackgroundLedger
-import BackgroundNotices
 import BackgroundScheduling
 import CLinux
 import Foundation
@@ -13,54 +12,9 @@ package final class AgentProcess {
     private let lock: AgentLock
     private var setback = Setback()
     private var wasAskedToStop = false
-    private var files: FileWatch?
-    /// What apps named has not been looked up yet, or could not be watched.
-    private var hasToWatchFiles = true
-    private var bell: Bell?
-    /// Since when the system gives no more of what hears of changes; `nil`: it does.
-    private var deafSince: Date?
+    private let changes: ChangeWatch
     private var program: ProgramFile
-    private var makesWay = false
     private var log: AgentLog { AgentLog(ledger.directories) }
-
-    /// Keeps the agent's lock for as long as the process lives, and says in it what the agent waits for.
-    private final class AgentLock {
-        private let directories: AppDirectories
-        private var held: FileLock?
-
-        init(_ directories: AppDirectories) { self.directories = directories }
-
-        func acquire() throws(StoreError) -> Bool {
-            held = try FileLock.acquire(directories.agentLock)
-            guard held != nil else { return false }
-            AgentTrouble.makeRoom(in: held!)
-            return true
-        }
-
-        /// Returns when no other agent is left; a signal to stop ends the process.
-        func standBy() throws(StoreError) {
-            var signals = stopSignals
-            pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-            defer { pthread_sigmask(SIG_BLOCK, &signals, nil) }
-            held = try FileLock.wait(for: directories.agentLock)
-            AgentTrouble.makeRoom(in: held!)
-        }
-
-        /// Somebody removed the file, taken for a stale one perhaps: the lock is taken anew where no other agent has it by now.
-        ///
-        /// - Returns: `false`: one has.
-        func isStillHeld() throws(StoreError) -> Bool {
-            if held?.isAt(directories.agentLock) ?? true { return true }
-            guard let new = try FileLock.acquire(directories.agentLock) else { return false }
-            held = consume new
-            AgentTrouble.makeRoom(in: held!)
-            return true
-        }
-
-        func tell(_ trouble: AgentTrouble?) { if held != nil { AgentTrouble.write(trouble, into: held!) } }
-
-        func release() { held = nil }
-    }
 
     /// Opens the ledger. Where that fails for now (no space, a broken disk, too many open files) it is tried again: nobody else would wake
     /// the app.
@@ -84,6 +38,7 @@ package final class AgentProcess {
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
         self.lock = lock
+        changes = ChangeWatch(ledger, loop, lock)
         if !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) { return nil }
     }
 
@@ -139,55 +94,71 @@ package final class AgentProcess {
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
         log.write(.agentStarted, (.pid, getpid()))
+        let host = AgentHost(agent, now: host.now)
         do throws(StoreError) {
-            while true {
-                setback = Setback()
-                while true {
-                    do throws(StoreError) {
-                        try agent.reconcile(version: version)
-                        break
-                    } catch  where error.isPassing && !ledger.isReplaced {
-                        pauseAfter(error)
-                        if wasAskedToStop { return 0 }
-                    }
-                }
-                endSetback()
-                hasToWatchFiles = true
-                try run(AgentHost(agent, now: host.now), agent)
+            repeat {
+                guard try reconcile(agent, version) else { return 0 }
+                let ending = run(host, agent)
+                if case .troubled(let error) = ending { throw error }
                 // With the lock: the next agent opens the ledger as soon as it is free.
                 if ledger.isReplaced { throw StoreError.replaced(path: ledger.directories.ledger.path) }
                 lock.release()
-                if makesWay {
+                if case .makesWay = ending {
                     log.write(.agentMakesWay)
                     return Self.superseded
                 }
-                switch agent.lifetime {
-                case .finished(.superseded):
+                if agent.lifetime == .finished(.superseded) {
                     log.write(.agentMadeWay)
                     return Self.superseded
-                // Work that came between the last look and the release saw the lock held and started nobody.
-                case .finished(.idle), .working, .draining:
-                    guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { break }
-                    agent.goOn()
-                    continue
-                case .finished(.quit), .quitting: break
                 }
-                break
-            }
+            } while try mayGoOn(agent)
         } catch {
-            if ledger.isReplaced { saveLedger() }
-            guard error.isPassing else { throw error }
-            if wasAskedToStop {
-                log.write(.agentStoppedInTrouble, (.reason, error))
-                return 0
-            }
-            log.write(.agentStartsAfresh, (.reason, error))
-            // What was saved has to be open again before anything else happens to it.
-            if case .replaced = error { return Self.superseded }
-            return Self.tryAgain
+            return try exitCode(after: error)
         }
         log.write(.agentStopped)
         return 0
+    }
+
+    /// Makes up for what an earlier agent left, however long the ledger cannot be written.
+    ///
+    /// - Returns: `false`: it was asked to stop meanwhile.
+    private func reconcile(_ agent: Agent, _ version: String) throws(StoreError) -> Bool {
+        setback = Setback()
+        while true {
+            do throws(StoreError) {
+                try agent.reconcile(version: version)
+                break
+            } catch  where error.isPassing && !ledger.isReplaced {
+                pauseAfter(error)
+                if wasAskedToStop { return false }
+            }
+        }
+        endSetback()
+        return true
+    }
+
+    /// Work that came between the last look and the release saw the lock held and started nobody.
+    private func mayGoOn(_ agent: Agent) throws(StoreError) -> Bool {
+        switch agent.lifetime {
+        case .finished(.quit), .quitting, .finished(.superseded): return false
+        case .finished(.idle), .working, .draining:
+            guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
+            agent.goOn()
+            return true
+        }
+    }
+
+    private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
+        if ledger.isReplaced { saveLedger() }
+        guard error.isPassing else { throw error }
+        if wasAskedToStop {
+            log.write(.agentStoppedInTrouble, (.reason, error))
+            return 0
+        }
+        log.write(.agentStartsAfresh, (.reason, error))
+        // What was saved has to be open again before anything else happens to it.
+        if case .replaced = error { return Self.superseded }
+        return Self.tryAgain
     }
 
     /// Wherever it was noticed: what this process alone still has must not go with it.
@@ -200,45 +171,61 @@ package final class AgentProcess {
         }
     }
 
-    private func run(_ host: AgentHost, _ agent: Agent) throws(StoreError) {
-        var failure: StoreError?
-        func end(_ error: StoreError) {
-            failure = error
-            loop.stop()
-        }
+    /// How the loop came to its end.
+    private enum Ending {
+        /// Nothing is left to do, or it was asked to stop.
+        case finished
+        /// Its program was replaced: the new one goes on.
+        case makesWay
+        /// This process cannot go on.
+        case troubled(StoreError)
+    }
+
+    private func run(_ host: AgentHost, _ agent: Agent) -> Ending {
+        var ending: Ending?
         func turn() {
-            do throws(StoreError) {
-                guard !ledger.isReplaced else { return end(.replaced(path: ledger.directories.ledger.path)) }
-                guard try lock.isStillHeld() else {
-                    log.write(.lockLost)
-                    return end(.busy(path: ledger.directories.agentLock.path))
-                }
-                guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return }
-                // Before the look that it announces changes to.
-                listen(agent)
-                // Before a turn, which may begin something: at noon the new program does it.
-                if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) {
-                    makesWay = true
-                    return loop.stop()
-                }
-                try host.turn()
-                endSetback()
-                DiskReserve.take(ledger.directories)
-                if try isResting(host) { ledger.putAway() }
-                // The timer knows the real clock alone.
-                let ahead = host.now().timeIntervalSinceNow
-                let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
-                loop.setTimer(deafSince == nil ? wake : min(wake ?? .distantFuture, Date(timeIntervalSinceNow: Self.deafPause)))
-                if host.hasFinished { loop.stop() }
-            } catch {
-                guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return end(error) }
-                // The parts are as they were, and what was heard is heard again.
-                noteSetback(error)
-            }
+            ending = self.turn(host, agent)
+            if ending != nil { loop.stop() }
         }
         turn()
-        if !host.hasFinished, !makesWay, failure == nil { loop.run(turn: turn) }
-        if let failure { throw failure }
+        if ending == nil { loop.run(turn: turn) }
+        return ending ?? .finished
+    }
+
+    /// - Returns: `nil`: the loop goes on.
+    private func turn(_ host: AgentHost, _ agent: Agent) -> Ending? {
+        do throws(StoreError) {
+            guard !ledger.isReplaced else { return .troubled(.replaced(path: ledger.directories.ledger.path)) }
+            guard try lock.isStillHeld() else {
+                log.write(.lockLost)
+                return .troubled(.busy(path: ledger.directories.agentLock.path))
+            }
+            guard setback.count == 0 || wasAskedToStop || setback.isOver(now: Date()) else { return nil }
+            // Before the look that it announces changes to.
+            listen(agent)
+            // Before a turn, which may begin something: at noon the new program does it.
+            if program.isReplaced, try host.agent.isAtRest(), program.mayGoOn(now: ContinuousClock.now) { return .makesWay }
+            try host.turn()
+            // It knows by now which files apps named.
+            listen(agent)
+            endSetback()
+            DiskReserve.take(ledger.directories)
+            if try isResting(host) { ledger.putAway() }
+            // The timer knows the real clock alone.
+            let ahead = host.now().timeIntervalSinceNow
+            let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
+            loop.setTimer([wake, changes.nextLook].compactMap { $0 }.min())
+            return host.hasFinished ? .finished : nil
+        } catch {
+            guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
+            // The parts are as they were, and what was heard is heard again.
+            noteSetback(error)
+            return nil
+        }
+    }
+
+    private func listen(_ agent: Agent) {
+        changes.listen(to: agent.watchedFiles) { [unowned agent] in agent.hear(.filesChanged) }
     }
 
     /// Nothing is under way, and nothing will be for a while.
@@ -249,71 +236,9 @@ package final class AgentProcess {
 
     private func noteSetback(_ error: StoreError) {
         if setback.count == 0 { log.write(.ledgerTroubled, (.reason, error)) }
-        if error.maySayFull, setback.count >= 2 { makeRoom() }
+        if error.maySayFull, setback.count >= 2 { LedgerRoom(ledger).make() }
         lock.tell(setback.count(error, now: Date()))
         loop.setTimer(setback.nextTry)
-    }
-
-    /// Seconds between two looks of an agent that hears of nothing.
-    private static let deafPause = 5.0
-
-    /// Hears of what others commit, and of files. Where the system has no inotify instance or watch left (other programs use them up) the
-    /// agent looks by itself, and says so.
-    private func listen(_ agent: Agent) {
-        do throws(StoreError) {
-            if bell == nil {
-                let new = try Bell(ledger.directories)
-                loop.watch(new.descriptor) { [descriptor = new.descriptor] in Bell.drain(descriptor) }
-                bell = consume new
-            }
-            try watchFiles(agent)
-            guard deafSince != nil else { return }
-            log.write(.changesHeard)
-            deafSince = nil
-            lock.tell(nil)
-        } catch {
-            if deafSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.deafPause))) }
-            let since = deafSince ?? Date()
-            deafSince = since
-            lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
-        }
-    }
-
-    /// Those that a launch may have failed for: a configuration with a mistake, say.
-    private func watchFiles(_ agent: Agent) throws(StoreError) {
-        guard hasToWatchFiles else { return }
-        let paths = try ledger.read { try $0.fact(.settings)?.watchedFiles } ?? []
-        if files != nil || paths.isEmpty {
-            hasToWatchFiles = false
-            return
-        }
-        let watch = try FileWatch(paths)
-        hasToWatchFiles = false
-        loop.watch(watch.descriptor) { [descriptor = watch.descriptor, unowned agent] in
-            Bell.drain(descriptor)
-            FileWatch.arm(descriptor, paths)
-            agent.hear(.filesChanged)
-        }
-        files = consume watch
-    }
-
-    /// The reserve was not enough: what can be fetched again gives way to what cannot, the largest part first. Only parts on the
-    /// ledger's own disk, and only when that is full; one that bytes are arriving for, or that a person paused, is not touched.
-    private func makeRoom() {
-        let directories = ledger.directories
-        guard DiskSpace.left(at: directories.state.path) == 0, let disk = Self.look(directories.state)?.st_dev else { return }
-        let waiting = (try? ledger.read { try $0.unfinishedTransfers() }) ?? []
-        let parts = waiting.filter { $0.kind == .download && [.queued, .waiting].contains($0.state) && !$0.isFinishing }
-            .compactMap { $0.partFile(in: directories.spool) }
-            .compactMap { part in Self.look(part).map { (part: part, size: $0.st_size, disk: $0.st_dev) } }
-        let largest = parts.filter { $0.disk == disk }.max { $0.size < $1.size }
-        guard let largest, largest.size > 0, unlink(largest.part.path) == 0 else { return }
-        log.write(.partGaveWay, (.file, largest.part.lastPathComponent), (.bytes, largest.size))
-    }
-
-    private static func look(_ url: URL) -> stat? {
-        var information = stat()
-        return stat(url.path, &information) == 0 ? information : nil
     }
 
     private func endSetback() {
@@ -328,7 +253,7 @@ package final class AgentProcess {
         loop.run { if wasAskedToStop || setback.isOver(now: Date()) { loop.stop() } }
     }
 
-    private static var stopSignals: sigset_t {
+    static var stopSignals: sigset_t {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, signal) }

@@ -12,7 +12,8 @@ struct Glance {
 
     /// What the ledger said of others' commits at the last look.
     private var seenVersion: Int?
-    private var settings = AgentSettings()
+    /// What the app asked for, at the last look at everything.
+    private(set) var settings = AgentSettings()
     /// When everything is to be looked at again at the latest.
     private var nextLook = Date.distantPast
     private var mustLook = true

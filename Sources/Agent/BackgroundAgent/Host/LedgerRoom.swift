@@ -1,0 +1,31 @@
+import BackgroundLedger
+import Foundation
+import ProcessSupport
+
+/// Room for the ledger where its disk is full and the reserve was not enough: what can be fetched again gives way to what cannot, the largest
+/// part first. Only parts on the ledger's own disk; one that bytes are arriving for, or that a person paused, is not touched.
+struct LedgerRoom {
+    private let ledger: Ledger
+
+    init(_ ledger: Ledger) { self.ledger = ledger }
+
+    func make() {
+        let directories = ledger.directories
+        guard DiskSpace.left(at: directories.state.path) == 0, let disk = Self.look(directories.state)?.st_dev else { return }
+        let parts = ((try? ledger.read { try $0.unfinishedTransfers() }) ?? []).filter(Self.mayGiveWay)
+            .compactMap { $0.partFile(in: directories.spool) }
+            .compactMap { part in Self.look(part).map { (part: part, size: $0.st_size, disk: $0.st_dev) } }
+        let largest = parts.filter { $0.disk == disk }.max { $0.size < $1.size }
+        guard let largest, largest.size > 0, unlink(largest.part.path) == 0 else { return }
+        AgentLog(directories).write(.partGaveWay, (.file, largest.part.lastPathComponent), (.bytes, largest.size))
+    }
+
+    private static func mayGiveWay(_ transfer: TransferRecord) -> Bool {
+        transfer.kind == .download && [.queued, .waiting].contains(transfer.state) && !transfer.isFinishing
+    }
+
+    private static func look(_ url: URL) -> stat? {
+        var information = stat()
+        return stat(url.path, &information) == 0 ? information : nil
+    }
+}
