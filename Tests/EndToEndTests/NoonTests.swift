@@ -85,6 +85,19 @@ extension EndToEnd {
             #expect(troubles.count == places.count && troubles.allSatisfy { $0.hasSuffix("It is tried again.") }, "\(troubles)")
         }
 
+        /// It takes the connection and says nothing. Of a place without any forecast the first answer may be on its way; the next is missing.
+        @Test func aServiceThatSaysNothingIsSaidToo() throws {
+            Weather.serve(ResponseScript([.stall]), on: server)
+            let home = try Home(server: server, desktop: desktop, budget: 2)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            for _ in 0..<2 {
+                #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            }
+            #expect(desktop.listen(for: 1) == ["The weather is not known"])
+            #expect(try home.stormy("status").output.contains("no answer when the time was up"))
+        }
+
         /// Nobody has seen its notification: quit names it, and the next check tells of the storm again.
         @Test func aStormThatNobodyHasSeenIsToldAfterQuit() throws {
             let home = try Home(server: server, desktop: desktop, extra: "[notifications]\nquiet_hours = \"00:00-23:59\"\n")

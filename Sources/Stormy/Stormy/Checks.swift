@@ -43,6 +43,9 @@ package struct CheckOutcome: Sendable {
 extension StormyStore {
     package func checks() throws -> [CheckRecord] { try queue.read { try CheckRecord.fetchAll($0) } }
 
+    /// What the last one came to; `nil`: there was none.
+    func check(of place: Place) throws -> CheckRecord? { try queue.read { try CheckRecord.fetchOne($0, key: place.id) } }
+
     func lastForecast(of place: Place) throws -> (forecast: Forecast, fetchedAt: Date)? {
         try queue.read { Self.forecast(of: place, $0) }.map { ($0.content, $0.fetchedAt) }
     }

@@ -51,6 +51,7 @@ package struct StormQuestion {
         let session = URLSession(configuration: WeatherSession.configuration())
         let request = try WeatherSession.request(for: place)
         let (data, response): (Data, URLResponse)
+        let began = BGTaskScheduler.now
         do {
             (data, response) = try await withTaskCancellationHandler {
                 try await session.data(for: request)
@@ -61,7 +62,7 @@ package struct StormQuestion {
             }
         } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
             // Handed over: its end will be told. Without that a person has cancelled the transfer, and there is no answer.
-            try noteHandedOver(request, at: place)
+            try noteHandedOver(request, since: began, at: place)
             return nil
         } catch {
             throw try unknown(error.localizedDescription, at: place)
@@ -70,7 +71,7 @@ package struct StormQuestion {
     }
 
     /// Nobody knows when there will be an answer: until then it is said why there is none.
-    private func noteHandedOver(_ request: URLRequest, at place: Place) throws {
+    private func noteHandedOver(_ request: URLRequest, since began: Date, at place: Place) throws {
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.url == request.url?.absoluteString }
         // One that waits behind others of its service knows no trouble of its own.
@@ -80,13 +81,14 @@ package struct StormQuestion {
             return
         }
         let waits = "no answer when the time was up; it is waited for"
-        if try store.lastForecast(of: place) != nil {
-            _ = try unknown(waits, at: place)
-        } else {
-            // The first of all, and it may come at any moment.
-            try store.noteTrouble(waits, of: place, now: BGTaskScheduler.now)
-        }
+        let now = BGTaskScheduler.now
+        // The first of all, asked for a moment ago, may come at any moment.
+        let isFirst = try store.check(of: place) == nil && now.timeIntervalSince(began) < Self.longWait
+        if isFirst { try store.noteTrouble(waits, of: place, now: now) } else { _ = try unknown(waits, at: place) }
     }
+
+    /// Seconds after which a service that has said nothing is said to be silent: most of the time that a check has.
+    private static let longWait: Double = 20
 
     /// Judges an answer and writes it down.
     /// - Throws: ``WeatherUnknown``; what the store says.
