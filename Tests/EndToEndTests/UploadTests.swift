@@ -465,6 +465,11 @@ extension EndToEnd {
             #expect(try home.stormy("upload", "--wait", "--to", "other", photo.path).status == 0)
             #expect(server.requests(matching: "/two/*").contains { $0.method == "PUT" })
             #expect(try home.rows("transfers").count == 2)
+            // Where it is already it is not sent again.
+            let again = try home.stormy("upload", "--wait", "--to", "home", photo.path)
+            #expect(again.output.contains("is there already") || again.errors.contains("is there already"), "\(again)")
+            #expect(server.requests(matching: "/one/*").filter { $0.method == "PUT" }.count == 1)
+            #expect(try home.rows("transfers").count == 2)
         }
 
         @Test func retryingUsesTheCredentialsOfToday() async throws {

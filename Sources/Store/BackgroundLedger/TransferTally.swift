@@ -29,6 +29,13 @@ extension LedgerTransaction {
         return Dictionary(uniqueKeysWithValues: pairs)
     }
 
+    /// The number of a session's newest transfer, ended or not.
+    package func newestTransfer(session: String) throws -> Int64? {
+        try Int64.fetchOne(
+            database.cachedStatement(sql: "SELECT id FROM transfer WHERE session = ? ORDER BY id DESC LIMIT 1"),
+            arguments: [session])
+    }
+
     /// Asked at every commit while somebody looks on, so no row is read whole.
     package func tally(of transfers: [Int64]) throws -> TransferTally {
         let numbers = "[" + transfers.map(String.init).joined(separator: ",") + "]"

@@ -176,6 +176,7 @@ package struct PhotoReconciliation {
     // MARK: What this store does not know
 
     private func adoptUnknown(_ outcome: inout Outcome) throws {
+        try adoptArrived()
         guard let newest = try BackgroundTransfers.newestUnfinished(session: PhotoUploads.sessionIdentifier),
             try isUnknown(newest, by: store.photos())
         else { return }
@@ -184,6 +185,23 @@ package struct PhotoReconciliation {
         where isUnknown(transfer, by: photos) {
             try store.adoptPhoto(Self.photo(of: transfer, settings))
             outcome.adopted += 1
+        }
+    }
+
+    /// What arrived while another store was here is not sent again when it is given again.
+    ///
+    /// Cost, where nothing is unknown: a row of each.
+    private func adoptArrived() throws {
+        guard let newest = try BackgroundTransfers.newest(session: PhotoUploads.sessionIdentifier),
+            try newest > store.newestTransfer() ?? 0
+        else { return }
+        for transfer in try BackgroundTransfers.all()
+        where transfer.session == PhotoUploads.sessionIdentifier && transfer.state == .completed && transfer.sourceSHA256 != nil {
+            var photo = Self.photo(of: transfer, settings)
+            // Sent elsewhere it is another matter. What this store knows may be more: that the server has lost it since, say.
+            guard let destination = photo.destination, try !store.knowsPhoto(photo.digest, at: destination) else { continue }
+            (photo.state, photo.remoteURL) = (.completed, transfer.receipt?.url)
+            try store.adoptPhoto(photo)
         }
     }
 

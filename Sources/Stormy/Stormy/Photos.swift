@@ -258,6 +258,18 @@ extension StormyStore {
         }
     }
 
+    /// The greatest number of a transfer that this store knows.
+    func newestTransfer() throws -> Int64? { try queue.read { try Int64.fetchOne($0, sql: "SELECT MAX(transfer) FROM photo") } }
+
+    /// This store knows what became of it there.
+    func knowsPhoto(_ digest: String?, at destination: String) throws -> Bool {
+        try queue.read { database in
+            try Bool.fetchOne(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM photo WHERE digest = ? AND destination = ?)",
+                arguments: [digest, destination]) ?? false
+        }
+    }
+
     /// A failed transfer is tried again: so is its photo, unless it was given again meanwhile.
     ///
     /// - Parameter digests: of what the transfer carries.

@@ -98,6 +98,14 @@ public enum BackgroundTransfers {
             .map(BackgroundTransferStatus.init)
     }
 
+    /// The number of a session's newest transfer, ended or not; `nil`: it has none. Numbers grow: one that an app does not know yet is greater
+    /// than all that it knows.
+    ///
+    /// - Throws: when the ledger cannot be read.
+    public static func newest(session identifier: String) throws -> Int64? {
+        try AppRuntime.shared.ledger().read { try $0.newestTransfer(session: identifier) }
+    }
+
     /// Those with these numbers, in this order; numbers that no transfer has are left out.
     ///
     /// - Throws: when the ledger cannot be read.
