@@ -173,6 +173,26 @@ extension EndToEnd {
             #expect(none.status == 0 && none.errors.contains("nothing to upload: no photo was found"), "\(none.errors)")
         }
 
+        /// A folder that was made of links: what they lead to is meant, and what is left out is said.
+        @Test func linksToPhotosAreSentAndOthersNamed() throws {
+            let elsewhere = home.folder.appendingPathComponent("elsewhere")
+            try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
+            try FileManager.default.moveItem(at: picture("one.jpg"), to: elsewhere.appendingPathComponent("one.jpg"))
+            let album = home.folder.appendingPathComponent("album")
+            try FileManager.default.createDirectory(at: album, withIntermediateDirectories: true)
+            for (name, goal) in [
+                ("linked.jpg", elsewhere.path + "/one.jpg"), ("folder", elsewhere.path), ("gone.jpg", "/nowhere/a.jpg"),
+            ] {
+                try FileManager.default.createSymbolicLink(
+                    atPath: album.appendingPathComponent(name).path, withDestinationPath: goal)
+            }
+            let sent = try home.stormy("upload", "--wait", "--recursive", album.path)
+            #expect(sent.status == 0)
+            #expect(try arrived == ["linked.jpg"])
+            #expect(sent.errors.contains("1 linked folder skipped"), "\(sent.errors)")
+            #expect(sent.errors.contains("1 link skipped: nothing is there"), "\(sent.errors)")
+        }
+
         /// What a list names and is not there is said, also where it looks like a pattern, and over no name the others are forgotten.
         @Test(arguments: ["*.jpg", "~[", "~u2[1].jpg", "~nobody*", "gone.jpg"])
         func aListHasNamesAndNoPatterns(_ name: String) throws {

@@ -13,6 +13,8 @@ struct PhotoFinder {
     private var skipped: [String] = []
     /// Of lists.
     private var skippedFolders = 0
+    /// Of folders: links to other folders, and links to nothing.
+    private var (linkedFolders, deadLinks) = (0, 0)
     private(set) var failures: [CommandFailure] = []
     private let ownFiles = OwnFiles()
 
@@ -29,10 +31,14 @@ struct PhotoFinder {
             let count = skipped.count == 1 ? "1 other file" : "\(skipped.count) other files"
             sentences.append("\(count) skipped, no photo of a kind that is known: \(names)")
         }
+        func count(_ number: Int, _ what: String) -> String { number == 1 ? "1 \(what)" : "\(number) \(what)s" }
         if skippedFolders > 0 {
-            let count = skippedFolders == 1 ? "1 folder" : "\(skippedFolders) folders"
-            sentences.append("\(count) of the list skipped: --recursive sends the photos in them")
+            sentences.append("\(count(skippedFolders, "folder")) of the list skipped: --recursive sends the photos in them")
         }
+        if linkedFolders > 0 {
+            sentences.append("\(count(linkedFolders, "linked folder")) skipped: name one to send the photos in it")
+        }
+        if deadLinks > 0 { sentences.append("\(count(deadLinks, "link")) skipped: nothing is there") }
         return sentences
     }
 
@@ -124,9 +130,23 @@ struct PhotoFinder {
         return false
     }
 
+    private mutating func leadsToPhoto(_ link: String) -> Bool {
+        var information = stat()
+        guard stat(link, &information) == 0 else {
+            deadLinks += 1
+            return false
+        }
+        switch information.st_mode & S_IFMT {
+        case S_IFREG: return isPhoto(link)
+        case S_IFDIR: linkedFolders += 1
+        default: break
+        }
+        return false
+    }
+
     // MARK: Walked
 
-    /// Links are not followed and hidden ones left out: a folder of photos may be full of thumbnails.
+    /// Hidden ones are left out: a folder of photos may be full of thumbnails. A link to a photo is one; to a folder it may lead in circles.
     private mutating func walk(_ folder: String) -> [PhotoFile] {
         var photos: [String] = []
         var folders = [folder]
@@ -157,6 +177,7 @@ struct PhotoFinder {
                 switch information.st_mode & S_IFMT {
                 case S_IFDIR: folders.append(path)
                 case S_IFREG where isPhoto(path): photos.append(path)
+                case S_IFLNK: if leadsToPhoto(path) { photos.append(path) }
                 default: break
                 }
             }

@@ -30,7 +30,7 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Choose them with the desktop's file chooser where none are given, and say by notification what is wrong.")
     var choose = false
     @Flag(help: "Follow them to the end, with a progress bar.") var wait = false
-    @Flag(help: "Send the photos in folders and all folders in them.") var recursive = false
+    @Flag(help: "Send the photos in folders and all folders in them; linked folders are left out.") var recursive = false
     @Flag(help: "Send photos as they are, with what says where they were taken.") var keepLocation = false
     @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
     @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
