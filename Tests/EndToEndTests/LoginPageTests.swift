@@ -65,6 +65,10 @@ extension EndToEnd {
             server.route("GET", "/disk.img", .file(file, etag: "\"v1\""))
             try home.stormy("transfers", "retry", "all")
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
+            try home.wait("that it is taken back") { transaction in
+                try transaction.notifications().contains { $0.identifier.contains("portal") && $0.state == .withdrawn }
+                    ? true : nil
+            }
             #expect(try Data(contentsOf: target) == file.data)
             #expect(server.activity.requests.last?.headers["Range"]?.hasPrefix("bytes=") == true, "the part was kept")
         }

@@ -80,6 +80,8 @@ extension EndToEnd {
             }
             try app.home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Proving ground cannot be started"])
+            #expect(
+                try Ledger(app.home.directories).read { try $0.notifications() }.map(\.state) == [.withdrawn], "it was started")
         }
 
         /// What was accepted survives a reboot, also of an app that never heard of login entries.

@@ -24,9 +24,16 @@ struct AgentNotice: Equatable {
 }
 
 extension AgentNotice {
+    private static func name(of host: String) -> String { host.split(separator: "/").last.map(String.init) ?? host }
+
+    /// Notifications that what goes to a host waits: untrue once something arrived.
+    static func suspects(_ notice: NotificationRecord, host: String) -> Bool {
+        TransferTrouble.Suspicion.allCases.contains { notice.identifier == "\(prefix)\($0.rawValue).\(name(of: host))" }
+    }
+
     /// Something between this computer and a server is not what it should be, and transfers wait for that to change.
     init(_ suspicion: TransferTrouble.Suspicion, host: String, message: String, now: Date) {
-        let name = host.split(separator: "/").last.map(String.init) ?? host
+        let name = Self.name(of: host)
         cause = "\(suspicion.rawValue).\(name)"
         switch suspicion {
         case .portal:
@@ -56,8 +63,13 @@ package struct AppIsMissing: Error, Equatable, CustomStringConvertible {
 }
 
 extension AgentNotice {
+    private static let missing = "missing."
+
+    /// Notifications that an app cannot be started: untrue once it was.
+    static func saysMissing(_ notice: NotificationRecord) -> Bool { notice.identifier.hasPrefix(prefix + missing) }
+
     init(_ missing: AppIsMissing) {
-        cause = "missing.\(missing.path)"
+        cause = Self.missing + missing.path
         title = "\(missing.name) cannot be started"
         body = "\(missing). Its background work waits: put it back, or start it once from where it is now."
     }
@@ -71,5 +83,13 @@ extension Pass {
             return
         }
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
+    }
+
+    /// Its cause is over.
+    mutating func takeBack(_ isOver: (NotificationRecord) -> Bool) throws {
+        for var notice in try transaction.notifications() where isOver(notice) && !notice.life.isTakenBack {
+            notice.handle(.takenBack(now: now))
+            try transaction.save(notice)
+        }
     }
 }

@@ -104,7 +104,9 @@ struct AgentParts {
         case .timeChanged: time.noteJump(pass)
         case .zoneChanged: time.noteZone()
         case .resumed: try noteWake(&pass)
-        case .launchStarted(let id, let pid): try launches.note(started: id, pid: pid, &pass)
+        case .launchStarted(let id, let pid):
+            try launches.note(started: id, pid: pid, &pass)
+            try pass.takeBack(AgentNotice.saysMissing)
         case .launchFailed(let id, let reason): try launches.note(failed: id, reason, &pass)
         case .launchEnded(let id, let end): launches.note(ended: id, end)
         case .processEnded(let process): neighbours.note(ended: process)

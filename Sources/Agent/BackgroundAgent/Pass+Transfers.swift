@@ -15,6 +15,8 @@ extension Pass {
         if outcome == .completed, let other = before.partPlace(in: spool)?.other {
             perform(.removeFile(other.url))
         }
+        // It may have been said that its server cannot be reached through this network.
+        if outcome == .completed, before.errorCode != nil { try takeBack { AgentNotice.suspects($0, host: before.host) } }
         noteEnded(before)
         log(
             .transferEnded, (.transfer, transfer.id ?? 0), (.kind, transfer.kind.rawValue), (.identifier, transfer.session),

@@ -25,7 +25,7 @@ package struct TransferTrouble: Codable, Equatable, Sendable {
     package static let recordedClockCodes = [-1202]
 
     /// What may be wrong between here and the server. Nobody can tell from one answer: it is waited for, and said.
-    package enum Suspicion: String, Codable, Sendable {
+    package enum Suspicion: String, Codable, CaseIterable, Sendable {
         /// Somebody answers in the server's place, and leads to a page of their own.
         case portal
         /// The server's certificate is not valid at this time of this computer.
