@@ -7,7 +7,7 @@ package enum DiskReserve {
     /// Many transactions.
     private static let byteCount: Int64 = 1 << 20
     /// It is taken where so many bytes are left for others.
-    private static let wantedRoom: Int64 = 32 << 20
+    private static let wantedRoom: Int64 = 4 << 20
 
     private static func file(_ directories: AppDirectories) -> URL { directories.state.appendingPathComponent("agent.reserve") }
 
