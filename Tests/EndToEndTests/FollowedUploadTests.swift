@@ -148,12 +148,19 @@ extension EndToEnd {
             let one = try photo("a.jpg")
             let other = home.folder.appendingPathComponent("b.jpg").path
             try FileManager.default.copyItem(atPath: one, toPath: other)
-            let followers = try [one, other].map {
-                try Child(Home.product("stormy"), ["upload", "--wait", $0], environment: home.environment)
-            }
-            try home.wait("its upload") { try $0.transfers().contains { $0.state == .running } ? true : nil }
+            let first = try follow(one)
+            let pipe = home.folder.appendingPathComponent("said").path
+            #expect(mkfifo(pipe, 0o600) == 0)
+            let second = try Child(
+                "sh", ["-c", "exec '\(Home.product("stormy"))' upload --wait '\(other)' 2> '\(pipe)'"],
+                environment: home.environment)
+            // Failed before it has joined, the photo would be sent a second time.
+            let reader = LineReader(open(pipe, O_RDONLY))
+            let line = reader.next(within: 30)
+            #expect(line?.contains("is on its way already") == true, "\(line ?? "")")
             server.openGate("held")
-            #expect(followers.map { $0.waitForEnd() } == [69, 69])
+            #expect([first, second].map { $0.waitForEnd() } == [69, 69])
+            extendLifetime(reader)
             #expect(try home.rows("transfers").map { $0["state"] as? String } == ["failed"])
         }
 
