@@ -42,7 +42,7 @@ package enum AgentEvent: Sendable {
     /// SIGTERM or SIGINT.
     case stopRequested
 
-    /// It is about transfers alone, and makes nothing else due.
+    /// Bytes moved, or an attempt came to rest: nothing else becomes due by it.
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptSettled: true

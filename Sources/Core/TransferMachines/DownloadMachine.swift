@@ -168,8 +168,10 @@ extension DownloadMachine {
         return request.isIdempotent || [408, 429, 503].contains(status)
     }
 
-    /// Over http a network with a log-in page answers in the server's place: with a page where a part of a file is here that is none, by leading
-    /// to a page at another host for a name that is no page's, or with one for such a name that takes the place of a person's file.
+    /// Over http a network with a log-in page answers in the server's place. An answer that is a page is suspected where
+    /// - a part is here already, and that is no page;
+    /// - it comes from another host, and the file asked for is by its name no page;
+    /// - it would replace a person's file that is by its name no page.
     private func mayBeOfAPortal(_ head: ResponseHead) -> Bool {
         guard policy.suspicionDelay != nil, request.isResumable, head.isPage, (200..<300).contains(head.status),
             let asked = URL(string: request.url), asked.scheme?.lowercased() == "http"

@@ -276,7 +276,7 @@ extension TransferLife {
         let commands = cancel(nil, now)
         let until = now.addingTimeInterval(Self.partRetention)
         kept = isMoving ? .leaving(token: token, until: until) : .part(token: token, until: until)
-        // Of one that moves it is told with the agent's last word, so that its error carries what is here.
+        // Of one that moves the app is told later, with the agent's last word: its error then says what is here.
         return isMoving ? [] : commands
     }
 

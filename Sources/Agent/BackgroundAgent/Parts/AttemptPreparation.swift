@@ -94,8 +94,8 @@ enum AttemptPreparation {
         }
     }
 
-    /// Where this machine's other uploads into the same folder are, or may be: those whose answer is open. Of what is there for good only
-    /// where it has to be told from a file of one's own, or the server cannot be asked.
+    /// Names in the same folder that this computer's other uploads may have taken: their answers are open. With `alsoStored`, or where the
+    /// server cannot be asked, those that are surely there, too.
     private static func namesOfOthers(
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> Set<String> {
@@ -120,13 +120,13 @@ enum AttemptPreparation {
 
     /// Its protocol's machine, where it stood; `nil`: not an upload of a protocol.
     static func uploadMachine(_ transfer: TransferRecord, _ transaction: LedgerTransaction) throws -> UploadMachine? {
-        guard let order = transfer.upload, order.method != .plain else { return nil }
+        guard let spec = transfer.upload, spec.method != .plain else { return nil }
         var plan = UploadPlan(
-            kind: order.method, collectionURL: transfer.url, fileName: order.fileName, byteCount: order.byteCount,
-            token: order.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
-            contentType: order.contentType ?? "application/octet-stream", field: order.field ?? "file",
+            kind: spec.method, collectionURL: transfer.url, fileName: spec.fileName, byteCount: spec.byteCount,
+            token: spec.token, headers: transfer.headers, idleTimeout: transfer.idleTimeout, rateLimit: transfer.rateLimit,
+            contentType: spec.contentType ?? "application/octet-stream", field: spec.field ?? "file",
             sha256: transfer.sourceSHA256)
-        (plan.sha1, plan.modifiedAt, plan.s3) = (order.sha1, order.modifiedAt, order.s3)
+        (plan.sha1, plan.modifiedAt, plan.s3) = (spec.sha1, spec.modifiedAt, spec.s3)
         plan.knowledge = try transaction.fact(.server(of: transfer)) ?? ServerKnowledge()
         return UploadMachine(plan: plan, resuming: transfer.uploadMemory, policy: .ofAgent)
     }

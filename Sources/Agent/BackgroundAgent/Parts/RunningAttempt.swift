@@ -25,9 +25,9 @@ struct UploadTarget: Hashable {
 
     /// `nil`: not an upload that has a name of its own there.
     init?(_ transfer: TransferRecord) {
-        guard let order = transfer.upload, order.method != .plain else { return nil }
+        guard let spec = transfer.upload, spec.method != .plain else { return nil }
         // With the last stroke or without it is one folder.
-        (folder, name) = (transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/", order.fileName)
+        (folder, name) = (transfer.url.hasSuffix("/") ? transfer.url : transfer.url + "/", spec.fileName)
     }
 }
 
