@@ -294,8 +294,10 @@ extension EndToEnd {
 
         /// A server that sends without end gets half of what was free, and nothing of it is left; and with a disk that somebody else
         /// fills to the last byte a person still sees what there is, cancels and ends it all.
-        @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"))
-        func anEndlessBodyLeavesRoom() throws {
+        ///
+        /// - Parameter size: of the disk, in MiB.
+        @Test(.enabled(if: Namespaces.areAllowed, "namespaces are not allowed here"), arguments: [96, 12])
+        func anEndlessBodyLeavesRoom(_ size: Int) throws {
             server.route(
                 "GET", "/endless", ResponseScript([.status(200), .headers([:]), .chunked(Payload.pattern(100_000_000))]))
             server.route("GET", "/stuck", .cutAfter(100_000, of: Self.file, etag: "\"v1\"", by: .stall))
@@ -303,7 +305,7 @@ extension EndToEnd {
             // Stormy's own store lies on the same disk.
             home.environment["XDG_DATA_HOME"] = state + "/data"
             let script = """
-                mkdir -p '\(state)' && mount -t tmpfs -o size=96m,mode=700 none '\(state)' || exit 9
+                mkdir -p '\(state)' && mount -t tmpfs -o size=\(size)m,mode=700 none '\(state)' || exit 9
                 '\(tool)' download '\(server.url)/endless' -o '\(state)/endless' --wait || echo "endless ended with $?"
                 ls -A '\(state)' | grep -c endless
                 '\(tool)' download '\(server.url)/stuck' -o '\(folder.path)/stuck'
