@@ -153,7 +153,7 @@ let package = Package(
             name: "BackgroundCommands",
             dependencies: [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "ProcessSupport", "Spool",
+                "BackgroundTransfer", "ProcessSupport", "Spool",
                 argumentParser,
             ], swiftSettings: strict),
 

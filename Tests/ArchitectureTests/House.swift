@@ -56,7 +56,7 @@ struct House {
             "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
             "BackgroundCommands": [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "ProcessSupport", "Spool",
+                "BackgroundTransfer", "ProcessSupport", "Spool",
             ],
             // Stormy
             "StormyWeather": [],

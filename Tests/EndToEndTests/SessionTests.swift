@@ -90,6 +90,21 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
         }
 
+        /// A person sees what `quit` paused, and lets it go on, in any app that mounts the commands.
+        @Test func whatQuitPausedGoesOnByHand() throws {
+            try courier("leave", serveHalf(), "1")
+            try waitForBytes()
+            #expect(try courier("background", "quit").output.contains("Paused 1 transfer"))
+            #expect(try courier("background", "status").output.contains("Transfers: 1 paused"))
+            #expect(try courier("background", "transfers").output.contains("paused"))
+            #expect(try courier("background", "transfers", "resume", "7").status == 66)
+            server.openGate("/half")
+            #expect(try courier("background", "transfers", "resume", "all").status == 0)
+            try home.waitForEnded("urlSession")
+            #expect(lines.contains("finish left0 3000000"))
+            #expect(try courier("background", "help", "quit").output.contains("courier-example background quit"))
+        }
+
         /// An app without a scene for it, as `UIApplicationDelegate` has it: the session with its delegate is the handler, or a closure
         /// that makes one. What ended is told once, and that it was all after the last.
         @Test(arguments: ["delegate", "handler"])

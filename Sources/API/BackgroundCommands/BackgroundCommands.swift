@@ -10,8 +10,8 @@ public struct BackgroundCommands: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "background", abstract: "What runs in the background, and why not.",
         subcommands: [
-            StatusCommand.self, WhyCommand.self, HistoryCommand.self, SimulateCommand.self, DoctorCommand.self,
-            InstallCommand.self, UninstallCommand.self, QuitCommand.self,
+            StatusCommand.self, WhyCommand.self, HistoryCommand.self, TransfersCommand.self, SimulateCommand.self,
+            DoctorCommand.self, InstallCommand.self, UninstallCommand.self, QuitCommand.self,
         ])
 
     public init() {}
@@ -29,8 +29,13 @@ public struct BackgroundCommands: AsyncParsableCommand {
         dispatchMain()
     }
 
-    /// What a person types before a verb, for the examples in the help.
     static var program: String { AppManifest.executableURL.lastPathComponent }
+
+    /// What a person types before a verb, for the examples in the help: the verbs are a group, unless an app has them among its own.
+    static var typed: String {
+        let group = configuration.commandName ?? ""
+        return CommandLine.arguments.dropFirst().prefix(2).contains(group) ? "\(program) \(group)" : program
+    }
 }
 
 /// A verb of the group. An app with settings of its own reads them before it runs one.
@@ -42,7 +47,7 @@ public protocol BackgroundCommand: AsyncParsableCommand {
 extension BackgroundCommand {
     public func run() async throws {
         do {
-            if self is StatusCommand || self is WhyCommand || self is HistoryCommand { AppRuntime.shared.makeNoLedger() }
+            if self.looksOnly { AppRuntime.shared.makeNoLedger() }
             try await perform()
             // Asking is a reason to look after it; not for who ends it, and who only looks.
             if !(self is QuitCommand || self is DoctorCommand) { AppRuntime.shared.startAgentIfWorkIsLeft() }
@@ -55,9 +60,14 @@ extension BackgroundCommand {
         }
     }
 
+    private var looksOnly: Bool {
+        if let transfers = self as? TransfersCommand { return transfers.action == nil }
+        return self is StatusCommand || self is WhyCommand || self is HistoryCommand
+    }
+
     /// With an example, which every verb's help has.
     static func describe(_ name: String, _ abstract: String, example: String) -> CommandConfiguration {
         CommandConfiguration(
-            commandName: name, abstract: abstract, discussion: "Example:\n  \(BackgroundCommands.program) \(example)")
+            commandName: name, abstract: abstract, discussion: "Example:\n  \(BackgroundCommands.typed) \(example)")
     }
 }

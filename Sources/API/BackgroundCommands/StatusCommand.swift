@@ -18,6 +18,8 @@ public struct StatusCommand: BackgroundCommand {
         let agent: AgentReport
         let pending: [PendingReport]
         let running: [Running]
+        /// How many of those that have not ended are in each state.
+        let transfers: [String: Int]
         let last: OrNull<Last>
     }
 
@@ -43,6 +45,7 @@ public struct StatusCommand: BackgroundCommand {
                         identifier: $0.identifier, kind: $0.kind, startedAt: $0.startedAt,
                         percent: OrNull(ContinuedProcessing.percent(done: $0.progressDone, total: $0.progressTotal)))
                 },
+                transfers: try transaction.unfinishedTransfers().reduce(into: [:]) { $0[$1.state.rawValue, default: 0] += 1 },
                 last: OrNull(
                     try transaction.history(limit: 50).last { $0.endedAt != nil }.map {
                         Last(identifier: $0.identifier, endedAt: OrNull($0.endedAt), outcome: OrNull($0.outcome))
@@ -58,6 +61,10 @@ public struct StatusCommand: BackgroundCommand {
             Output.line(
                 "\(launch.identifier)  runs since \(Output.moment(launch.startedAt))"
                     + (launch.percent.value.map { ", \($0) %" } ?? ""))
+        }
+        if !report.transfers.isEmpty {
+            let counts = report.transfers.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+            Output.line("Transfers: \(counts); the verb transfers says more")
         }
         if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
             Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")

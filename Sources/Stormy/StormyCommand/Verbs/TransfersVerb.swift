@@ -35,25 +35,10 @@ struct TransfersVerb: AsyncParsableCommand {
     }
 
     private static func line(_ report: TransferReport) -> String {
-        var parts = [report.id, report.kind, report.state, name(of: report)]
-        if let total = report.bytesTotal.value, total > 0 {
-            parts.append("\(Output.bytes(report.bytesDone)) of \(Output.bytes(total)) (\(report.bytesDone * 100 / total) %)")
-        }
-        if let next = report.nextAttemptAt.value { parts.append("next attempt \(Output.relative(next))") }
-        if let error = report.error.value { parts.append(error.message) }
-        if let note = report.note.value { parts.append(note) }
-        // A name that a server chose must not look like rows of its own.
-        return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
-    }
-
-    /// Of an address without a file what tells a person which it is; `--json` has all of it.
-    private static func name(of report: TransferReport) -> String {
-        var address = report.url.value.flatMap(URLComponents.init(string:))
+        guard report.session == WeatherSession.identifier else { return report.line() }
         // Whose file is the agent's own.
-        if report.session == WeatherSession.identifier { return "forecast of " + (address?.host ?? "a weather service") }
-        if let file = report.file.value { return URL(fileURLWithPath: file).lastPathComponent }
-        address?.query = nil
-        return address?.string ?? report.url.value ?? ""
+        let host = report.url.value.flatMap(URLComponents.init(string:))?.host
+        return report.line(name: "forecast of " + (host ?? "a weather service"))
     }
 
     private func apply(_ action: BackgroundTransfers.Action, _ store: StormyStore) throws {
@@ -132,5 +117,3 @@ struct TransfersVerb: AsyncParsableCommand {
         }
     }
 }
-
-extension BackgroundTransfers.Action: ExpressibleByArgument {}
