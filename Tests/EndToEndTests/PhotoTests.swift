@@ -436,6 +436,21 @@ extension EndToEnd {
             #expect(stranger.requests().map { $0.headers["Authorization"] } == [nil])
         }
 
+        /// The list of transfers is lost, and with it what was known of the server's copy: it can be sent once more.
+        @Test func withoutReceiptsAPhotoIsSentAgainWhenAsked() throws {
+            let photo = try picture("one.jpg").path
+            #expect(try home.stormy("upload", "--wait", photo).status == 0)
+            try home.stormy("quit")
+            try FileManager.default.removeItem(at: home.directories.state)
+            try FileManager.default.removeItem(at: nginx.photos.appendingPathComponent("one.jpg"))
+            let looked = try home.stormy("upload", "--verify", photo)
+            #expect(looked.status == 69 && looked.errors.contains("stormy upload --again"), "\(looked)")
+            #expect(try home.stormy("upload", "--verify").errors.contains("1 photo cannot be checked"))
+            #expect(try home.stormy("upload", "--wait", photo).errors.contains("is there already"))
+            #expect(try home.stormy("upload", "--wait", "--again", photo).status == 0)
+            #expect(try arrived == ["one.jpg"])
+        }
+
         @Test func whatTheServerLostIsFoundOut() throws {
             let photos = try [picture("one.jpg"), picture("two.jpg")]
             #expect(try home.run("stormy", ["upload", "--wait"] + photos.map(\.path)).status == 0)

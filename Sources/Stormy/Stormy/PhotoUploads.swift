@@ -66,18 +66,21 @@ package struct PhotoUploads: Sendable {
         package var tells: Bool
         /// They wait for ``HeldUploads``, which the caller asks for.
         package var isHeld: Bool
+        /// Sent also where they are already, for all that is known.
+        package var isAgain: Bool
         /// Hears of their ends as long as this process lives: nobody else is told of them then.
         package var follower: FollowedPhotos?
 
         package init(
             to destination: PhotoDestination, keepsLocation: Bool, storm: Int64? = nil, tells: Bool = false, isHeld: Bool = false,
-            follower: FollowedPhotos? = nil
+            isAgain: Bool = false, follower: FollowedPhotos? = nil
         ) {
             self.destination = destination
             self.keepsLocation = keepsLocation
             self.storm = storm
             self.tells = tells
             self.isHeld = isHeld
+            self.isAgain = isAgain
             self.follower = follower
         }
     }
@@ -174,6 +177,7 @@ package struct PhotoUploads: Sendable {
                 message: reason)
             results[index] = .success(.held(photo: held.photo.id!, reason: reason))
         }
+        if order.isAgain { try store.forgetArrivals(of: sendable.map { photos[$0].digest }, at: order.destination.identity) }
         // The records first: an upload may have ended before this process gets to write anything.
         let records = try store.beginPhotos(
             sendable.map {

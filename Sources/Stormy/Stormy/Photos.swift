@@ -309,6 +309,19 @@ extension StormyStore {
         }
     }
 
+    /// They count as not sent.
+    func forgetArrivals(of digests: [String], at destination: String) throws {
+        try queue.write { database in
+            for digest in digests {
+                try database.execute(
+                    sql: """
+                        UPDATE photo SET state = 'failed', "transfer" = ?, message = 'to be sent again', remoteURL = NULL
+                        WHERE digest = ? AND destination = ? AND state = 'completed'
+                        """, arguments: [Self.noTransfer, digest, destination])
+            }
+        }
+    }
+
     /// Takes a held photo or a waiting job off the list.
     package func cancelPhoto(_ id: Int64) throws -> Bool {
         try queue.write { database in

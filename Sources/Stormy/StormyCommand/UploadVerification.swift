@@ -24,14 +24,26 @@ struct UploadVerification {
         let uploads = try BackgroundTransfers.all().filter { transfer in
             transfer.receipt != nil && (wanted.isEmpty || wanted.contains(transfer.file ?? ""))
         }
+        let photos = try store.photos()
         let missing = wanted.subtracting(uploads.compactMap(\.file))
+        // Receipts are with the transfers: kept for a month at least, and lost with the ledger.
+        let unproven = Set(photos.filter { $0.state == .completed }.compactMap(\.path)).subtracting(uploads.compactMap(\.file))
         for path in missing.sorted() {
-            Output.note("stormy: \(path): was not uploaded, as far as is known here")
+            let what =
+                unproven.contains(path)
+                ? "was uploaded, and its receipt is not kept any more; stormy upload --again sends it once more"
+                : "was not uploaded, as far as is known here"
+            Output.note("stormy: \(path): \(what)")
         }
+        if wanted.isEmpty, !unproven.isEmpty {
+            let count = unproven.count == 1 ? "1 photo" : "\(unproven.count) photos"
+            Output.note("stormy: \(count) cannot be checked: the receipts are not kept any more")
+        }
+        if uploads.isEmpty, !unproven.isEmpty, missing.isSubset(of: unproven) { throw ExitCode(ExitStatus.unavailable.rawValue) }
         guard !uploads.isEmpty else {
             throw CommandFailure(.notFound, wanted.isEmpty ? "nothing was uploaded yet" : "none of these was uploaded")
         }
-        let (destinations, photos) = (try Destinations(), try store.photos())
+        let destinations = try Destinations()
         var reports: [Report] = []
         var isWhole = true
         for upload in uploads {

@@ -33,12 +33,13 @@ struct UploadVerb: AsyncParsableCommand {
     @Flag(help: "Send the photos in folders and all folders in them; linked folders are left out.") var recursive = false
     @Flag(help: "Send photos as they are, with what says where they were taken.") var keepLocation = false
     @Option(help: "now, or charging: on external power and a network that costs nothing.") var when = Moment.now
+    @Flag(help: "Send photos also where they are already, for all that is known here.") var again = false
     @Flag(help: "Ask the servers again whether they have what was uploaded: these files, or all.") var verify = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
         if files.isEmpty, !verify, !choose { throw ValidationError("say which photos") }
-        if verify, wait || recursive || keepLocation || choose || when != .now {
+        if verify, wait || recursive || keepLocation || choose || again || when != .now {
             throw ValidationError("--verify only looks; it goes with files and --json alone")
         }
         if wait, when != .now { throw ValidationError("--wait and --when charging: that may take days") }
@@ -60,7 +61,7 @@ struct UploadVerb: AsyncParsableCommand {
         var batch = Batch(
             PhotoUploads.BatchOptions(
                 to: destination, keepsLocation: keepLocation || StormySettings.current.keepsLocation,
-                tells: DesktopAnswer.hasDesktop, isHeld: when == .charging,
+                tells: DesktopAnswer.hasDesktop, isHeld: when == .charging, isAgain: again,
                 follower: wait ? FollowedPhotos(try StormyStore.open(), notifies: DesktopAnswer.hasDesktop) { said.say($0) } : nil
             ))
         for failure in finder.failures { batch.note(failure) }
@@ -97,7 +98,7 @@ struct UploadVerb: AsyncParsableCommand {
     private struct Batch {
         let order: PhotoUploads.BatchOptions
         private(set) var transfers: [Int64] = []
-        /// Of those, photos that were given before.
+        /// Of those, photos that were given before and are on their way.
         private(set) var known: [Int64] = []
         /// Of those, photos that are where they belong.
         private var arrived: Set<Int64> = []
@@ -175,8 +176,8 @@ struct UploadVerb: AsyncParsableCommand {
             case .known(_, let transfer, let url):
                 if let transfer {
                     transfers.append(transfer)
-                    known.append(transfer)
-                    if url != nil { arrived.insert(transfer) }
+                    // The number of one that arrived may be another's by now: the ledger may be a new one.
+                    if url == nil { known.append(transfer) } else { arrived.insert(transfer) }
                 }
                 let sentence = "\(file): \(url.map { "is there already, as \($0)" } ?? "is on its way already")"
                 knownBefore.append(sentence)
