@@ -43,7 +43,9 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printForPeople(_ report: StatusReport) {
-        if report.schedule.enabled, let next = report.schedule.next.value {
+        if report.schedule.enabled, let time = report.schedule.next.value {
+            // Between that time and the moment at which this installation wakes for it, the check is to come.
+            let next = time > Date() ? time : report.schedule.wakeAt.value ?? time
             Output.line(
                 "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
         } else {
