@@ -131,7 +131,7 @@ package struct AutostartEntry: Sendable {
     private func unitText(agent: String, displayName: String) -> String {
         let variables = folderVariables.map { "Environment=\"\($0.0)=\(Self.unitEscaped($0.1))\"\n" }.joined()
         return """
-            # Written by `schedule`; removed by `unschedule` and `quit`.
+            # Written by the app when it has work; removed by `quit`.
             [Unit]
             Description=Background work of \(Self.unitEscaped(displayName))
             # A program that was removed is no failure.
@@ -182,7 +182,7 @@ package struct AutostartEntry: Sendable {
             [Desktop Entry]
             Type=Application
             Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
-            Comment=Written by schedule; removed by unschedule and quit
+            Comment=Written by the app when it has work; removed by quit
             TryExec=\(Self.desktopString(program(agent)))
             Exec=\(variables)\(command(agent, Self.desktopEscaped))
             NoDisplay=true
