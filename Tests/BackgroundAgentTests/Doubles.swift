@@ -66,6 +66,7 @@ final class FakePresenter: Presenter {
     struct Showing: Sendable, Equatable {
         var notice: Notice
         var replacing: UInt32?
+        var server: String?
     }
 
     private let showings = Mutex<[Showing]>([])
@@ -74,11 +75,13 @@ final class FakePresenter: Presenter {
     var shown: [Showing] { showings.withLock { $0 } }
     var withdrawn: [String] { withdrawals.withLock { $0 } }
 
-    func present(_ notice: Notice, replacing serverID: UInt32?) {
-        showings.withLock { $0.append(Showing(notice: notice, replacing: serverID)) }
+    func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
+        showings.withLock { $0.append(Showing(notice: notice, replacing: serverID, server: server)) }
     }
 
-    func withdraw(identifier: String, serverID: UInt32) { withdrawals.withLock { $0.append("\(identifier) \(serverID)") } }
+    func withdraw(identifier: String, serverID: UInt32, of server: String?) {
+        withdrawals.withLock { $0.append("\(identifier) \(serverID)") }
+    }
 }
 
 final class FakeConditions: ConditionsSource {

@@ -153,6 +153,28 @@ import Testing
         #expect(try record().serverID == 4)
     }
 
+    /// The server left while no agent was there, as at a logout: its numbers are not the next one's.
+    @Test func theNumbersOfAnEarlierServerMeanNothing() throws {
+        try bench.hear(.presenter(.serverIs("one")))
+        try add()
+        try presented(7)
+        try bench.startAgent(turning: false)
+        // Before it has heard of the other one.
+        try add("Storm, later")
+        #expect(bench.presenter.shown.last?.replacing == 7)
+        #expect(bench.presenter.shown.last?.server == "one", "the other ignores the number")
+        try bench.hear(.presenter(.serverIs("two")))
+        try presented(1)
+        #expect(try record().serverID == 1)
+        try bench.startAgent()
+        try bench.hear(.presenter(.serverIs("two")))
+        #expect(try record().state == .delivered, "the same server still has it")
+        try bench.hear(.presenter(.serverIs("three")))
+        #expect(try record().state == .closed, "it went with its server")
+        try add("Storm again")
+        #expect(bench.presenter.shown.last?.replacing == nil)
+    }
+
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
     func oneThatFrozeAndWasEndedHasForgottenIt(_ end: PresenterEvent) throws {
         try add()

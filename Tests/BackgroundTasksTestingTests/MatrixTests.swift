@@ -7,7 +7,8 @@ import Testing
     @Test(arguments: MatrixState.allCases) func everyPromiseIsKept(state: MatrixState) throws {
         for cause in MatrixCause.allCases {
             let cell = MatrixCell(state, cause)
-            #expect(try cell.play() == cell.promised, "\(state.rawValue): \(cause.rawValue)")
+            let seen = try cell.play()
+            #expect(seen == cell.promised, "\(state.rawValue): \(cause.rawValue): \(seen) and not \(cell.promised)")
         }
     }
 

@@ -1,3 +1,6 @@
+import BackgroundNotices
+import Synchronization
+
 /// Events of a callback, to be awaited one after the other.
 final class EventFeed<Event: Sendable>: Sendable {
     let send: @Sendable (Event) -> Void
@@ -20,6 +23,20 @@ final class EventFeed<Event: Sendable>: Sendable {
         while true {
             let event = try await next()
             if fits(event) { return event }
+        }
+    }
+}
+
+/// Which server gave the ids, as a presenter told it last.
+final class KnownServer: Sendable {
+    private let told = Mutex<String?>(nil)
+
+    var identity: String? { told.withLock { $0 } }
+
+    /// Keeps what is told of servers, and passes everything else on.
+    func ear(_ events: EventFeed<PresenterEvent>) -> @Sendable (PresenterEvent) -> Void {
+        { event in
+            if case .serverIs(let identity) = event { self.told.withLock { $0 = identity } } else { events.send(event) }
         }
     }
 }

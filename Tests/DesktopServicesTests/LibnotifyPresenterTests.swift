@@ -23,6 +23,7 @@ private func notice(
 extension RealDesktop {
     @Suite struct Presenting {
         let events = EventFeed<PresenterEvent>()
+        let server = KnownServer()
 
         /// A presenter on a bus with dunst, up to the moment that dunst is there.
         func withDesktop(_ body: (LibnotifyPresenter, DunstDesktop) async throws -> Void) async throws {
@@ -38,7 +39,7 @@ extension RealDesktop {
         }
 
         func makePresenter() -> LibnotifyPresenter {
-            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: events.send)
+            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
         }
 
         func presentedID(_ identifier: String) async throws -> UInt32 {
@@ -49,12 +50,12 @@ extension RealDesktop {
 
         @Test func `the same identifier again replaces`() async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a"), replacing: nil)
+                presenter.present(notice("a"))
                 let first = try await presentedID("a")
                 #expect(first > 0)
-                presenter.present(notice("a", title: "Worse"), replacing: nil)
+                presenter.present(notice("a", title: "Worse"))
                 #expect(try await presentedID("a") == first)
-                presenter.present(notice("b"), replacing: nil)
+                presenter.present(notice("b"))
                 #expect(try await presentedID("b") != first)
                 #expect(try desktop.control("count", "displayed") == "2")
             }
@@ -62,12 +63,12 @@ extension RealDesktop {
 
         @Test func `the person's dismissal is told`() async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a"), replacing: nil)
+                presenter.present(notice("a"))
                 let id = try await presentedID("a")
                 try desktop.control("close")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .dismissed))
                 // A closed object never reports again: the next showing has to be a new one.
-                presenter.present(notice("a"), replacing: nil)
+                presenter.present(notice("a"))
                 let second = try await presentedID("a")
                 try desktop.control("close")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: second, .dismissed))
@@ -76,7 +77,7 @@ extension RealDesktop {
 
         @Test func `expiry is told`() async throws {
             try await withDesktop { presenter, _ in
-                presenter.present(notice("a", urgency: .low), replacing: nil)
+                presenter.present(notice("a", urgency: .low))
                 let id = try await presentedID("a")
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .expired))
             }
@@ -84,9 +85,9 @@ extension RealDesktop {
 
         @Test func `a withdrawal is told as our own`() async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a"), replacing: nil)
+                presenter.present(notice("a"))
                 let id = try await presentedID("a")
-                presenter.withdraw(identifier: "a", serverID: id)
+                presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
                 #expect(try desktop.control("count", "displayed") == "0")
             }
@@ -94,7 +95,7 @@ extension RealDesktop {
 
         @Test(arguments: ["default", "details"]) func `a click presses the button`(key: String) async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a", actions: [NoticeAction(key: key, label: "Show")]), replacing: nil)
+                presenter.present(notice("a", actions: [NoticeAction(key: key, label: "Show")]))
                 let id = try await presentedID("a")
                 try desktop.click()
                 let event = try await events.next()
@@ -107,7 +108,7 @@ extension RealDesktop {
 
         @Test func `the body's markup is shown as written and the title is untouched`() async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a", title: "Wind & <rain>", body: "<b>5 < 6</b> & \u{0}more"), replacing: nil)
+                presenter.present(notice("a", title: "Wind & <rain>", body: "<b>5 < 6</b> & \u{0}more"))
                 _ = try await presentedID("a")
                 try desktop.control("close")
                 _ = try await events.next()
@@ -119,14 +120,14 @@ extension RealDesktop {
 
         @Test func `an empty title falls back to the app's name`() async throws {
             try await withDesktop { presenter, desktop in
-                presenter.present(notice("a", title: "", body: ""), replacing: nil)
+                presenter.present(notice("a", title: "", body: ""))
                 _ = try await presentedID("a")
             }
         }
 
         @Test func `a later process replaces and withdraws what an earlier one showed`() async throws {
             try await withDesktop { earlier, desktop in
-                earlier.present(notice("a"), replacing: nil)
+                earlier.present(notice("a"))
                 let id = try await presentedID("a")
                 earlier.stop()
                 #expect(try desktop.control("count", "displayed") == "1")
@@ -136,27 +137,45 @@ extension RealDesktop {
                 defer { later.stop() }
                 later.connect(busAddress: address)
                 #expect(try await events.next() == .serverAppeared)
-                later.present(notice("a", title: "Again"), replacing: id)
+                later.present(notice("a", title: "Again"), replacing: id, of: server.identity)
                 #expect(try await presentedID("a") == id)
                 later.stop()
 
                 let last = makePresenter()
                 defer { last.stop() }
-                last.withdraw(identifier: "a", serverID: id)
-                let server = await describe(last)
-                #expect(server?.name == "dunst")
+                last.withdraw(identifier: "a", serverID: id, of: server.identity)
+                let described = await describe(last)
+                #expect(described?.name == "dunst")
                 #expect(try desktop.control("count", "displayed") == "0")
+            }
+        }
+
+        /// As at a logout: nobody was there when the server left, and the next one counts from one again.
+        @Test func `an id of an earlier server replaces and withdraws nothing`() async throws {
+            try await withDesktop { presenter, desktop in
+                presenter.present(notice("a"))
+                let id = try await presentedID("a")
+                for giver in ["another server", nil] {
+                    let later = makePresenter()
+                    later.withdraw(identifier: "b", serverID: id, of: giver)
+                    later.present(notice("b", title: "Another"), replacing: id, of: giver)
+                    let event = try await events.first { if case .presented = $0 { true } else { false } }
+                    guard case .presented("b", let other) = event else { throw FixtureFailure("unexpected: \(event)") }
+                    #expect(other != id)
+                    later.stop()
+                }
+                #expect(try desktop.control("count", "displayed") == "2")
             }
         }
 
         @Test func `after a crash that lost the id, the tag replaces`() async throws {
             try await withDesktop { earlier, desktop in
-                earlier.present(notice("a"), replacing: nil)
+                earlier.present(notice("a"))
                 _ = try await presentedID("a")
                 earlier.stop()
                 let later = makePresenter()
                 defer { later.stop() }
-                later.present(notice("a"), replacing: nil)
+                later.present(notice("a"))
                 _ = try await events.first { if case .presented = $0 { true } else { false } }
                 #expect(try desktop.control("count", "displayed") == "1")
             }

@@ -8,11 +8,12 @@ import Testing
 extension RealDesktop {
     @Suite struct Losing {
         let events = EventFeed<PresenterEvent>()
+        let server = KnownServer()
         let notice = Notice(
             identifier: "a", appName: "Stormy", desktopEntry: "stormy", iconName: "", title: "Storm", body: "Soon")
 
         func makePresenter() -> LibnotifyPresenter {
-            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: events.send)
+            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
         }
 
         @Test func `without an address no bus is started`() async throws {
@@ -22,7 +23,7 @@ extension RealDesktop {
             defer { if let runtime { g_setenv("XDG_RUNTIME_DIR", runtime, 1) } }
             let presenter = makePresenter()
             defer { presenter.stop() }
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             let event = try await events.next()
             guard case .failed("a", .noSessionBus) = event else {
                 Issue.record("unexpected: \(event)")
@@ -49,17 +50,17 @@ extension RealDesktop {
             let presenter = makePresenter()
             defer { presenter.stop() }
             presenter.connect(busAddress: bus.address)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             try await expectNoServer()
             let desktop = try DunstDesktop(on: bus)
             defer { desktop.stop() }
             #expect(try await events.next() == .serverAppeared)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
             desktop.crashServer()
             #expect(try await events.next() == .serverVanished)
-            presenter.withdraw(identifier: "a", serverID: 1)
-            presenter.present(notice, replacing: nil)
+            presenter.withdraw(identifier: "a", serverID: 1, of: server.identity)
+            presenter.present(notice)
             try await expectNoServer()
         }
 
@@ -73,12 +74,12 @@ extension RealDesktop {
             let desktop = try DunstDesktop(on: bus)
             defer { desktop.stop() }
             #expect(try await events.next() == .serverAppeared)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             guard case .presented("a", let first) = try await events.next() else { throw FixtureFailure("was not presented") }
             var second = notice
             second.identifier = "b"
             desktop.freezeServer()
-            presenter.present(second, replacing: nil)
+            presenter.present(second)
             // After libnotify's 25 seconds.
             guard case .failed("b", .unanswered) = try await events.next() else { throw FixtureFailure("was answered") }
             desktop.thawServer()
@@ -88,7 +89,7 @@ extension RealDesktop {
                 })
             else { throw FixtureFailure("was not presented") }
             #expect(number == first + 1)
-            presenter.withdraw(identifier: "b", serverID: number)
+            presenter.withdraw(identifier: "b", serverID: number, of: server.identity)
             #expect(
                 try await events.first { if case .closed = $0 { true } else { false } }
                     == .closed(identifier: "b", serverID: number, .closedByCall))
@@ -100,7 +101,7 @@ extension RealDesktop {
             let presenter = makePresenter()
             defer { presenter.stop() }
             presenter.connect(busAddress: bus.address)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             try await expectNoServer()
         }
 
@@ -114,12 +115,12 @@ extension RealDesktop {
                 let desktop = try DunstDesktop(on: bus)
                 defer { desktop.stop() }
                 #expect(try await events.next() == .serverAppeared)
-                presenter.present(notice, replacing: nil)
+                presenter.present(notice)
                 guard case .presented = try await events.next() else { throw FixtureFailure("was not presented") }
                 bus.stop()
                 // The server, which loses the bus too, may be seen to leave first.
                 _ = try await events.first { $0 == .busLost }
-                presenter.present(notice, replacing: nil)
+                presenter.present(notice)
                 guard case .failed("a", .busUnreachable) = try await events.next() else {
                     throw FixtureFailure("was not refused")
                 }
@@ -138,14 +139,14 @@ extension RealDesktop {
             let presenter = makePresenter()
             defer { presenter.stop() }
             presenter.connect(busAddress: passing.address)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             try await expectNoServer()
             passing.stop()
             _ = try await events.first { $0 == .busLost }
             presenter.connect(busAddress: passing.address)
             // It may have just begun.
             _ = try await events.first { $0 == .serverAppeared }
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }
 
@@ -162,7 +163,7 @@ extension RealDesktop {
             let presenter = makePresenter()
             defer { presenter.stop() }
             presenter.connect(busAddress: mute.address)
-            presenter.present(notice, replacing: nil)
+            presenter.present(notice)
             _ = try await events.first { if case .presented = $0 { true } else { false } }
         }
 

@@ -48,6 +48,8 @@ private struct VirtualPresenting: PresentingDesktop {
 extension RealDesktop {
     /// One suite per port, over every implementation: what the agent hears must not depend on which of them it is joined with.
     @Suite struct PortConformance {
+        private let server = KnownServer()
+
         enum Kind: String, CaseIterable {
             case real
             case virtual
@@ -61,7 +63,7 @@ extension RealDesktop {
             case .real:
                 let bus = try PrivateBus()
                 defer { bus.stop() }
-                let presenter = LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: events.send)
+                let presenter = LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
                 defer { presenter.stop() }
                 presenter.connect(busAddress: bus.address)
                 let dunst = try DunstDesktop(on: bus)
@@ -71,9 +73,9 @@ extension RealDesktop {
             case .virtual:
                 let zone = try #require(TimeZone(identifier: "UTC"))
                 let clock = VirtualClock(wall: Date(timeIntervalSince1970: 1_750_000_000), zone: zone)
-                let server = VirtualNotificationServer(clock: clock)
-                server.connect(events.send)
-                try await body(VirtualPresenting(clock: clock, server: server), events)
+                let desktop = VirtualNotificationServer(clock: clock)
+                desktop.connect(server.ear(events))
+                try await body(VirtualPresenting(clock: clock, server: desktop), events)
             }
         }
 
@@ -86,7 +88,7 @@ extension RealDesktop {
         private func show(
             _ notice: Notice, replacing old: UInt32? = nil, _ desktop: any PresentingDesktop, _ events: EventFeed<PresenterEvent>
         ) async throws -> UInt32 {
-            desktop.presenter.present(notice, replacing: old)
+            desktop.presenter.present(notice, replacing: old, of: server.identity)
             desktop.settle()
             let event = try await events.next()
             guard case .presented(notice.identifier, let id) = event else { throw FixtureFailure("unexpected: \(event)") }
@@ -108,12 +110,12 @@ extension RealDesktop {
         @Test(arguments: Kind.allCases) func `taken back it goes, and says by whom`(_ kind: Kind) async throws {
             try await withPresenting(kind) { desktop, events in
                 let id = try await show(notice("a"), desktop, events)
-                desktop.presenter.withdraw(identifier: "a", serverID: id)
+                desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 desktop.settle()
                 #expect(try await events.next() == .closed(identifier: "a", serverID: id, .closedByCall))
                 #expect(try desktop.count() == 0)
                 // What is not there is ignored: the next event is that of the next showing.
-                desktop.presenter.withdraw(identifier: "a", serverID: id)
+                desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
             }
         }
@@ -142,7 +144,7 @@ extension RealDesktop {
                 _ = try await show(notice("a"), desktop, events)
                 desktop.loseServer()
                 #expect(try await events.next() == .serverVanished)
-                desktop.presenter.present(notice("b"), replacing: nil)
+                desktop.presenter.present(notice("b"))
                 desktop.settle()
                 let event = try await events.next()
                 guard case .failed("b", .noServer) = event else { throw FixtureFailure("unexpected: \(event)") }

@@ -185,9 +185,9 @@ package final class Agent {
             if !ledger.directories.removeOrphans(knownTo: ledger) {
                 parts.leftovers.noteInTheWay(Moment(of: host, zone: parts.time.zone))
             }
-        case .present(let notice, let serverID): ports.presenter.present(notice, replacing: serverID)
-        case .withdraw(let identifier, let serverID):
-            ports.presenter.withdraw(identifier: identifier, serverID: serverID)
+        case .present(let notice, let number, let server): ports.presenter.present(notice, replacing: number, of: server)
+        case .withdraw(let identifier, let number, let server):
+            ports.presenter.withdraw(identifier: identifier, serverID: number, of: server)
         case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
         case .sessionChanged(let session): ports.sessionChanged(session)
         }

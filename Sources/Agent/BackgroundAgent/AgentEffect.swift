@@ -25,8 +25,9 @@ enum AgentEffect: Equatable {
     case tidyServer(WireRequest, AttemptID)
     case removeFile(URL)
     case removeOrphans
-    case present(Notice, replacing: UInt32?)
-    case withdraw(identifier: String, serverID: UInt32)
+    /// - Parameter of: the server that gave the number.
+    case present(Notice, replacing: UInt32?, of: String?)
+    case withdraw(identifier: String, serverID: UInt32, of: String?)
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
 

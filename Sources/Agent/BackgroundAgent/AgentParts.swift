@@ -136,7 +136,7 @@ struct AgentParts {
         let ended = try launches.settleEnded(&pass)
         guard !ended.isEmpty else { return }
         leftovers.noteEndedProcess(pass.moment)
-        screen.note(ended: ended, &pass)
+        try screen.note(ended: ended, &pass)
     }
 
     private mutating func noticeNewerVersion(_ pass: inout Pass) throws {

@@ -36,7 +36,8 @@ struct Inheritance {
             }
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
-            left.effects += shown.compactMap(ProgressNotices.withdrawal)
+            let server = try transaction.fact(.notificationServer)
+            left.effects += shown.compactMap { ProgressNotices.withdrawal(of: $0, server) }
             // Continued processing runs in a process of its own making, which is watched like any that waits.
             left.launches = try transaction.liveLaunches().filter { $0.kind != .continuedProcessing }
             return left

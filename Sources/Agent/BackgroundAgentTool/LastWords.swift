@@ -27,15 +27,14 @@ enum LastWords {
         let presenter = LibnotifyPresenter(loop: loop, appName: app) { event in
             switch event {
             case .presented, .failed: answered.signal()
-            case .activated, .closed, .serverAppeared, .serverVanished, .busLost: break
+            case .activated, .closed, .serverIs, .serverAppeared, .serverVanished, .busLost: break
             }
         }
         presenter.connect()
         presenter.present(
             Notice(
                 identifier: "background-agent.ledger", appName: app, desktopEntry: app, iconName: "dialog-warning",
-                title: "\(app) cannot work", body: text),
-            replacing: nil)
+                title: "\(app) cannot work", body: text))
         _ = answered.wait(timeout: .now() + patience)
         presenter.stop()
         loop.stop()

@@ -92,7 +92,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
 
     var current: DesktopConditions { machine.conditions }
 
-    func present(_ notice: Notice, replacing serverID: UInt32?) {
+    func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
         let (event, tell) = state.withLock { state -> (PresenterEvent, @Sendable (AgentEvent) -> Void) in
             guard state.machine.hasNotificationServer else {
                 return (.failed(identifier: notice.identifier, .noServer("it left the bus")), state.tell)
@@ -104,7 +104,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
-    func withdraw(identifier: String, serverID: UInt32) {
+    func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let tell = state.withLock { $0.tell }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))
     }

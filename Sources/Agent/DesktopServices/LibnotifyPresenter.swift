@@ -41,14 +41,14 @@ package final class LibnotifyPresenter: Presenter {
     }
 
     /// Shows a notification. The same identifier again updates the one on screen, and then `serverID` is not needed.
-    package func present(_ notice: Notice, replacing serverID: UInt32?) {
-        loop.perform { [desk] in desk.present(notice, replacing: serverID) }
+    package func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?) {
+        loop.perform { [desk] in desk.present(notice, replacing: serverID, of: server) }
     }
 
     /// Takes a notification off the screen. One of this process is answered by `closed`; one of an earlier process by
     /// nothing, because its server tells only who sent it.
-    package func withdraw(identifier: String, serverID: UInt32) {
-        loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID) }
+    package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
+        loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
 
     /// Asks who shows notifications, starting the server where the bus can.

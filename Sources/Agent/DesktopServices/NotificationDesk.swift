@@ -8,6 +8,8 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private let bus = SessionBus()
     /// What the present server can do; asked again when another takes the name.
     private var server: PresenterServer?
+    /// Which one it is, as it was told last.
+    private var identity: String?
     private var shown: [String: ShownNotice] = [:]
     /// Given to a server that did not answer in time.
     private var unanswered: [String: ShownNotice] = [:]
@@ -32,6 +34,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         }
         bus.onServerAppeared = { [unowned self] in
             server = nil
+            if let connection = bus.connection { identify(on: connection) }
             self.handler(.serverAppeared)
         }
         bus.onServerVanished = { [unowned self] in
@@ -57,12 +60,12 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         }
     }
 
-    func present(_ notice: Notice, replacing serverID: UInt32?) {
+    func present(_ notice: Notice, replacing serverID: UInt32?, of giver: String?) {
         do throws(PresenterFailure) {
             let server = try currentServer(mayStart: true)
             let existing = shown[notice.identifier]
-            let target =
-                existing ?? ShownNotice(identifier: notice.identifier, serverID: serverID ?? 0, desk: self)
+            let old = giver == identity ? serverID ?? 0 : 0
+            let target = existing ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
             target.fill(with: notice, for: server)
             try show(target)
             shown[notice.identifier] = target
@@ -105,10 +108,11 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         lateAnswers?.forget()
     }
 
-    func withdraw(identifier: String, serverID: UInt32) {
+    func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
         // A server that is not running shows nothing: it is not started for this.
         guard (try? currentServer(mayStart: false)) != nil else { return }
-        let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: serverID, desk: self)
+        let old = giver == identity ? serverID : 0
+        let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
         guard target.serverID != 0 else { return }
         // Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
         notify_notification_close(target.notification, nil)
@@ -163,7 +167,17 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         let connection = try openBus(busAddress: nil)
         if let server { return server }
         let asked = try PresenterServer.query(on: connection, mayStart: mayStart)
+        identify(on: connection)
         server = asked
         return asked
+    }
+
+    /// Tells which server gives the ids from now on. A name on a bus is given once, and each bus has a number of its own.
+    private func identify(on connection: OpaquePointer) {
+        guard let owner = PresenterServer.owner(on: connection), let bus = g_dbus_connection_get_guid(connection) else { return }
+        let found = "\(String(cString: bus)) \(owner)"
+        guard found != identity else { return }
+        identity = found
+        handler(.serverIs(found))
     }
 }

@@ -46,14 +46,24 @@ extension PresenterServer {
             capabilities: strings(in: capabilities))
     }
 
-    /// The process that owns the name; answered by the bus itself.
-    static func process(on connection: OpaquePointer) -> Int32? {
+    /// The name of its connection; answered by the bus itself. `nil`: nobody is there.
+    static func owner(on connection: OpaquePointer) -> String? {
+        guard let reply = askBus("GetNameOwner", on: connection) else { return nil }
+        defer { g_variant_unref(reply) }
+        return type(of: reply) == "(s)" ? string(in: reply, at: 0) : nil
+    }
+
+    private static func askBus(_ question: String, on connection: OpaquePointer) -> OpaquePointer? {
         // The call takes it over.
         var name = [g_variant_new_string(busName)]
-        let reply = g_dbus_connection_call_sync(
-            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetConnectionUnixProcessID",
+        return g_dbus_connection_call_sync(
+            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", question,
             g_variant_new_tuple(&name, 1), nil, G_DBUS_CALL_FLAGS_NONE, -1, nil, nil)
-        guard let reply else { return nil }
+    }
+
+    /// The process that owns the name; answered by the bus itself.
+    static func process(on connection: OpaquePointer) -> Int32? {
+        guard let reply = askBus("GetConnectionUnixProcessID", on: connection) else { return nil }
         defer { g_variant_unref(reply) }
         guard type(of: reply) == "(u)", let number = g_variant_get_child_value(reply, 0) else { return nil }
         defer { g_variant_unref(number) }

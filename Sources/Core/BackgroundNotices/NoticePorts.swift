@@ -86,6 +86,8 @@ package enum PresenterEvent: Sendable, Equatable {
     /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
+    /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
+    case serverIs(String)
     /// A notification server took its name on the bus: what could not be shown is worth another try.
     case serverAppeared
     /// The server left; the ids it gave mean nothing any more.
@@ -96,8 +98,17 @@ package enum PresenterEvent: Sendable, Equatable {
 
 /// Shows, replaces and withdraws desktop notifications.
 package protocol Presenter: Sendable {
-    /// Shows a notification; answered by `presented` or `failed`. `replacing`: the server id of an earlier showing.
-    func present(_ notice: Notice, replacing serverID: UInt32?)
-    /// Takes a notification off the screen. Unknown ids are ignored.
-    func withdraw(identifier: String, serverID: UInt32)
+    /// Shows a notification; answered by `presented` or `failed`.
+    ///
+    /// - Parameters:
+    ///   - serverID: of an earlier showing, which it replaces.
+    ///   - server: the one that gave this id, as `serverIs` told it. The id counts with that one alone: another has given it to a stranger.
+    func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
+    /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored.
+    func withdraw(identifier: String, serverID: UInt32, of server: String?)
+}
+
+extension Presenter {
+    /// Shows one that was not shown before.
+    package func present(_ notice: Notice) { present(notice, replacing: nil, of: nil) }
 }

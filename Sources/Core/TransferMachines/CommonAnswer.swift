@@ -52,6 +52,7 @@ struct CommonAnswer {
 
     static let everyPage =
         "Every address of the server is answered with a page: one to log in to this network, perhaps, and then the file is not there."
+    static let logIn = "This network wants somebody to log in first."
     static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
 
     /// `nil`: what it means depends on what was asked.
@@ -60,14 +61,14 @@ struct CommonAnswer {
         case 300..<400 where head.status != 304:
             let place = head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
             mayHaveActed = false
-            if head.mayLeadToAPortal, pauses.policy.suspicionDelay != nil {
+            if head.mayLeadToAPortal || head.leadsFromTheFile, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
                     head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
                 return
             }
             outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
         case 511:
-            outcome = pauses.suspicion(head, "This network wants somebody to log in first.")
+            outcome = pauses.suspicion(head, CommonAnswer.logIn)
             mayHaveActed = false
         case 401, 407:
             outcome = .fail(head, -1013, "Not permitted: the server wants other credentials.")
@@ -103,6 +104,16 @@ extension ResponseHead {
         if host.lowercased() != base.host?.lowercased() { return true }
         // To the same one with encryption is what servers do.
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
+    }
+
+    /// Over http to another name than the file's, at the same host: a page to log in, which answers in the host's name. A folder that has moved
+    /// leads to the file in it.
+    var leadsFromTheFile: Bool {
+        guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
+            let target = URL(string: place, relativeTo: base), target.host?.lowercased() == base.host?.lowercased()
+        else { return false }
+        let isAsked = FileEnding.isOfAFile(base.lastPathComponent)
+        return isAsked && target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
     }
 
     /// It is a web page.

@@ -79,7 +79,9 @@ package struct DownloadMachine: Equatable, Sendable {
     package mutating func received(_ head: ResponseHead, now: Date? = nil) -> BodyDisposition {
         guard case .asked(let from) = state else { return .discard }
         if mayRetry(status: head.status) { return refuse(head, .retryableStatus) }
-        if mayBeOfAPortal(head) { return refuse(head, .portal) }
+        if mayBeOfAPortal(head) || head.status == 511 && request.isIdempotent && policy.suspicionDelay != nil {
+            return refuse(head, .portal)
+        }
         if from > 0 {
             switch head.status {
             case 206:
@@ -281,7 +283,8 @@ extension DownloadMachine {
         case .brokenLength:
             return .retry(after: pause(attempts, jitter), TransferTrouble(.badAnswer("its Content-Length is no length")))
         case .portal:
-            var trouble = TransferTrouble(head: head, now: now, policy: policy, message: CommonAnswer.page)
+            let message = head.status == 511 ? CommonAnswer.logIn : CommonAnswer.page
+            var trouble = TransferTrouble(head: head, now: now, policy: policy, message: message)
             (trouble.code, trouble.suspicion) = (-1010, .portal)
             return .retry(after: policy.suspicionPause(trouble, jitter: jitter) ?? policy.cap, trouble)
         case .noFile:

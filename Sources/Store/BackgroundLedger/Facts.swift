@@ -160,6 +160,8 @@ extension FactName where Value == ServerKnowledge {
     }
 }
 extension FactName where Value == String {
+    /// Which notification server gave the numbers that stand in the ledger: its bus and its name there.
+    package static var notificationServer: Self { Self("notificationServer") }
     /// Why the notification server could not be reached; absent when it can.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
 }

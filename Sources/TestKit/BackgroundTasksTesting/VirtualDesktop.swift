@@ -58,7 +58,12 @@ public final class VirtualNotificationServer: Presenter {
         var nextID: UInt32 = 1
         var pause = 0.0
         /// What a frozen one was given.
-        var heldBack: [(Notice, replacing: UInt32?)] = []
+        var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
+        /// Numbers of showings that it has not answered yet.
+        var unanswered: [UInt32] = []
+        /// How many servers there were before; each counts its notifications from one.
+        var served = 0
+        var server: String { "server \(served)" }
     }
 
     private let state = Mutex(State())
@@ -68,7 +73,11 @@ public final class VirtualNotificationServer: Presenter {
     init(clock: VirtualClock) { self.clock = clock }
 
     /// The agent that hears; one that died hears no more.
-    func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) { self.tell.withLock { $0 = tell } }
+    func connect(_ tell: @escaping @Sendable (PresenterEvent) -> Void) {
+        self.tell.withLock { $0 = tell }
+        let server = state.withLock { state -> String? in if case .isGone = state.mood { nil } else { state.server } }
+        if let server { tell(.serverIs(server)) }
+    }
 
     private func say(_ event: PresenterEvent) { tell.withLock { $0 }(event) }
 
@@ -114,13 +123,26 @@ public final class VirtualNotificationServer: Presenter {
 
     /// The server leaves the bus, and what it showed with it.
     public func vanish() {
-        state.withLock { ($0.mood, $0.screen, $0.heldBack) = (.isGone, [], []) }
+        state.withLock { state in
+            (state.mood, state.screen, state.heldBack) = (.isGone, [], [])
+            // What it had not answered nobody has seen.
+            for number in state.unanswered {
+                if let last = state.history.lastIndex(where: { $0.serverID == number }) { state.history.remove(at: last) }
+            }
+            state.unanswered = []
+        }
         say(.serverVanished)
     }
 
     /// A server takes the name.
     public func appear() {
-        state.withLock { ($0.mood, $0.heldBack) = (.shows, []) }
+        let server = state.withLock { state in
+            // One that had left: another comes.
+            if case .isGone = state.mood { (state.served, state.nextID) = (state.served + 1, 1) }
+            (state.mood, state.heldBack) = (.shows, [])
+            return state.server
+        }
+        say(.serverIs(server))
         say(.serverAppeared)
     }
 
@@ -131,11 +153,11 @@ public final class VirtualNotificationServer: Presenter {
     package func set(_ mood: Mood) {
         let held = state.withLock { state in
             state.mood = mood
-            if mood == .isFrozen { return [(Notice, replacing: UInt32?)]() }
+            if mood == .isFrozen { return [(Notice, replacing: UInt32?, server: String?)]() }
             defer { state.heldBack = [] }
             return state.heldBack
         }
-        for (notice, number) in held { present(notice, replacing: number) }
+        for (notice, number, server) in held { present(notice, replacing: number, of: server) }
     }
 
     /// Seconds until it answers.
@@ -147,7 +169,7 @@ public final class VirtualNotificationServer: Presenter {
     // MARK: Presenter
 
     /// Shows a notification. The agent's way in; what a test asks is ``shown``.
-    package func present(_ notice: Notice, replacing serverID: UInt32?) {
+    package func present(_ notice: Notice, replacing number: UInt32?, of server: String?) {
         let (answer, pause) = state.withLock { state -> (PresenterEvent, Double) in
             switch state.mood {
             case .isGone:
@@ -159,30 +181,46 @@ public final class VirtualNotificationServer: Presenter {
                 state.mood = count > 1 ? .refusesNext(count - 1) : .shows
                 return (.failed(identifier: notice.identifier, .refused("too many in a short time")), state.pause)
             case .isFrozen:
-                state.heldBack.append((notice, serverID))
+                state.heldBack.append((notice, number, server))
                 return (.failed(identifier: notice.identifier, .unanswered("nothing for 5 s")), 5)
             case .shows: break
             }
             // By number, or by tag as servers do that know it.
-            let old = state.screen.firstIndex { $0.serverID == serverID || $0.identifier == notice.identifier }
-            let number = old.map { state.screen[$0].serverID } ?? state.nextID
+            let known = server == state.server ? number : nil
+            let old = state.screen.firstIndex { $0.serverID == known || $0.identifier == notice.identifier }
+            let given = old.map { state.screen[$0].serverID } ?? state.nextID
             let shown = ShownNotification(
                 identifier: notice.identifier, title: notice.title, body: notice.body,
                 buttons: notice.actions.map(\.key).filter { $0 != "default" },
-                showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: number)
+                showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given)
             if let old { state.screen[old] = shown } else { state.screen.append(shown) }
             if old == nil { state.nextID += 1 }
             state.history.append(shown)
-            return (.presented(identifier: notice.identifier, serverID: number), state.pause)
+            state.unanswered.append(given)
+            return (.presented(identifier: notice.identifier, serverID: given), state.pause)
         }
         // To the agent that asked, if it lives by then.
         let tell = tell.withLock { $0 }
-        clock.schedule(after: pause) { tell(answer) }
+        clock.schedule(after: pause) { [self] in tell(stillTrue(answer)) }
+    }
+
+    /// A server that left meanwhile answers nothing: the bus says so.
+    private func stillTrue(_ answer: PresenterEvent) -> PresenterEvent {
+        guard case .presented(let identifier, let number) = answer else { return answer }
+        return state.withLock { state in
+            guard let open = state.unanswered.firstIndex(of: number) else {
+                return .failed(identifier: identifier, .noServer("it left before it answered"))
+            }
+            state.unanswered.remove(at: open)
+            return answer
+        }
     }
 
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
-    package func withdraw(identifier: String, serverID: UInt32) {
-        guard let notice = shown.first(where: { $0.serverID == serverID }) else { return }
+    package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
+        guard server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) else {
+            return
+        }
         close(notice, .closedByCall)
     }
 }

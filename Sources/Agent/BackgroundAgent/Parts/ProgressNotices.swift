@@ -33,7 +33,10 @@ struct ProgressNotices {
             launch.noticeID = Int64(serverID)
             try pass.transaction.update(launch)
             // It ended while the server was asked.
-            if launch.endedAt != nil { pass.perform(.withdraw(identifier: identifier, serverID: serverID)) }
+            if launch.endedAt != nil {
+                let server = try pass.transaction.fact(.notificationServer)
+                pass.perform(.withdraw(identifier: identifier, serverID: serverID, of: server))
+            }
         case .failed(let identifier, let failure):
             guard Self.launch(of: identifier) != nil else { return false }
             pass.log(.progressNotShown, (.reason, "\(failure)"))
@@ -48,6 +51,9 @@ struct ProgressNotices {
             guard var launch = try pass.transaction.launch(id), launch.noticeID != nil else { return true }
             launch.noticeID = nil
             try pass.transaction.update(launch)
+        case .serverIs(let server):
+            if try pass.transaction.fact(.notificationServer) != server { try pass.transaction.forgetProgressNotices() }
+            return false
         case .serverAppeared, .serverVanished, .busLost:
             // Another server shows it anew; the numbers of one that is gone mean nothing to it.
             if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }
@@ -59,16 +65,16 @@ struct ProgressNotices {
 
     /// It ended: what is on the screen goes. The number stays until the server says that it is closed, so that an agent
     /// which dies in between is made up for.
-    mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) {
+    mutating func withdraw(_ launch: LaunchRecord, _ pass: inout Pass) throws {
         guard let id = launch.id else { return }
         shown[id] = nil
-        if let effect = Self.withdrawal(of: launch) { pass.perform(effect) }
+        if let effect = Self.withdrawal(of: launch, try pass.transaction.fact(.notificationServer)) { pass.perform(effect) }
     }
 
     /// `nil`: nothing of it is on the screen.
-    static func withdrawal(of launch: LaunchRecord) -> AgentEffect? {
+    static func withdrawal(of launch: LaunchRecord, _ server: String?) -> AgentEffect? {
         guard let id = launch.id, let serverID = launch.noticeID.flatMap(UInt32.init(exactly:)) else { return nil }
-        return .withdraw(identifier: prefix + String(id), serverID: serverID)
+        return .withdraw(identifier: prefix + String(id), serverID: serverID, of: server)
     }
 
     mutating func plan(_ pass: inout Pass, _ app: AppRecord?) throws {
@@ -85,7 +91,8 @@ struct ProgressNotices {
                 }
             }
             shown[id] = Shown(notice: notice, shownAt: pass.now)
-            pass.perform(.present(notice, replacing: launch.noticeID.flatMap(UInt32.init(exactly:))))
+            let server = try pass.transaction.fact(.notificationServer)
+            pass.perform(.present(notice, replacing: launch.noticeID.flatMap(UInt32.init(exactly:)), of: server))
         }
     }
 

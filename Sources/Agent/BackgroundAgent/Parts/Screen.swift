@@ -74,6 +74,11 @@ struct Screen {
             pass.log(.notificationPressed, (.notification, identifier), (.action, action))
         case .closed(let identifier, let serverID, _):
             try change(identifier, .closed(serverID: serverID, now: pass.now), &pass)
+        case .serverIs(let server):
+            // Where the agent was not there when the last one left, as at a logout, nobody has told it.
+            guard try pass.transaction.fact(.notificationServer) != server else { return }
+            try noteLostServer(&pass)
+            try pass.transaction.setFact(.notificationServer, server)
         case .serverAppeared: tryAgain()
         case .serverVanished, .busLost: try noteLostServer(&pass)
         }
@@ -165,7 +170,9 @@ struct Screen {
         if record != before { try pass.transaction.save(record) }
         for command in commands {
             switch command {
-            case .withdraw(let serverID): pass.perform(.withdraw(identifier: record.identifier, serverID: serverID))
+            case .withdraw(let number):
+                let server = try pass.transaction.fact(.notificationServer)
+                pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
             }
         }
     }
@@ -173,8 +180,8 @@ struct Screen {
     // MARK: What follows
 
     /// Launches ended: the progress of continued processing goes off the screen.
-    mutating func note(ended launches: [LaunchRecord], _ pass: inout Pass) {
-        for launch in launches where launch.kind == .continuedProcessing { progress.withdraw(launch, &pass) }
+    mutating func note(ended launches: [LaunchRecord], _ pass: inout Pass) throws {
+        for launch in launches where launch.kind == .continuedProcessing { try progress.withdraw(launch, &pass) }
     }
 
     mutating func plan(_ pass: inout Pass, isQuitting: Bool) throws {
@@ -209,7 +216,8 @@ struct Screen {
         case .show:
             try change(record, .handedOver, &pass)
             beingShown[record.identifier] = pass.moment.awake
-            pass.perform(.present(try notice(record, app, pass), replacing: record.serverID))
+            let server = try pass.transaction.fact(.notificationServer)
+            pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
         }
     }
 
