@@ -32,7 +32,7 @@ public actor TestDriver {
 
     /// Real time that a handler is waited for which neither ends nor awaits anything virtual, before virtual time moves on. Time in
     /// which other tests hold all threads does not count.
-    public var patience: Duration = .seconds(5)
+    public var patience: Duration = .seconds(20)
 
     let machine: SimulatedHost
     private let app = HostedApp()
