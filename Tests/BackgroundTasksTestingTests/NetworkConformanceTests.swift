@@ -57,7 +57,9 @@ import TransferMachines
         Case("until the end", [.status(200), .headers(["Connection": "close"]), .body("all")]),
         Case("no answer", .hangUp),
         Case("silence", .silence) { $0.idleTimeout = 1 },
-        Case("silence in the middle", [.status(200), .headers(["Content-Length": "10"]), .body("half"), .stall]) { $0.idleTimeout = 2 },
+        Case("silence in the middle", [.status(200), .headers(["Content-Length": "10"]), .body("half"), .stall]) {
+            $0.idleTimeout = 2
+        },
         Case("slow, but alive", [.status(200), .headers(["Content-Length": "4"]), .drip("slow", chunkSize: 1, interval: 0.4)]),
         Case(
             "an interim answer first",

@@ -66,6 +66,25 @@ enum KernelSupplies {
         }
     }
 
+    /// A bridge for containers comes and goes with them.
+    @Test func `what this machine is called tells networks apart`() throws {
+        let folder = try TemporaryFolder.make()
+        try FileManager.default.createDirectory(
+            at: folder.appendingPathComponent("eth0/device"), withIntermediateDirectories: true)
+        func interface(_ name: String, _ address: String) -> NetworkInterface {
+            var interface = wire
+            (interface.name, interface.address) = (name, address)
+            return interface
+        }
+        func addresses(_ interfaces: NetworkInterface...) -> Set<String> {
+            NetworkInterface.addresses(interfaces, classFolder: folder.path)
+        }
+        let (wired, bridge) = (interface("eth0", "10.0.0.7"), interface("docker0", "172.17.0.1"))
+        #expect(addresses(wired, bridge) == addresses(wired))
+        #expect(addresses(interface("eth0", "192.168.1.7")) != addresses(wired))
+        #expect(addresses(bridge) == ["docker0 172.17.0.1"], "better than nothing")
+    }
+
     @Test func `finds this machine's loopback`() {
         #expect(NetworkInterface.current().contains { $0.isLoopback })
     }

@@ -1,5 +1,6 @@
 import BackgroundLedger
 import BackgroundScheduling
+import FaultyServer
 import Foundation
 import Testing
 
@@ -70,6 +71,22 @@ extension EndToEnd {
             #expect(app.lines.isEmpty)
             try system.set(.network, "Connectivity", "uint32 4")
             try app.waitForLaunch("its end") { $0.outcome == .completed }
+        }
+
+        /// Out of the hotel: the next network has the same properties and no page to log in.
+        @Test func anotherNetworkIsTriedAtOnce() async throws {
+            let server = try await FaultyServer.start()
+            let file = Payload.pattern(100_000)
+            server.route("GET", "/disk.img", .status(511), .file(file))
+            let home = try Home()
+            for (name, value) in app.home.environment where name.hasPrefix("DBUS_SYSTEM") { home.environment[name] = value }
+            let target = home.folder.appendingPathComponent("disk.img")
+            #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
+            try home.wait("the log-in") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
+            try system.set(.network, "PrimaryConnection", "'/org/freedesktop/NetworkManager/ActiveConnection/7'")
+            // By itself in a quarter of an hour at the earliest.
+            try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
+            #expect(try Data(contentsOf: target) == file.data)
         }
 
         @Test func theKindOfNetworkIsTold() throws {

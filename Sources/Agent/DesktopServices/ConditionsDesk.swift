@@ -19,10 +19,17 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private var managed: NetworkManagerReport?
     private var profiles: OpaquePointer?
     private var profileHandler: gulong = 0
-    private var published: DesktopConditions?
+    private var published: Published?
     /// Services that have not answered their first question: until then a guess would be told as knowledge, and work that
     /// waits for power be launched on battery.
     private var unanswered: Set<Service> = []
+
+    /// What was told last, and of which network.
+    private struct Published: Equatable {
+        var conditions: DesktopConditions
+        var manager: NetworkManagerReport?
+        var addresses: Set<String>
+    }
 
     private enum Service {
         case power
@@ -101,8 +108,11 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             isOnExternalPower: isOnBattery.map { !$0 }
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
             isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false)
-        guard conditions != published else { return }
-        published = conditions
+        // Another network may have the same properties, and be without the last one's log-in page.
+        let current = Published(
+            conditions: conditions, manager: managed, addresses: NetworkInterface.addresses(interfaces))
+        guard current != published else { return }
+        published = current
         handler(conditions)
     }
 

@@ -24,7 +24,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     ///   - powerSupplies: the kernel's class directory of power supplies.
     ///   - localTime: the link that names the system's time zone.
     ///   - handler: called on the loop's thread with the conditions at the start (when the services have answered, or 3 s
-    ///     have passed), and after each change.
+    ///     have passed), and after each change; also after a change to another network that has the same properties.
     ///   - onSignal: called on the loop's thread.
     package init(
         loop: GLibLoop, powerSupplies: String = "/sys/class/power_supply", localTime: String = "/etc/localtime",

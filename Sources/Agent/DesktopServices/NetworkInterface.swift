@@ -8,6 +8,8 @@ struct NetworkInterface: Sendable, Equatable {
     /// Has a carrier: a bridge for containers that do not run has none.
     var isRunning: Bool
     var isLinkLocal: Bool
+    /// In numbers.
+    var address = ""
 
     /// Whether some host beyond this machine might be reached. An IPv6 link-local address says nothing: every
     /// plugged cable has one.
@@ -20,6 +22,14 @@ struct NetworkInterface: Sendable, Equatable {
     /// Whether some interface with hardware behind it is up.
     static func hasDevice(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Bool {
         interfaces.contains { $0.canReachOthers && access("\(classFolder)/\($0.name)/device", F_OK) == 0 }
+    }
+
+    /// Tells one network from another: what this machine is called there. Of a bridge for containers, which comes and goes with them, nothing is
+    /// said where there is hardware that connects.
+    static func addresses(_ interfaces: [NetworkInterface], classFolder: String = "/sys/class/net") -> Set<String> {
+        let reaching = interfaces.filter(\.canReachOthers)
+        let devices = reaching.filter { hasDevice([$0], classFolder: classFolder) }
+        return Set((devices.isEmpty ? reaching : devices).map { "\($0.name) \($0.address)" })
     }
 
     /// Whether all that connects is Wi-Fi.
@@ -52,9 +62,16 @@ struct NetworkInterface: Sendable, Equatable {
                 NetworkInterface(
                     name: String(cString: entry.ifa_name), isLoopback: has(UInt32(IFF_LOOPBACK)), isUp: has(UInt32(IFF_UP)),
                     isRunning: has(UInt32(IFF_RUNNING)),
-                    isLinkLocal: family == AF_INET6 && isLinkLocal(address)))
+                    isLinkLocal: family == AF_INET6 && isLinkLocal(address), address: text(of: address, family)))
         }
         return interfaces
+    }
+
+    private static func text(of address: UnsafeMutablePointer<sockaddr>, _ family: Int32) -> String {
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let size = family == AF_INET ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
+        let status = getnameinfo(address, socklen_t(size), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+        return status == 0 ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : ""
     }
 
     /// fe80::/10.

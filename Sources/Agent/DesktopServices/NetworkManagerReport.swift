@@ -6,6 +6,8 @@ struct NetworkManagerReport: Sendable, Equatable {
     var connectivity: UInt32?
     /// 1 yes, 2 no, 3 guessed yes, 4 guessed no; 0 unknown.
     var metered: UInt32?
+    /// What it calls the one that leads to the internet: another after each change of network.
+    var primaryConnection: String?
     /// "802-11-wireless", "802-3-ethernet", "gsm", …; empty without one.
     var primaryConnectionType: String?
 

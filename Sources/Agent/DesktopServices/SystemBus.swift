@@ -192,12 +192,12 @@ final class SystemBus {
         func text(_ name: String) -> String? {
             guard let value = g_variant_lookup_value(all, name, nil) else { return nil }
             defer { g_variant_unref(value) }
-            guard String(cString: g_variant_get_type_string(value)) == "s" else { return nil }
+            guard ["s", "o"].contains(String(cString: g_variant_get_type_string(value))) else { return nil }
             return g_variant_get_string(value, nil).map { String(cString: $0) }
         }
         return NetworkManagerReport(
             state: number("State"), connectivity: number("Connectivity"), metered: number("Metered"),
-            primaryConnectionType: text("PrimaryConnectionType"))
+            primaryConnection: text("PrimaryConnection"), primaryConnectionType: text("PrimaryConnectionType"))
     }
 
     /// The boolean in a `(v)`.

@@ -53,7 +53,11 @@ final class SystemServices {
         guard services.contains(.network) else { return }
         // Of a NetworkManager of today; the template is of an older one.
         guard services.contains(.network) else { return }
-        for (property, value) in [("Metered", "uint32 0"), ("PrimaryConnectionType", "'802-3-ethernet'")] {
+        // A path there; the mock can change text alone.
+        let first = "'/org/freedesktop/NetworkManager/ActiveConnection/1'"
+        for (property, value) in [
+            ("Metered", "uint32 0"), ("PrimaryConnectionType", "'802-3-ethernet'"), ("PrimaryConnection", first),
+        ] {
             try mock(.network, ["AddProperty", Service.network.name, property, "<\(value)>"])
         }
     }
