@@ -120,7 +120,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (50 min)
+proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (about an hour)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'

@@ -27,6 +27,17 @@ import Testing
         #expect(looked > 10)
     }
 
+    /// What is true of many lives at once is written by a statement: moments that come, a clock that was wrong. It stands in these files.
+    @Test func twoFilesWriteManyLivesAtOnce() throws {
+        let statement = try Regex("UPDATE transfer SET[^\"]*\\b(state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|keptUntil)\\b")
+        let store = Self.root.appendingPathComponent("Sources/Store/BackgroundLedger").path
+        var found: Set<String> = []
+        for path in try FileManager.default.subpathsOfDirectory(atPath: store) where path.hasSuffix(".swift") {
+            if try text("Sources/Store/BackgroundLedger/" + path).firstMatch(of: statement) != nil { found.insert(path) }
+        }
+        #expect(found == ["TransferQueue.swift", "ClockMistakes.swift"])
+    }
+
     /// What the agent found out is the agent's to write; an app and its commands have verbs of their own.
     @Test func onlyTheAgentRecords() throws {
         let sources = Self.root.appendingPathComponent("Sources").path
@@ -37,7 +48,7 @@ import Testing
     }
 
     /// A way of uploading is known by name in five files at the most: see "Adding a way" in Uploads.md.
-    @Test(arguments: ["multipart", "tus", "resumable", "nextcloud", "immich"])
+    @Test(arguments: ["multipart", "tus", "resumable", "s3", "nextcloud", "immich"])
     func aWayOfUploadingIsNamedInFiveFiles(_ way: String) throws {
         let sources = Self.root.appendingPathComponent("Sources").path
         let name = way.prefix(1).uppercased() + way.dropFirst()

@@ -40,6 +40,9 @@ public enum UploadKind: String, Codable, Sendable, CaseIterable {
     /// Cutting it half-way does no harm: its server can be asked what arrived, or (plain) the request's method decides.
     public var mayBeCut: Bool { self != .multipart }
 
+    /// It chooses a name for the file itself, and not every server lets it see which are taken: it has to know of this computer's other uploads.
+    package var choosesNames: Bool { self == .put || self == .s3 }
+
     /// Headers that it writes itself, in lower case.
     var ownHeaders: [String] {
         switch self {

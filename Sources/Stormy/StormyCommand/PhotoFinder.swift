@@ -139,7 +139,7 @@ struct PhotoFinder {
         switch information.st_mode & S_IFMT {
         case S_IFREG: return isPhoto(link)
         case S_IFDIR: linkedFolders += 1
-        default: break
+        default: skipped.append(link)
         }
         return false
     }
@@ -178,7 +178,9 @@ struct PhotoFinder {
                 case S_IFDIR: folders.append(path)
                 case S_IFREG where isPhoto(path): photos.append(path)
                 case S_IFLNK: if leadsToPhoto(path) { photos.append(path) }
-                default: break
+                // Said already.
+                case S_IFREG: break
+                default: skipped.append(path)
                 }
             }
         }

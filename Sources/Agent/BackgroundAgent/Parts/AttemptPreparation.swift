@@ -63,7 +63,7 @@ enum AttemptPreparation {
         _ transfer: inout TransferRecord, _ known: inout UploadMachine?, _ pass: inout Pass
     ) throws -> Result {
         guard let id = transfer.id, var machine = try known ?? uploadMachine(transfer, pass.transaction) else { return .ended }
-        if let method = transfer.upload?.method, [.put, .s3].contains(method) {
+        if transfer.upload?.method.choosesNames == true {
             machine.note(taken: try namesOfOthers(transfer, pass.transaction, alsoStored: machine.needsNames))
         }
         let command = machine.next()
