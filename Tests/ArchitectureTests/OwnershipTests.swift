@@ -29,7 +29,8 @@ import Testing
 
     /// What is true of many lives at once is written by a statement: moments that come, a clock that was wrong. It stands in these files.
     @Test func twoFilesWriteManyLivesAtOnce() throws {
-        let statement = try Regex("UPDATE transfer SET[^\"]*\\b(state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|keptUntil)\\b")
+        let statement = try Regex(
+            "UPDATE transfer SET[^\"]*\\b(state|isAdopted|adoptableUntil|nextAttemptAt|finishedAt|isSuspended|keptUntil)\\b")
         let store = Self.root.appendingPathComponent("Sources/Store/BackgroundLedger").path
         var found: Set<String> = []
         for path in try FileManager.default.subpathsOfDirectory(atPath: store) where path.hasSuffix(".swift") {

@@ -81,7 +81,29 @@ import Testing
     @Test(arguments: [("http://h:8080/login", true), ("https://h/up", false), ("/elsewhere", false), ("//h/up", false)])
     func aWayToAnotherPortIsSuspected(_ place: String, _ isSuspected: Bool) {
         var talk = Dialogue(plan(.multipart), suspects: true)
-        talk.hear(302, ["Location": place])
-        #expect(talk.suspects == isSuspected)
+        talk.hear(303, ["Location": place])
+        #expect((talk.outcome == .continue) == isSuspected)
+    }
+
+    /// A log-in page that answers in the server's own name leads everybody to it.
+    @Test func aLogInAtTheSameHostIsWaitedOut() {
+        var talk = Dialogue(plan(.multipart), suspects: true)
+        talk.hear(302, ["Location": "/login"])
+        for _ in 0..<2 {
+            talk.hear(302, ["Location": "/login"])
+            #expect(talk.suspects)
+        }
+        talk.hear(404)
+        talk.hear(201)
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up") && talk.lines.filter { $0.hasPrefix("POST") }.count == 2)
+    }
+
+    /// A form may be carried out by a server that leads elsewhere: it is not sent a second time before a log-in page is proven.
+    @Test func aFormThatLedElsewhereIsNotSentAgain() {
+        var talk = Dialogue(plan(.multipart), suspects: true)
+        talk.hear(302, ["Location": "http://elsewhere/thanks"])
+        talk.hear(404)
+        #expect(talk.message?.hasPrefix("The server led to http://elsewhere/thanks when it had the file") == true)
+        #expect(talk.lines.filter { $0.hasPrefix("POST") }.count == 1)
     }
 }

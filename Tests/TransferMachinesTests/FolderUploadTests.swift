@@ -236,4 +236,28 @@ private func plan(_ kind: UploadKind = .webdav, name: String = "noon 12:00.jpg")
         let saved = UploadMemory(step: .move, nameIndex: 7, isStored: true)
         #expect(try JSONDecoder().decode(UploadMemory.self, from: JSONEncoder().encode(saved)) == saved)
     }
+
+    /// The network changed while the answer was lost: its log-in page is no word about the file, however long it is.
+    @Test(arguments: [UploadKind.put, .webdav], ["99", nil]) func aPageSaysNothingOfWhatWasSent(
+        _ kind: UploadKind, _ length: String?
+    ) {
+        let page = ["Content-Type": "text/html", "Content-Length": length].compactMapValues { $0 }
+        let plan = UploadPlan(kind: kind, collectionURL: "http://h/up", fileName: "noon.jpg", byteCount: 10, token: "t1")
+        var talk = Dialogue(plan, suspects: true)
+        talk.hear(404)
+        talk.hear(kind == .put ? 0 : 201)
+        for _ in 0..<3 {
+            talk.hear(200, page)
+            #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
+        }
+        talk.hear(200, ["Content-Length": "10"])
+        if kind == .webdav {
+            talk.hear(200, page)
+            #expect(talk.suspects, "no word about the rename")
+            talk.hear(404)
+            talk.hear(200, ["Content-Length": "10"])
+        }
+        #expect(talk.outcome == .finished(remoteURL: "http://h/up/noon.jpg"), "\(talk.lines)")
+        #expect(talk.lines.filter { $0.hasPrefix("PUT") }.count == 1)
+    }
 }

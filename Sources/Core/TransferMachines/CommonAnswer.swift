@@ -55,18 +55,25 @@ struct CommonAnswer {
     static let logIn = "This network wants somebody to log in first."
     static let page = "The server answers with a page where a file would be: it wants somebody to log in, perhaps."
 
+    /// Where a redirect leads, for people.
+    static func place(_ head: ResponseHead) -> String {
+        head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
+    }
+
+    static func moved(to place: String) -> String { "The folder has moved to \(place): change the upload's address." }
+
     /// `nil`: what it means depends on what was asked.
     init?(_ head: ResponseHead, _ pauses: Pauses) {
         switch head.status {
         case 300..<400 where head.status != 304:
-            let place = head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
+            let place = Self.place(head)
             mayHaveActed = false
             if head.mayLeadToAPortal || head.leadsFromTheFile, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
                     head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
                 return
             }
-            outcome = .fail(head, -1010, "The folder has moved to \(place): change the upload's address.")
+            outcome = .fail(head, -1010, Self.moved(to: place))
         case 511:
             outcome = pauses.suspicion(head, CommonAnswer.logIn)
             mayHaveActed = false
@@ -114,6 +121,11 @@ extension ResponseHead {
         else { return false }
         let isAsked = FileEnding.isOfAFile(base.lastPathComponent)
         return isAsked && target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
+    }
+
+    /// Over http it leads anywhere at all.
+    var mayLeadToALogIn: Bool {
+        (300..<400).contains(status) && status != 304 && URL(string: url)?.scheme?.lowercased() == "http"
     }
 
     /// It is a web page.

@@ -3,15 +3,22 @@ import Foundation
 /// An upload of one request, whose good answer may not be the server's.
 ///
 /// Over http a network with a log-in page answers in every server's place, and says yes to everything: with a page, or by leading to a
-/// host of its own. Where a good answer looks like that, a name is asked for that no server has. Who has a page for that, too, is no
+/// host of its own. Where an answer looks like that, a name is asked for that no server has. Who has a page for that, too, is no
 /// server of files: the upload waits, and nothing is sent again before the same question is answered otherwise.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
         case sending
-        /// The answer was good, and may be a page's.
-        case asking(remoteURL: String)
+        /// The answer may be that of a log-in page.
+        case asking(after: Answer)
         /// The question was answered with a page.
         case waiting
+    }
+
+    /// What was answered to the file.
+    private enum Answer: Equatable {
+        case stored(at: String)
+        /// To another host, as if that were the place to send it.
+        case led(to: String)
     }
 
     let plan: UploadPlan
@@ -44,23 +51,41 @@ struct DoubtedUpload: UploadProtocol {
         switch state {
         case .sending:
             let outcome = rules.answered(head, end, pauses)
-            guard case .finished(let url) = outcome, pauses.policy.suspicionDelay != nil, head.mayBeOfAPortal else {
-                return outcome
+            guard pauses.policy.suspicionDelay != nil else { return outcome }
+            switch outcome {
+            case .finished(let url) where head.mayBeOfAPortal: state = .asking(after: .stored(at: url))
+            // A server may have it all the same, and a form that is sent again is there twice.
+            case .retry where (300..<400).contains(head.status), .fail where head.mayLeadToALogIn:
+                state = .asking(after: .led(to: CommonAnswer.place(head)))
+            default: return outcome
             }
-            state = .asking(remoteURL: url)
             return .continue
-        case .asking(let url):
-            guard head.mayBeOfAPortal || head.status == 511 else { return .finished(remoteURL: url) }
-            state = .waiting
-            return pauses.suspicion(head, CommonAnswer.everyPage)
+        case .asking(let answer):
+            var isPortals = head.mayBeOfAPortal || head.status == 511
+            if case .led = answer, (300..<400).contains(head.status) { isPortals = true }
+            if isPortals {
+                state = .waiting
+                return pauses.suspicion(head, CommonAnswer.everyPage)
+            }
+            switch answer {
+            case .stored(let url): return .finished(remoteURL: url)
+            case .led(let place): return .fail(TransferTrouble(code: -1010, message: Self.words(place, plan)))
+            }
         case .waiting:
-            guard head.mayBeOfAPortal || head.status == 511 else {
+            guard head.mayBeOfAPortal || head.status == 511 || (300..<400).contains(head.status) else {
                 // Whoever said yes before was not the server.
                 state = .sending
                 return .continue
             }
             return pauses.suspicion(head, CommonAnswer.everyPage)
         }
+    }
+
+    private static func words(_ place: String, _ plan: UploadPlan) -> String {
+        // Its server has no question to ask.
+        !plan.kind.mayBeCut
+            ? "The server led to \(place) when it had the file: whether it is there is not known. Look there before it is sent again."
+            : CommonAnswer.moved(to: place)
     }
 
     mutating func noteUncertainty() { rules.noteUncertainty() }

@@ -133,7 +133,7 @@ struct FolderUpload: UploadProtocol {
             state = .makingFolder(index, level: levels, goingDown: false, why: .afterTrouble)
             return pauses.retry(head)
         }
-        if let outcome = commonStatus(head, pauses) { return outcome }
+        if let outcome = commonStatus(head, pauses) ?? afterPage(head, pauses) { return outcome }
         switch state {
         case .choosingName(let index, let isStored):
             return afterNameCheck(head, index, isStored: isStored, pauses)

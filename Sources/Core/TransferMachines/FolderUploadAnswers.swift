@@ -52,6 +52,25 @@ extension FolderUpload {
         }
     }
 
+    /// A page in place of the file, as a network with a log-in page has one at every address: no word about the file. A question is asked
+    /// again, and what a rename came to is looked for. What has the file's length is the file, whatever its server calls it.
+    ///
+    /// - Returns: `nil`: it is no such page.
+    mutating func afterPage(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
+        guard (200..<300).contains(head.status), head.mayBeOfAPortal, head.isPage(inPlaceOf: plan),
+            pauses.policy.suspicionDelay != nil
+        else { return nil }
+        switch state {
+        case .checkingBody, .lookingForTemporary, .lookingForTarget:
+            return head.contentLength == plan.byteCount ? nil : pauses.page(head)
+        // Servers answer a rename with 201 or 204, and may have a page for the first.
+        case .moving(let index) where head.status == 200:
+            state = .lookingForTemporary(index, wasRefused: false)
+            return pauses.page(head)
+        case .choosingName, .sendingBody, .makingFolder, .moving: return nil
+        }
+    }
+
     mutating func afterPut(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
         switch head.status {
         case 200..<300:

@@ -160,7 +160,13 @@ struct UploadFault: Sendable {
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
-        UploadFault("302 to a page that asks for a login", .failed(-1010)) { store, way in
+        // Led away from a file's own name, over http: a network's page, which is not there for ever.
+        UploadFault("302 to a page that asks for a login", of: [.put, .webdav, .s3], .there) { store, way in
+            store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
+        },
+        UploadFault(
+            "302 to a page that asks for a login", of: [.multipart, .tus, .resumable, .nextcloud, .immich], .failed(-1010)
+        ) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
         UploadFault("cut after half of the bytes", .there) { store, way in
