@@ -79,6 +79,12 @@ final class FakePresenter: Presenter {
         showings.withLock { $0.append(Showing(notice: notice, replacing: serverID, server: server)) }
     }
 
+    private let questions = Mutex<Int>(0)
+    /// How often it was asked whether it answers.
+    var asked: Int { questions.withLock { $0 } }
+
+    func ask() { questions.withLock { $0 += 1 } }
+
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         withdrawals.withLock { $0.append("\(identifier) \(serverID)") }
     }

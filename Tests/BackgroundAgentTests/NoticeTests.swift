@@ -153,6 +153,28 @@ import Testing
         #expect(try record().serverID == 4)
     }
 
+    /// It took the call, lost it, and is given nothing else: that it answers at all is asked for, and then it is given once more.
+    @Test func whatAServerLostIsShownThoughNothingElseIs() throws {
+        try add()
+        try bench.hear(.presenter(.failed(identifier: "n", .unanswered("nothing for 25 s"))))
+        try bench.pass(59)
+        #expect(bench.presenter.asked == 0)
+        try bench.pass(2)
+        #expect(bench.presenter.asked == 1)
+        try bench.pass(61)
+        #expect(bench.presenter.asked == 2, "it is frozen, or was")
+        #expect(bench.presenter.shown.count == 1)
+        try bench.hear(.presenter(.serverAnswers))
+        try bench.pass(29)
+        #expect(bench.presenter.shown.count == 1, "the late answer may come")
+        try bench.pass(2)
+        #expect(bench.presenter.shown.count == 2)
+        try presented()
+        #expect(try record().state == .delivered)
+        try bench.pass(600)
+        #expect(bench.presenter.asked == 2 && bench.presenter.shown.count == 2)
+    }
+
     /// The server left while no agent was there, as at a logout: its numbers are not the next one's.
     @Test func theNumbersOfAnEarlierServerMeanNothing() throws {
         try bench.hear(.presenter(.serverIs("one")))

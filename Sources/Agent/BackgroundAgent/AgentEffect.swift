@@ -28,6 +28,8 @@ enum AgentEffect: Equatable {
     /// - Parameter of: the server that gave the number.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
+    /// Whether the notification server answers.
+    case askServer
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
 
@@ -36,7 +38,7 @@ enum AgentEffect: Equatable {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .adoptLaunch, .warnLaunch, .killLaunch, .endLaunch, .forgetLaunch, .checkProof, .placeFile, .present,
-            .withdraw, .watchProcess, .sessionChanged:
+            .askServer, .withdraw, .watchProcess, .sessionChanged:
             false
         }
     }

@@ -104,6 +104,8 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
+    func ask() {}  // Nothing stays unanswered here.
+
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let tell = state.withLock { $0.tell }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))

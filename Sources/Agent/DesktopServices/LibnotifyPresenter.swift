@@ -51,6 +51,10 @@ package final class LibnotifyPresenter: Presenter {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
 
+    package func ask() {
+        loop.perform { [desk] in desk.ask() }
+    }
+
     /// Asks who shows notifications, starting the server where the bus can.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         loop.perform { [desk] in reply(desk.describeServer()) }

@@ -118,6 +118,12 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         notify_notification_close(target.notification, nil)
     }
 
+    /// A frozen one holds the loop's thread for as long as GLib waits.
+    func ask() {
+        server = nil
+        if (try? currentServer(mayStart: false)) != nil { handler(.serverAnswers) }
+    }
+
     func describeServer() -> Result<PresenterServer, PresenterFailure> {
         server = nil
         return Result { () throws(PresenterFailure) in try currentServer(mayStart: true) }

@@ -88,6 +88,8 @@ package enum PresenterEvent: Sendable, Equatable {
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
     case serverIs(String)
+    /// It answered ``Presenter/ask()``.
+    case serverAnswers
     /// A notification server took its name on the bus: what could not be shown is worth another try.
     case serverAppeared
     /// The server left; the ids it gave mean nothing any more.
@@ -106,6 +108,8 @@ package protocol Presenter: Sendable {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
     /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
+    /// Asks the server something that shows nothing; answered by `serverAnswers`, or not at all.
+    func ask()
 }
 
 extension Presenter {

@@ -216,6 +216,18 @@ public final class VirtualNotificationServer: Presenter {
         }
     }
 
+    /// Whether it answers. The agent's way in.
+    package func ask() {
+        let answers = state.withLock { state in
+            switch state.mood {
+            case .shows, .refuses, .refusesNext: true
+            case .isGone, .isFrozen: false
+            }
+        }
+        let tell = tell.withLock { $0 }
+        if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
+    }
+
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         guard server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) else {

@@ -21,6 +21,8 @@ struct Screen {
     private static let longestCall: Double = 60
     /// Seconds after which newer content is shown although the server still has the old one and does not answer: it may never do so.
     private static let longestFreeze: Double = 900
+    /// Seconds after which a server that has not answered is asked whether it answers anything, and between two such questions.
+    private static let longestSilence: Double = 60
     /// Seconds that a server which goes on may need for what it was given while it did not.
     private static let longestDelay: Double = 30
 
@@ -29,6 +31,8 @@ struct Screen {
         let since: Double
         /// It has answered a later call: what it was given before is answered soon, or was lost.
         var laterAnswer: Double?
+        /// When it was asked last whether it answers anything.
+        var asked: Double?
 
         /// Until when newer content waits for the answer.
         var end: Double { laterAnswer.map { $0 + Screen.longestDelay } ?? since + Screen.longestFreeze }
@@ -79,6 +83,7 @@ struct Screen {
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
+        case .serverAnswers: noteAnswer(toCallOf: pass.moment.awake, pass)
         case .serverAppeared: tryAgain()
         case .serverVanished, .busLost: try noteLostServer(&pass)
         }
@@ -137,8 +142,23 @@ struct Screen {
         }
     }
 
+    /// A server that lost one call and is asked nothing else would never be known to answer.
+    private mutating func askAboutSilent(_ pass: inout Pass) {
+        var isAsked = false
+        for (identifier, call) in unanswered where call.laterAnswer == nil {
+            let due = (call.asked ?? call.since) + Self.longestSilence
+            if due <= pass.moment.awake {
+                unanswered[identifier]?.asked = pass.moment.awake
+                isAsked = true
+            }
+            pass.wake(at: pass.moment.date(atAwake: max(due, pass.moment.awake + Self.longestSilence)))
+        }
+        if isAsked { pass.perform(.askServer) }
+    }
+
     /// What a server that answers has not answered for so long is lost: it is asked again.
     private mutating func takeBackLost(_ pass: inout Pass) throws {
+        askAboutSilent(&pass)
         for (identifier, call) in unanswered where call.laterAnswer != nil {
             guard call.end <= pass.moment.awake else {
                 pass.wake(at: pass.moment.date(atAwake: call.end))
