@@ -319,18 +319,23 @@ package final class LaunchContext: Sendable {
     }
 
     /// Half a second, of which this process had its share: on a busy computer longer. Code that follows on the completion of a task
-    /// (the submit of the next one, say) runs in it. On a test host, whose process does not end, some turns.
+    /// (the submit of the next one, say) runs in it. On a test host, whose process does not end, some turns, and a few short waits: the thread
+    /// of that code may have been stopped for other programs' sake.
     package static func graceAfterResult() async {
         let runtime = AppRuntime.shared
-        for _ in 0..<50 {
-            guard !runtime.isHosted else {
-                await Task.yield()
-                runtime.noteActivity()
+        for turn in 0..<50 {
+            guard runtime.isHosted else {
+                await pause(0.01)
                 continue
             }
-            await withCheckedContinuation { continuation in
-                DispatchQueue.global().asyncAfter(deadline: .now() + 0.01) { continuation.resume() }
-            }
+            if turn.isMultiple(of: 10) { await pause(0.0005) } else { await Task.yield() }
+            runtime.noteActivity()
+        }
+    }
+
+    private static func pause(_ seconds: Double) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { continuation.resume() }
         }
     }
 }
