@@ -77,12 +77,26 @@ import Testing
         #expect(talk.suspects, "\(talk.lines) \(String(describing: talk.outcome))")
     }
 
-    /// Another port of the same host is a portal's; encryption at the same host is the server's own wish.
-    @Test(arguments: [("http://h:8080/login", true), ("https://h/up", false), ("/elsewhere", false), ("//h/up", false)])
+    /// Another port of the same host is a portal's, and another name; encryption at the same host is the server's own wish.
+    @Test(arguments: [
+        ("http://h:8080/up/noon.jpg", true), ("https://h/up/noon.jpg", false), ("/elsewhere", true),
+        ("//h/moved/noon.jpg", false),
+    ])
     func aWayToAnotherPortIsSuspected(_ place: String, _ isSuspected: Bool) {
+        var talk = Dialogue(plan(.webdav), suspects: true)
+        talk.hear(302, ["Location": place])
+        #expect(talk.suspects == isSuspected)
+    }
+
+    /// "Done, look there" is believed of who does not say it to everybody.
+    @Test(arguments: [("/login", "/login", false), ("/login?from=up", "/login?from=t1", false), ("/thanks", "/login", true)])
+    func aWayOnIsBelievedOfAServer(_ place: String, _ everybodys: String, _ isStored: Bool) {
         var talk = Dialogue(plan(.multipart), suspects: true)
         talk.hear(303, ["Location": place])
-        #expect((talk.outcome == .continue) == isSuspected)
+        #expect(talk.outcome == .continue)
+        talk.hear(302, ["Location": everybodys])
+        #expect(talk.suspects == !isStored)
+        #expect((talk.outcome == .finished(remoteURL: "http://h/up")) == isStored)
     }
 
     /// A log-in page that answers in the server's own name leads everybody to it.

@@ -68,7 +68,7 @@ struct CommonAnswer {
         case 300..<400 where head.status != 304:
             let place = Self.place(head)
             mayHaveActed = false
-            if head.mayLeadToAPortal || head.leadsFromTheFile, pauses.policy.suspicionDelay != nil {
+            if head.mayLeadToAPortal || head.leadsToAnotherName, pauses.policy.suspicionDelay != nil {
                 outcome = pauses.suspicion(
                     head, "The answer leads to \(place): a page to log in to this network, or the upload's address has changed.")
                 return
@@ -113,14 +113,13 @@ extension ResponseHead {
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
     }
 
-    /// Over http to another name than the file's, at the same host: a page to log in, which answers in the host's name. A folder that has moved
-    /// leads to the file in it.
-    var leadsFromTheFile: Bool {
+    /// Over http to another name than was asked for, at the same host: a page to log in, which answers in the host's name. What has moved leads to
+    /// its own name elsewhere.
+    var leadsToAnotherName: Bool {
         guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
             let target = URL(string: place, relativeTo: base), target.host?.lowercased() == base.host?.lowercased()
         else { return false }
-        let isAsked = FileEnding.isOfAFile(base.lastPathComponent)
-        return isAsked && target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
+        return target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
     }
 
     /// Over http it leads anywhere at all.

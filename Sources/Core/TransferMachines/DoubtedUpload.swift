@@ -16,7 +16,8 @@ struct DoubtedUpload: UploadProtocol {
 
     /// What was answered to the file.
     private enum Answer: Equatable {
-        case stored(at: String)
+        /// `leading`: with a redirect to that place, which means "done, look there".
+        case stored(at: String, leading: String?)
         /// To another host, as if that were the place to send it.
         case led(to: String)
     }
@@ -53,7 +54,9 @@ struct DoubtedUpload: UploadProtocol {
             let outcome = rules.answered(head, end, pauses)
             guard pauses.policy.suspicionDelay != nil else { return outcome }
             switch outcome {
-            case .finished(let url) where head.mayBeOfAPortal: state = .asking(after: .stored(at: url))
+            case .finished(let url) where head.mayBeOfAPortal || head.mayLeadToALogIn:
+                let place = head.mayLeadToALogIn ? CommonAnswer.place(head) : nil
+                state = .asking(after: .stored(at: url, leading: place))
             // A server may have it all the same, and a form that is sent again is there twice.
             case .retry where (300..<400).contains(head.status), .fail where head.mayLeadToALogIn:
                 state = .asking(after: .led(to: CommonAnswer.place(head)))
@@ -61,14 +64,12 @@ struct DoubtedUpload: UploadProtocol {
             }
             return .continue
         case .asking(let answer):
-            var isPortals = head.mayBeOfAPortal || head.status == 511
-            if case .led = answer, (300..<400).contains(head.status) { isPortals = true }
-            if isPortals {
+            if head.mayBeOfAPortal || head.status == 511 || leadsEverybody(head, after: answer) {
                 state = .waiting
                 return pauses.suspicion(head, CommonAnswer.everyPage)
             }
             switch answer {
-            case .stored(let url): return .finished(remoteURL: url)
+            case .stored(let url, leading: _): return .finished(remoteURL: url)
             case .led(let place): return .fail(TransferTrouble(code: -1010, message: Self.words(place, plan)))
             }
         case .waiting:
@@ -78,6 +79,15 @@ struct DoubtedUpload: UploadProtocol {
                 return .continue
             }
             return pauses.suspicion(head, CommonAnswer.everyPage)
+        }
+    }
+
+    /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.
+    private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
+        guard (300..<400).contains(head.status) else { return false }
+        return switch answer {
+        case .led: true
+        case .stored(at: _, let place): place == CommonAnswer.place(head)
         }
     }
 

@@ -160,13 +160,13 @@ struct UploadFault: Sendable {
             (store as? TusStore)?.limit(to: 256 << 10)
             (store as? ResumableStore)?.limit(to: 256 << 10)
         },
-        // Led away from a file's own name, over http: a network's page, which is not there for ever.
-        UploadFault("302 to a page that asks for a login", of: [.put, .webdav, .s3], .there) { store, way in
+        // Led to another name, over http: a network's page, which is not there for ever. A form may be there all the same.
+        UploadFault(
+            "302 to a page that asks for a login", of: [.put, .webdav, .tus, .resumable, .s3, .nextcloud, .immich], .there
+        ) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
-        UploadFault(
-            "302 to a page that asks for a login", of: [.multipart, .tus, .resumable, .nextcloud, .immich], .failed(-1010)
-        ) { store, way in
+        UploadFault("302 to a page that asks for a login", of: [.multipart], .failed(-1010)) { store, way in
             store.refuse(status: 302, method: way.method, headers: ["Location": "/login"])
         },
         UploadFault("cut after half of the bytes", .there) { store, way in
