@@ -77,12 +77,15 @@ extension EndToEnd {
         @Test func anotherNetworkIsTriedAtOnce() async throws {
             let server = try await FaultyServer.start()
             let file = Payload.pattern(100_000)
-            server.route("GET", "/disk.img", .status(511), .file(file))
+            server.route("GET", "/disk.img", .status(511))
             let home = try Home()
             for (name, value) in app.home.environment where name.hasPrefix("DBUS_SYSTEM") { home.environment[name] = value }
             let target = home.folder.appendingPathComponent("disk.img")
             #expect(try home.stormy("download", server.url + "/disk.img", "-o", target.path).status == 0)
             try home.wait("the log-in") { try $0.transfers().first { $0.state == .waiting && $0.errorCode == -1010 } }
+            // What the services say first is a change of network, too.
+            try home.wait("a pause") { try $0.transfers().first { $0.nextAttemptAt.map { $0 > Date() + 300 } == true } }
+            server.route("GET", "/disk.img", .file(file))
             try system.set(.network, "PrimaryConnection", "'/org/freedesktop/NetworkManager/ActiveConnection/7'")
             // By itself in a quarter of an hour at the earliest.
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
