@@ -88,6 +88,19 @@ import Testing
         #expect(talk.suspects == isSuspected)
     }
 
+    /// A form that was thanked for by 302, as PHP does, by whomever: that it may be there is said, and not that an address has changed.
+    @Test(arguments: ["https", "http"], ["/thanks", "https://h/up"]) func aFormThatIsThankedForMayBeThere(
+        _ scheme: String, _ place: String
+    ) {
+        for everybodys in [404, 302] {
+            var talk = Dialogue(plan(.multipart, scheme), suspects: true)
+            talk.hear(302, ["Location": place])
+            // Whoever asks for anything is asked to log in, or to come encrypted.
+            if scheme == "http" { talk.hear(everybodys, ["Location": place == "/thanks" ? "/login" : "https://h/t1"]) }
+            #expect(talk.message?.contains("when it had the file: whether it is there is not known") == true, "\(talk.lines)")
+        }
+    }
+
     /// "Done, look there" is believed of who does not say it to everybody.
     @Test(arguments: [("/login", "/login", false), ("/login?from=up", "/login?from=t1", false), ("/thanks", "/login", true)])
     func aWayOnIsBelievedOfAServer(_ place: String, _ everybodys: String, _ isStored: Bool) {

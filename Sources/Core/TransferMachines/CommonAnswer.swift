@@ -60,6 +60,11 @@ struct CommonAnswer {
         head["Location"].map { ServerText.line(String($0.prefix(while: { $0 != "?" }))) } ?? "another address"
     }
 
+    /// Of a form, whose server has no question to ask.
+    static func ledOn(to place: String) -> String {
+        "The server led to \(place) when it had the file: whether it is there is not known. Look there before it is sent again."
+    }
+
     static func moved(to place: String) -> String { "The folder has moved to \(place): change the upload's address." }
 
     /// `nil`: what it means depends on what was asked.
@@ -125,6 +130,14 @@ extension ResponseHead {
     /// Over http it leads anywhere at all.
     var mayLeadToALogIn: Bool {
         (300..<400).contains(status) && status != 304 && URL(string: url)?.scheme?.lowercased() == "http"
+    }
+
+    /// To the same host with encryption, as servers do with everybody.
+    var leadsToEncryption: Bool {
+        guard let place = self["Location"], let base = URL(string: url), let target = URL(string: place, relativeTo: base) else {
+            return false
+        }
+        return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
 
     /// It is a web page.

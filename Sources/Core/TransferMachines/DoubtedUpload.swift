@@ -70,10 +70,12 @@ struct DoubtedUpload: UploadProtocol {
             }
             switch answer {
             case .stored(let url, leading: _): return .finished(remoteURL: url)
-            case .led(let place): return .fail(TransferTrouble(code: -1010, message: Self.words(place, plan)))
+            case .led(let place):
+                let message = plan.kind.mayBeCut ? CommonAnswer.moved(to: place) : CommonAnswer.ledOn(to: place)
+                return .fail(TransferTrouble(code: -1010, message: message))
             }
         case .waiting:
-            guard head.mayBeOfAPortal || head.status == 511 || (300..<400).contains(head.status) else {
+            guard head.mayBeOfAPortal || head.status == 511 || (300..<400).contains(head.status) && !head.leadsToEncryption else {
                 // Whoever said yes before was not the server.
                 state = .sending
                 return .continue
@@ -84,18 +86,11 @@ struct DoubtedUpload: UploadProtocol {
 
     /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
-        guard (300..<400).contains(head.status) else { return false }
+        guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
         return switch answer {
-        case .led: true
+        case .led(let place): place == CommonAnswer.place(head)
         case .stored(at: _, let place): place == CommonAnswer.place(head)
         }
-    }
-
-    private static func words(_ place: String, _ plan: UploadPlan) -> String {
-        // Its server has no question to ask.
-        !plan.kind.mayBeCut
-            ? "The server led to \(place) when it had the file: whether it is there is not known. Look there before it is sent again."
-            : CommonAnswer.moved(to: place)
     }
 
     mutating func noteUncertainty() { rules.noteUncertainty() }

@@ -27,6 +27,9 @@ struct FormUpload: UploadProtocol {
             .finished(remoteURL: place(of: head))
         // Answered before it had the whole form: whatever it says, it is not about this photo.
         case 200..<300, 303: pauses.retry(head, "The server answered before it had the whole file.")
+        // Many thank by 302, as browsers take it; a session that has ended leads to its log-in likewise.
+        case 300..<400 where end.bytesSent >= form.length(around: plan.byteCount) && head.status != 304:
+            .fail(head, -1010, CommonAnswer.ledOn(to: CommonAnswer.place(head)))
         default: pauses.afterOther(head)
         }
     }
