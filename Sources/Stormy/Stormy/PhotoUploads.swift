@@ -218,7 +218,8 @@ package struct PhotoUploads: Sendable {
     private func outcome(
         of prepared: Prepared, _ photo: PhotoRecord, _ before: PhotoRecord?
     ) throws -> Swift.Result<Result, any Error> {
-        guard prepared.task.error == nil, let number = prepared.task.transferNumber else {
+        // Queued it may have failed by now: that is told with its end, as of every other.
+        guard let number = prepared.task.transferNumber else {
             try store.giveBack(photo, before: before)
             let reason = prepared.task.error?.localizedDescription ?? "not queued"
             return .failure(PhotoUploadError.cannotRead(path: prepared.path, reason: reason))
