@@ -3,7 +3,7 @@ import Foundation
 /// An upload of one request, whose good answer may not be the server's.
 ///
 /// Over http a network with a log-in page answers in every server's place, and says yes to everything: with a page, or by leading to a
-/// host of its own. Where an answer looks like that, a name is asked for that no server has. Who has a page for that, too, is no
+/// place of its own. Where an answer looks like that, a name is asked for that no server has. Who has a page for that, too, is no
 /// server of files: the upload waits, and nothing is sent again before the same question is answered otherwise.
 struct DoubtedUpload: UploadProtocol {
     private enum State: Equatable {
@@ -18,7 +18,7 @@ struct DoubtedUpload: UploadProtocol {
     private enum Answer: Equatable {
         /// `leading`: with a redirect to that place, which means "done, look there".
         case stored(at: String, leading: String?)
-        /// To another host, as if that were the place to send it.
+        /// Elsewhere, as if that were the place to send it.
         case led(to: String)
     }
 
@@ -87,9 +87,9 @@ struct DoubtedUpload: UploadProtocol {
     /// Whoever asks for a name that nobody has is led on, too. Of a server that thanks by a redirect it is another place: to log in, say.
     private func leadsEverybody(_ head: ResponseHead, after answer: Answer) -> Bool {
         guard (300..<400).contains(head.status), !head.leadsToEncryption else { return false }
-        return switch answer {
-        case .led(let place): place == CommonAnswer.place(head)
-        case .stored(at: _, let place): place == CommonAnswer.place(head)
+        switch answer {
+        case .led(to: let place), .stored(at: _, leading: let place?): return place == CommonAnswer.place(head)
+        case .stored(at: _, leading: nil): return false
         }
     }
 
