@@ -69,22 +69,12 @@ public struct QuitCommand: BackgroundCommand {
     }
 
     private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> (count: Int, unseen: [String]) {
-        var count = 0
-        var unseen: [String] = []
-        for var notice in try transaction.notifications() {
-            switch notice.state {
-            case .pending, .presenting, .delivered:
-                if notice.state != .delivered, notice.dueAt.map({ $0 <= Date() }) ?? true {
-                    let content = notice.content
-                    unseen.append([content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": "))
-                }
-                notice.handle(.takenBack(now: Date()))
-                try transaction.save(notice)
-                count += 1
-            case .closed, .withdrawing, .withdrawn: continue
-            }
+        let now = Date()
+        let meant = try transaction.takeBackNotifications(now: now) { [.pending, .presenting, .delivered].contains($0.state) }
+        let unseen = meant.filter { $0.state != .delivered && $0.dueAt.map { $0 <= now } ?? true }.map { notice in
+            [notice.content.title, notice.content.body].filter { !$0.isEmpty }.joined(separator: ": ")
         }
-        return (count, unseen)
+        return (meant.count, unseen)
     }
 
     /// The agent's lock goes when it has ended.

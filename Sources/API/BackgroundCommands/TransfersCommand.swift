@@ -37,11 +37,15 @@ public struct TransfersCommand: BackgroundCommand {
         let changes = try BackgroundTransfers.perform(
             action, on: ids.contains("all") ? .all : .ids(Set(numbers.compactMap(Int64.init))))
         if let first = changes.unknown.sorted().first { throw CommandFailure(.notFound, "no transfer has the id \(first)") }
-        for id in changes.letFinish {
-            Output.note("\(id): is let finish, as nobody could know whether the server carried it out")
-        }
-        let count = changes.changed.count
-        if !json { Output.note("\(action.rawValue): \(count) transfer\(count == 1 ? "" : "s")") }
+        changes.say(after: action, counts: !json)
+    }
+}
+
+extension BackgroundTransfers.Changes {
+    /// To the person who asked for them.
+    package func say(after action: BackgroundTransfers.Action, counts: Bool) {
+        for id in letFinish { Output.note("\(id): is let finish, as nobody could know whether the server carried it out") }
+        if counts { Output.note("\(action.rawValue): \(changed.count) transfer\(changed.count == 1 ? "" : "s")") }
     }
 }
 

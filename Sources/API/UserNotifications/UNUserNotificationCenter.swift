@@ -172,10 +172,7 @@ public final class UNUserNotificationCenter: Sendable {
         }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
-            for var record in try transaction.notifications() where isWanted(record) {
-                record.handle(.takenBack(now: now))
-                try transaction.save(record)
-            }
+            try transaction.takeBackNotifications(now: now, isWanted)
         }
     }
 

@@ -87,9 +87,6 @@ extension Pass {
 
     /// Its cause is over.
     mutating func takeBack(_ isOver: (NotificationRecord) -> Bool) throws {
-        for var notice in try transaction.notifications() where isOver(notice) && !notice.life.isTakenBack {
-            notice.handle(.takenBack(now: now))
-            try transaction.save(notice)
-        }
+        try transaction.takeBackNotifications(now: now) { isOver($0) && !$0.life.isTakenBack }
     }
 }

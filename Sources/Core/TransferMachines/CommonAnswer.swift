@@ -107,12 +107,18 @@ struct CommonAnswer {
 }
 
 extension ResponseHead {
+    /// Where it was asked, and where it leads.
+    private var redirection: (from: URL, to: URL)? {
+        guard let place = self["Location"], let base = URL(string: url), let target = URL(string: place, relativeTo: base) else {
+            return nil
+        }
+        return (base, target)
+    }
+
     /// It says to go on at a host that is not the one which was asked, and anybody on the way could have said so: only https proves who
     /// answers.
     var mayLeadToAPortal: Bool {
-        guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
-            let target = URL(string: place, relativeTo: base), let host = target.host
-        else { return false }
+        guard let (base, target) = redirection, base.scheme?.lowercased() == "http", let host = target.host else { return false }
         if host.lowercased() != base.host?.lowercased() { return true }
         // To the same one with encryption is what servers do.
         return target.scheme?.lowercased() == "http" && (target.port ?? 80) != (base.port ?? 80)
@@ -121,8 +127,8 @@ extension ResponseHead {
     /// Over http to another name than was asked for, at the same host: a page to log in, which answers in the host's name. What has moved leads to
     /// its own name elsewhere.
     var leadsToAnotherName: Bool {
-        guard let place = self["Location"], let base = URL(string: url), base.scheme?.lowercased() == "http",
-            let target = URL(string: place, relativeTo: base), target.host?.lowercased() == base.host?.lowercased()
+        guard let (base, target) = redirection, base.scheme?.lowercased() == "http",
+            target.host?.lowercased() == base.host?.lowercased()
         else { return false }
         return target.scheme?.lowercased() == "http" && target.lastPathComponent != base.lastPathComponent
     }
@@ -134,9 +140,7 @@ extension ResponseHead {
 
     /// To the same host with encryption, as servers do with everybody.
     var leadsToEncryption: Bool {
-        guard let place = self["Location"], let base = URL(string: url), let target = URL(string: place, relativeTo: base) else {
-            return false
-        }
+        guard let (base, target) = redirection else { return false }
         return target.scheme?.lowercased() == "https" && target.host?.lowercased() == base.host?.lowercased()
     }
 

@@ -112,6 +112,19 @@ extension LedgerTransaction {
         }
     }
 
+    /// Takes them back, those on the screen too.
+    ///
+    /// - Returns: as they were.
+    @discardableResult
+    package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) -> Bool) throws -> [NotificationRecord] {
+        let meant = try notifications().filter(isMeant)
+        for var notice in meant {
+            notice.handle(.takenBack(now: now))
+            try save(notice)
+        }
+        return meant
+    }
+
     package func save(_ notification: NotificationRecord) throws {
         var notification = notification
         try notification.save(database)

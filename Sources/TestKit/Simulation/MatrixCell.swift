@@ -216,10 +216,7 @@ package struct MatrixCell: Sendable {
                 change(.cancelled(message: nil, now: now))
                 app.write { transaction in
                     try transaction.deleteAllRequests()
-                    for var notice in try transaction.notifications() where notice.endedAt == nil {
-                        notice.handle(.takenBack(now: now))
-                        try transaction.save(notice)
-                    }
+                    try transaction.takeBackNotifications(now: now) { $0.endedAt == nil }
                 }
             case .appIsTerminated: machine.warnAProcess()
             case .appIsKilled: machine.killAProcess(by: .signalled(9))

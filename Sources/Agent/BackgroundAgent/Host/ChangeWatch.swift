@@ -11,8 +11,10 @@ final class ChangeWatch {
     private let lock: AgentLock
     private var bell: Bell?
     private var files: FileWatch?
-    /// Paths that an app named, and what was found there. A launch may have failed for one of them: a configuration with a mistake, say.
-    private var seen: [String: FileVersion?] = [:]
+    /// As the app named them.
+    private var paths: [String] = []
+    /// These paths, and what was found there. A launch may have failed for one of them: a configuration with a mistake, say.
+    private var seen: [String: FileIdentity?] = [:]
     /// Since when the system gives nothing to hear with; `nil`: it does.
     private var deafSince: Date?
 
@@ -30,8 +32,11 @@ final class ChangeWatch {
     ///   - paths: files that an app named.
     ///   - filesChanged: called on the loop's thread when one of them changed.
     func listen(to paths: [String], filesChanged: @escaping () -> Void) {
-        let isNew = Set(paths) != Set(seen.keys)
-        if isNew { seen = Dictionary(uniqueKeysWithValues: Set(paths).map { ($0, FileVersion($0)) }) }
+        let isNew = paths != self.paths
+        if isNew {
+            self.paths = paths
+            seen = Dictionary(uniqueKeysWithValues: Set(paths).map { ($0, FileIdentity.behind($0)) })
+        }
         guard isNew || bell == nil || deafSince != nil else { return }
         do throws(StoreError) {
             if bell == nil {
@@ -58,9 +63,8 @@ final class ChangeWatch {
         if let descriptor = files?.descriptor { loop.unwatch(descriptor) }
         files = nil
         guard !seen.isEmpty else { return }
-        let paths = Array(seen.keys)
         let watch = try FileWatch(paths)
-        loop.watch(watch.descriptor) { [descriptor = watch.descriptor, unowned self] in
+        loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             Bell.drain(descriptor)
             FileWatch.arm(descriptor, paths)
             // Their folders have other files, too.
@@ -71,27 +75,10 @@ final class ChangeWatch {
 
     /// Whether one of the files is another than at the last look.
     private func look() -> Bool {
-        let now = seen.keys.map { ($0, FileVersion($0)) }
+        let now = seen.keys.map { ($0, FileIdentity.behind($0)) }
         defer { seen = Dictionary(uniqueKeysWithValues: now) }
         return now.contains { seen[$0] != $1 }
     }
 
     private var log: AgentLog { AgentLog(ledger.directories) }
-}
-
-/// Tells what stands at a path from what stood there before.
-struct FileVersion: Equatable {
-    private let identity: [Int]
-
-    /// `nil`: nothing is there. Of a link that is told which it leads to.
-    init?(_ path: String) {
-        var information = stat()
-        guard stat(path, &information) == 0 else { return nil }
-        let (changed, written) = (information.st_ctim, information.st_mtim)
-        identity = [
-            Int(information.st_dev), Int(information.st_ino), Int(information.st_size), written.tv_sec, written.tv_nsec,
-            changed.tv_sec,
-            changed.tv_nsec,
-        ]
-    }
 }

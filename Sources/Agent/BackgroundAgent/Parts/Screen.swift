@@ -118,7 +118,7 @@ struct Screen {
             case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
             }
         let record = try pass.transaction.notification(identifier)
-        try change(identifier, .failed(why: trouble, isAnswerOpen: next == .whenAnswered), &pass)
+        if let record { try change(record, .failed(why: trouble, isAnswerOpen: next == .whenAnswered), &pass) }
         // Whatever the app wants shown by now: the server has what it had then.
         if next == .whenAnswered, record != nil { unanswered[identifier] = Unanswered(since: pass.moment.awake) }
         if let record, record.state == .presenting {

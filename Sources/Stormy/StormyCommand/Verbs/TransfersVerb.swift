@@ -68,11 +68,7 @@ struct TransfersVerb: AsyncParsableCommand {
         for id in changes.unrenewed {
             Output.note("\(id): its destination is not in the configuration any more; it goes there as it was queued")
         }
-        for number in changes.letFinish {
-            Output.note("\(number): is let finish, as nobody could know whether the server carried it out")
-        }
-        let count = changes.changed.count
-        if !json { Output.note("\(action.rawValue): \(count) transfer\(count == 1 ? "" : "s")") }
+        changes.say(after: action, counts: !json)
     }
 
     /// Photos that are with no agent: jobs that wait, and those that are held back.
