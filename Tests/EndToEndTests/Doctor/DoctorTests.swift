@@ -50,6 +50,8 @@ extension EndToEnd {
 
         private func examine(_ fault: PlantedFault, on desktop: Desktop) async throws {
             let patient = try Patient(desktop, try await server())
+            // A process that starts narrows the folders that this one is about to widen.
+            if fault.check == "files" { patient.home.endAgent() }
             try fault.plant(patient)
             let found = try patient.examine()
             let row = try #require(found.row(fault.check), "\(fault.name): \(found.rows)")

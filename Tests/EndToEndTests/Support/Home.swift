@@ -159,7 +159,7 @@ final class Home {
     }
 
     /// The agent first, or it would start another app process; then those that it started, which would go on writing.
-    private func endAgent() {
+    func endAgent() {
         try? killAgent()
         guard FileManager.default.fileExists(atPath: directories.ledger.path), let ledger = try? Ledger(directories) else {
             return
