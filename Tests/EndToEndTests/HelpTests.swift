@@ -58,6 +58,9 @@ extension EndToEnd {
             let said = try home.stormy("schedule").output
             let next = said.split(separator: "\n").first ?? ""
             #expect(next.contains("\(noon) (in ") && next.contains("PM") == noon.contains("PM"), "\(said)")
+            // As a notification has it.
+            let night = try home.stormy("schedule", "--at", "02:00").output
+            #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
 
         /// A terminal of forty columns: no line wraps. A dumb one gets none that redraws itself.

@@ -112,6 +112,8 @@ extension EndToEnd {
                 again.status == 0 && again.output.contains("All of it is there for everybody, in \(prefix)/share."), "\(again)")
             #expect(again.output.contains("files removed from \(share)."), "\(again)")
             #expect(!files.contains { $0.hasPrefix("applications") })
+            let taken = try run(program, "uninstall")
+            #expect(taken.status == 0 && taken.output.contains("What is in \(prefix)/share came with the program"), "\(taken)")
         }
 
         @Test func anotherOfThatNameIsNamed() throws {

@@ -105,7 +105,9 @@ package enum Output {
     /// In the person's locale and zone, the relative time beside it.
     package static func moment(_ date: Date, now: Date = Date()) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
-        let style = Date.FormatStyle(date: isNear ? .omitted : .abbreviated, time: .shortened, locale: PersonLocale.current)
+        // "02:00" where the locale writes it so, as in a notification; `time: .shortened` drops the zero everywhere.
+        let hours = Date.FormatStyle(locale: PersonLocale.current).hour().minute()
+        let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU puts narrow no-break spaces before "PM"; not every terminal has them.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }

@@ -18,7 +18,7 @@ public struct InstallCommand: BackgroundCommand {
     public func perform() async throws {
         let installation = try Self.installation(into)
         var files = Self.files(program ?? AppManifest.executableURL.path).all
-        if into == nil, let shared = Self.sharedFolder(with: files) {
+        if into == nil, let shared = Self.folderBesideProgram(), shared != installation.folder.path {
             Output.line("All of it is there for everybody, in \(shared).")
             // Nothing twice.
             files = []
@@ -47,12 +47,11 @@ public struct InstallCommand: BackgroundCommand {
         Output.line(try entry.install(agent: agent, displayName: runtime.manifest.displayName).path)
     }
 
-    /// Where a package, or an installation for everybody, has put the same beside the program.
-    private static func sharedFolder(with files: [InstalledFile]) -> String? {
+    /// Where a package, or `make install`, has put the same beside the program.
+    fileprivate static func folderBesideProgram() -> String? {
         let prefix = AppManifest.executableURL.deletingLastPathComponent().deletingLastPathComponent()
         let shared = prefix.appendingPathComponent("share")
-        guard shared.path != AppRuntime.shared.directories.data.deletingLastPathComponent().path,
-            let entry = files.first(where: { $0.path.hasSuffix(".desktop") }),
+        guard let entry = files(AppManifest.executableURL.path).all.first(where: { $0.path.hasSuffix(".desktop") }),
             (try? Data(contentsOf: shared.appendingPathComponent(entry.path))) == entry.content
         else { return nil }
         return shared.path
@@ -122,6 +121,11 @@ public struct UninstallCommand: BackgroundCommand {
     public func perform() async throws {
         let installation = try InstallCommand.installation(nil)
         let steps = try installation.plan([])
+        if steps.isEmpty, let shared = InstallCommand.folderBesideProgram() {
+            return Output.line(
+                "`install` wrote nothing. What is in \(shared) came with the program, and goes with its package or by `make uninstall`."
+            )
+        }
         try InstallCommand.report(steps, in: installation, isDryRun: dryRun) { try installation.carryOut(steps, []) }
     }
 }
