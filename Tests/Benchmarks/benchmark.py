@@ -18,7 +18,7 @@ def forecast():
         "utc_offset_seconds": 0, "timezone": "UTC",
         "hourly_units": {"time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"},
         "hourly": {"time": [start + 3600 * i for i in range(72)], "weather_code": codes,
-                   "wind_gusts_10m": [20.0] * 72, "precipitation": [0.1] * 72, "temperature_2m": [20.0] * 72},
+                   "wind_gusts_10m": [20.0] * 72, "precipitation": [1.8] * 72, "temperature_2m": [20.0] * 72},
     }).encode()
 
 

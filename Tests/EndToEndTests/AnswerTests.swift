@@ -28,7 +28,7 @@ extension EndToEnd {
             #expect(stormy["stormy"] as? Bool == true)
             #expect(stormy["stale"] as? Bool == false)
             let reason = try #require((stormy["reasons"] as? [[String: Any]])?.first)
-            #expect(Set(reason.keys) == ["kind", "detail", "from", "until"])
+            #expect(Set(reason.keys) == ["kind", "detail", "from", "until", "source", "key"])
             // ISO 8601 with the offset of the person's zone.
             #expect(
                 (stormy["fetchedAt"] as? String)?.range(of: #"T\d\d:\d\d:\d\d\+0[12]:00$"#, options: .regularExpression) != nil)

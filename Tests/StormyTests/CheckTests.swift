@@ -18,7 +18,10 @@ import Testing
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     private func forecast(_ code: Int, from start: Date) -> Forecast {
-        Forecast(hours: (0..<24).map { ForecastHour(start: start.addingTimeInterval(Double($0) * 3600), weatherCode: code) })
+        Forecast(
+            hours: (0..<24).map {
+                ForecastHour(start: start.addingTimeInterval(Double($0) * 3600), weatherCode: code, precipitationMM: 3)
+            })
     }
 
     private func take(_ code: Int, of place: Place, fetchedAt: Date, now: Date) throws {

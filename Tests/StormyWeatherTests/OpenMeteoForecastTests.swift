@@ -66,6 +66,22 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
         #expect(forecast.hours[0].temperatureC == nil, "boiling is beyond any weather")
     }
 
+    /// What says more about an hour makes none, and is of no more hours than there are.
+    @Test func readsWhatThunderHangsOn() throws {
+        let forecast = try parse(
+            """
+            {"hourly_units":{"showers":"inch"},"hourly":{"time":[0,3600,7200],"weather_code":[95,96,null],"showers":[0.1,null],
+            "cape":[900,99999,5],"convective_inhibition":[-20,1e9],"lifted_index":[-4.5],"precipitation_probability":[80,101]}}
+            """)
+        #expect(
+            forecast.hours == [
+                ForecastHour(
+                    start: Date(timeIntervalSince1970: 0), weatherCode: 95, showersMM: 2.54, precipitationProbability: 80,
+                    cape: 900, convectiveInhibition: 20, liftedIndex: -4.5),
+                ForecastHour(start: Date(timeIntervalSince1970: 3600), weatherCode: 96),
+            ])
+    }
+
     @Test func anUnknownUnitIsUnknown() throws {
         let forecast = try parse(
             #"{"hourly_units":{"wind_gusts_10m":"furlong"},"hourly":{"time":[0],"wind_gusts_10m":[9],"weather_code":[1]}}"#)

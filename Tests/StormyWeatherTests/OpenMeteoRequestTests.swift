@@ -4,7 +4,8 @@ import Testing
 @Suite struct OpenMeteoRequestTests {
     private let sydney: Coordinates
     private let query =
-        "?latitude=-33.8688&longitude=151.2093&hourly=weather_code,precipitation,wind_gusts_10m,temperature_2m"
+        "?latitude=-33.8688&longitude=151.2093&hourly=weather_code,precipitation,showers,precipitation_probability,wind_gusts_10m,temperature_2m"
+        + ",cape,convective_inhibition,lifted_index"
         + "&timeformat=unixtime&timezone=auto&forecast_days=3&wind_speed_unit=kmh&precipitation_unit=mm"
 
     init() throws { sydney = try Coordinates(latitude: -33.86882, longitude: 151.20930) }

@@ -4,8 +4,11 @@ import Testing
 
 private let noon = Date(timeIntervalSince1970: 1_770_465_600)
 
-private func hour(_ offset: Double, code: Int? = 3, rain: Double? = 0, gusts: Double? = 10) -> ForecastHour {
-    ForecastHour(start: noon + offset * 3600, weatherCode: code, precipitationMM: rain, gustsKMH: gusts)
+private func hour(
+    _ offset: Double, code: Int? = 3, rain: Double? = 2, gusts: Double? = 10, showers: Double? = nil, cape: Double? = nil
+) -> ForecastHour {
+    ForecastHour(
+        start: noon + offset * 3600, weatherCode: code, precipitationMM: rain, showersMM: showers, gustsKMH: gusts, cape: cape)
 }
 
 private func day(_ changes: [Int: ForecastHour] = [:], hours: Range<Int> = -12..<48) -> Forecast {
@@ -31,8 +34,8 @@ private func why(_ assessment: Assessment) -> String? {
         #expect(assessment.verdict == .stormy)
         #expect(
             assessment.reasons.map(\.detail) == [
-                "thunderstorm with hail (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour",
-                "thunderstorm with heavy hail (WMO 99)",
+                "strong thunderstorm (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour",
+                "heavy thunderstorm (WMO 99)",
             ])
         #expect(assessment.reasons[0].from == noon + 5 * 3600)
         #expect(assessment.reasons[0].until == noon + 8 * 3600)
@@ -74,7 +77,43 @@ private func why(_ assessment: Assessment) -> String? {
     }
 
     @Test func aStormIsAStormHoweverLittleIsKnown() {
-        #expect(rule.assess(Forecast(hours: [hour(2, code: 95, rain: nil, gusts: nil)]), now: noon).isStormy == true)
+        #expect(rule.assess(Forecast(hours: [hour(2, code: 95, gusts: nil)]), now: noon).isStormy == true)
+    }
+
+    /// Rain in millimetres, showers, gusts in km/h, CAPE in J/kg; `true`: thunder counts with them; `nil`: nobody can say.
+    @Test(
+        arguments: [
+            (0.1, nil, 10, 2000, false), (0.4, 0.4, 37.4, 2000, false), (0.5, nil, 10, 2000, true), (0.5, nil, 10, nil, true),
+            (0, 0.5, nil, 100, true), (nil, 0.6, nil, 300, true), (5, nil, 10, 99, false), (0, nil, 37.5, 0, true),
+            (0.1, nil, 80, nil, true),
+            (0, nil, nil, nil, false), (nil, nil, 10, 2000, nil), (nil, nil, nil, nil, nil), (nil, nil, 40, nil, true),
+        ] as [(Double?, Double?, Double?, Double?, Bool?)])
+    func thunderNeedsASecondKey(_ rain: Double?, _ showers: Double?, _ gusts: Double?, _ cape: Double?, _ counts: Bool?) {
+        let thunder = hour(3, code: 95, rain: rain, gusts: gusts, showers: showers, cape: cape)
+        let assessment = rule.assess(day([3: thunder]), now: noon)
+        #expect(assessment.isStormy == counts)
+        #expect(assessment.reasons.contains { $0.kind == .thunderstorm && $0.key != nil } == (counts == true))
+        let isCounted = counts == true
+        #expect(
+            assessment.unconfirmed?.map(\.window)
+                == (isCounted ? [] : [StormWindow(from: noon + 3 * 3600, until: noon + 4 * 3600)]))
+        if counts == nil {
+            #expect(why(assessment) == "thunder is forecast in 3 h 0 min, and how much rain comes with it is not known")
+        }
+        #expect(StormRule(thunderstorm: false).assess(day([3: thunder]), now: noon).unconfirmed == [])
+    }
+
+    @Test func itSaysWhySomethingCounts() {
+        let forecast = day([
+            3: hour(3, code: 95, rain: 0.9, cape: 400), 4: hour(4, code: 96, rain: 4.2, gusts: 80, cape: 900),
+            8: hour(8, code: 95, rain: 0.1, gusts: 40),
+        ])
+        #expect(
+            rule.assess(forecast, now: noon).reasons.map(\.explanation) == [
+                "strong thunderstorm (WMO 96) with rain of 4.2 mm per hour in unstable air (CAPE 900 J/kg): Open-Meteo",
+                "gusts up to 80 km/h, the limit is 75 km/h: Open-Meteo",
+                "thunderstorm (WMO 95) with gusts of 40 km/h: Open-Meteo",
+            ])
     }
 
     @Test func missingGustsAreAllowed() {
@@ -111,10 +150,10 @@ private func why(_ assessment: Assessment) -> String? {
         let british = Locale(identifier: "en_GB")
         #expect(
             StormText.body(storm, timeZone: zone, reader: zone, locale: british)
-                == "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h.")
+                == "Strong thunderstorm from 17:00 to 20:00, gusts up to 92 km/h.")
         #expect(
             StormText.body(storm, timeZone: zone, reader: zone, locale: Locale(identifier: "en_US"))
-                == "Thunderstorm with hail from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
+                == "Strong thunderstorm from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
         let apart = [reason(.gusts, 80, 18, 19), reason(.rain, 24.5, 20, 22)]
         #expect(
             StormText.body(apart, timeZone: zone, reader: zone, locale: british)
@@ -126,7 +165,7 @@ private func why(_ assessment: Assessment) -> String? {
         let elsewhere = TimeZone(identifier: "Europe/Berlin")!
         #expect(
             StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british)
-                == "Thunderstorm with hail from 17:00 to 20:00 (Australia/Sydney time), gusts up to 92 km/h.")
+                == "Strong thunderstorm from 17:00 to 20:00 (Australia/Sydney time), gusts up to 92 km/h.")
         #expect(
             !StormText.body(storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british).contains(
                 "("))

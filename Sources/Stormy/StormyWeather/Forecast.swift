@@ -9,12 +9,22 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     package var start: Date
     /// WMO weather code, 0...99; see ``WeatherCode``.
     package var weatherCode: Int?
-    /// Precipitation in millimetres.
+    /// Precipitation of every kind in millimetres.
     package var precipitationMM: Double?
+    /// What of it falls as showers, in millimetres.
+    package var showersMM: Double?
+    /// Chance of precipitation in percent.
+    package var precipitationProbability: Double?
     /// Wind gusts at 10 m in km/h.
     package var gustsKMH: Double?
     /// Air temperature at 2 m in °C.
     package var temperatureC: Double?
+    /// Convective available potential energy in J/kg: what the air would give a thunderstorm.
+    package var cape: Double?
+    /// Convective inhibition in J/kg, positive: what holds a thunderstorm back.
+    package var convectiveInhibition: Double?
+    /// Lifted index in K: below zero the air is unstable.
+    package var liftedIndex: Double?
 
     /// When the hour ends.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
@@ -24,14 +34,20 @@ package struct ForecastHour: Sendable, Equatable, Codable {
 
     /// An hour with the values that are known.
     package init(
-        start: Date, weatherCode: Int? = nil, precipitationMM: Double? = nil,
-        gustsKMH: Double? = nil, temperatureC: Double? = nil
+        start: Date, weatherCode: Int? = nil, precipitationMM: Double? = nil, showersMM: Double? = nil,
+        precipitationProbability: Double? = nil, gustsKMH: Double? = nil, temperatureC: Double? = nil, cape: Double? = nil,
+        convectiveInhibition: Double? = nil, liftedIndex: Double? = nil
     ) {
         self.start = start
         self.weatherCode = weatherCode
         self.precipitationMM = precipitationMM
+        self.showersMM = showersMM
+        self.precipitationProbability = precipitationProbability
         self.gustsKMH = gustsKMH
         self.temperatureC = temperatureC
+        self.cape = cape
+        self.convectiveInhibition = convectiveInhibition
+        self.liftedIndex = liftedIndex
     }
 }
 

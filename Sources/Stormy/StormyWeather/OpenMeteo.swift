@@ -36,7 +36,8 @@ package enum OpenMeteo {
         let query = [
             "latitude=\(Coordinates.decimal(place.latitude))",
             "longitude=\(Coordinates.decimal(place.longitude))",
-            "hourly=weather_code,precipitation,wind_gusts_10m,temperature_2m",
+            "hourly=weather_code,precipitation,showers,precipitation_probability,wind_gusts_10m,temperature_2m,"
+                + "cape,convective_inhibition,lifted_index",
             "timeformat=unixtime",
             "timezone=auto",
             "forecast_days=3",

@@ -43,6 +43,7 @@ extension OpenMeteo {
 }
 
 extension ForecastHour {
+    /// The rest only says more about these.
     fileprivate var hasValue: Bool {
         weatherCode != nil || precipitationMM != nil || gustsKMH != nil || temperatureC != nil
     }
@@ -50,70 +51,86 @@ extension ForecastHour {
 
 /// The parallel arrays of `hourly`, each with its spelling and unit resolved.
 private struct Columns {
-    private var codes: [JSONValue]?
-    private var precipitation: [JSONValue]?
-    private var gusts: [JSONValue]?
-    private var temperature: [JSONValue]?
-    private var precipitationFactor: Double?
-    private var gustsFactor: Double?
-    private var temperatureIsFahrenheit = false
+    private let codes: Column?
+    private let precipitation: Column?
+    private let showers: Column?
+    private let probability: Column?
+    private let gusts: Column?
+    private let temperature: Column?
+    private let cape: Column?
+    private let inhibition: Column?
+    private let liftedIndex: Column?
 
     init(hourly: JSONValue, units: JSONValue?) {
         /// The array and its unit under the first spelling that has values; an empty array is a missing one.
-        func column(_ names: String...) -> (values: [JSONValue], unit: String?)? {
+        func column(_ names: String..., converted: (String?) -> ((Double) -> Double)? = { _ in { $0 } }) -> Column? {
             for name in names {
-                if let values = hourly[name]?.elements, !values.isEmpty { return (values, units?[name]?.text) }
+                guard let values = hourly[name]?.elements, !values.isEmpty else { continue }
+                return Column(values: values, conversion: converted(units?[name]?.text))
             }
             return nil
         }
-        codes = column("weather_code", "weathercode")?.values
-        if let found = column("precipitation") {
-            precipitation = found.values
-            precipitationFactor = Columns.millimetres(per: found.unit)
-        }
-        if let found = column("wind_gusts_10m", "windgusts_10m") {
-            gusts = found.values
-            gustsFactor = Columns.kilometresPerHour(per: found.unit)
-        }
-        if let found = column("temperature_2m") {
-            temperature = found.values
-            temperatureIsFahrenheit = found.unit == "°F"
-        }
+        codes = column("weather_code", "weathercode")
+        precipitation = column("precipitation", converted: Columns.millimetres)
+        showers = column("showers", converted: Columns.millimetres)
+        probability = column("precipitation_probability")
+        gusts = column("wind_gusts_10m", "windgusts_10m", converted: Columns.kilometresPerHour)
+        temperature = column("temperature_2m", converted: Columns.celsius)
+        cape = column("cape")
+        inhibition = column("convective_inhibition")
+        liftedIndex = column("lifted_index")
     }
 
-    var lengths: [Int] { [codes, precipitation, gusts, temperature].compactMap { $0?.count } }
+    /// Of what makes an hour. Of the others a missing value is just that.
+    var lengths: [Int] { [codes, precipitation, gusts, temperature].compactMap { $0?.values.count } }
 
     /// The hour at `index`. The limits are a little beyond the records ever measured (401 mm in an hour, gusts of
     /// 408 km/h, -89 and 57 °C): more is a broken model or a fill value such as 9999.
     func hour(at index: Int, start: Date) -> ForecastHour {
-        let code = OpenMeteo.plausible(codes?[index].finite, in: 0...99).flatMap { Int(exactly: $0) }
-        let rain = precipitationFactor.flatMap { factor in precipitation?[index].finite.map { $0 * factor } }
-        let gust = gustsFactor.flatMap { factor in gusts?[index].finite.map { $0 * factor } }
-        let degrees = temperature?[index].finite.map { temperatureIsFahrenheit ? ($0 - 32) / 1.8 : $0 }
-        return ForecastHour(
-            start: start, weatherCode: code,
-            precipitationMM: OpenMeteo.plausible(rain, in: 0...500),
-            gustsKMH: OpenMeteo.plausible(gust, in: 0...500),
-            temperatureC: OpenMeteo.plausible(degrees, in: -100...70))
+        ForecastHour(
+            start: start, weatherCode: codes?.value(index, in: 0...99).flatMap { Int(exactly: $0) },
+            precipitationMM: precipitation?.value(index, in: 0...500), showersMM: showers?.value(index, in: 0...500),
+            precipitationProbability: probability?.value(index, in: 0...100), gustsKMH: gusts?.value(index, in: 0...500),
+            temperatureC: temperature?.value(index, in: -100...70), cape: cape?.value(index, in: 0...15_000),
+            // Some models write what holds back as a negative number.
+            convectiveInhibition: inhibition?.value(index, in: -5000...5000).map { abs($0) },
+            liftedIndex: liftedIndex?.value(index, in: -50...100))
     }
 
     /// No unit given means the one we asked for; a unit we do not know makes the values unknown, not wrong.
-    private static func kilometresPerHour(per unit: String?) -> Double? {
+    private static func kilometresPerHour(from unit: String?) -> ((Double) -> Double)? {
         switch unit {
-        case nil, "km/h": 1
-        case "m/s", "ms": 3.6
-        case "mp/h", "mph": 1.609344
-        case "kn", "kt": 1.852
+        case nil, "km/h": { $0 }
+        case "m/s", "ms": { $0 * 3.6 }
+        case "mp/h", "mph": { $0 * 1.609344 }
+        case "kn", "kt": { $0 * 1.852 }
         default: nil
         }
     }
 
-    private static func millimetres(per unit: String?) -> Double? {
+    private static func millimetres(from unit: String?) -> ((Double) -> Double)? {
         switch unit {
-        case nil, "mm": 1
-        case "inch": 25.4
+        case nil, "mm": { $0 }
+        case "inch": { $0 * 25.4 }
         default: nil
         }
+    }
+
+    private static func celsius(from unit: String?) -> ((Double) -> Double)? {
+        unit == "°F" ? { ($0 - 32) / 1.8 } : { $0 }
+    }
+}
+
+/// One array of `hourly`.
+private struct Column {
+    let values: [JSONValue]
+    /// To our unit; `nil`: from a unit that is not known.
+    let conversion: ((Double) -> Double)?
+
+    /// `nil`: no number, or one that no weather can have.
+    func value(_ index: Int, in range: ClosedRange<Double>) -> Double? {
+        guard let conversion, values.indices.contains(index) else { return nil }
+        return OpenMeteo.plausible(values[index].finite.map(conversion), in: range)
     }
 }
 

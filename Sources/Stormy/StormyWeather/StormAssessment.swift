@@ -2,12 +2,48 @@ import Foundation
 
 /// What makes an hour stormy.
 package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
-    /// A thunderstorm by weather code.
+    /// Thunder in the forecast, and something else that speaks for it.
     case thunderstorm
     /// Wind gusts at or over the limit.
     case gusts
     /// Precipitation at or over the limit.
     case rain
+}
+
+/// What makes a reason count.
+package enum StormKey: Sendable, Hashable, Codable {
+    /// The value is at its limit or over it: km/h, or mm per hour.
+    case limit(Double)
+    /// Thunder with rain or showers, in J/kg of CAPE where it is known.
+    case rain(mmPerHour: Double, cape: Double?)
+    /// Thunder with gusts.
+    case gusts(kmh: Double)
+
+    /// For a person: "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
+    fileprivate func words(for kind: StormReasonKind) -> String {
+        switch self {
+        case .limit(let limit):
+            "the limit is \(StormReason.tenths(limit)) \(kind == .gusts ? "km/h" : "mm per hour")"
+        case .rain(let rain, let cape):
+            "with rain of \(StormReason.tenths(rain)) mm per hour"
+                + (cape.map { " in unstable air (CAPE \(Int($0.rounded())) J/kg)" } ?? "")
+        case .gusts(let gusts): "with gusts of \(Int(gusts.rounded())) km/h"
+        }
+    }
+
+    /// Rain says more than gusts; of two of a kind the greater value.
+    fileprivate var strength: (Int, Double) {
+        switch self {
+        case .limit(let limit): (0, limit)
+        case .gusts(let gusts): (1, gusts)
+        case .rain(let rain, _): (2, rain)
+        }
+    }
+
+    fileprivate static func stronger(_ one: StormKey?, _ other: StormKey?) -> StormKey? {
+        guard let one, let other else { return one ?? other }
+        return one.strength >= other.strength ? one : other
+    }
 }
 
 /// One contiguous run of hours that are stormy for the same reason.
@@ -20,22 +56,39 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var from: Date
     /// When the last hour ends.
     package var until: Date
+    /// What makes it count, in the hour where that is strongest; `nil`: nothing, or judged by an earlier version.
+    package var key: StormKey?
+    /// Who says so, "Open-Meteo"; `nil`: judged by an earlier version.
+    package var source: String?
 
     /// A run from its parts.
-    package init(kind: StormReasonKind, peak: Double, from: Date, until: Date) {
+    package init(
+        kind: StormReasonKind, peak: Double, from: Date, until: Date, key: StormKey? = nil, source: String? = nil
+    ) {
         self.kind = kind
         self.peak = peak
         self.from = from
         self.until = until
+        self.key = key
+        self.source = source
     }
 
-    /// For a person: "thunderstorm with hail (WMO 96)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
+    /// For a person: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
     package var detail: String {
         switch kind {
         case .thunderstorm: "\(phrase) (WMO \(Int(peak)))"
         case .gusts, .rain: phrase
         }
     }
+
+    /// Why it counts, for a person: "thunderstorm (WMO 95) with gusts of 60 km/h: Open-Meteo".
+    package var explanation: String {
+        let because = key.map { (kind == .thunderstorm ? " " : ", ") + $0.words(for: kind) } ?? ""
+        return detail + because + (source.map { ": \($0)" } ?? "")
+    }
+
+    /// ``key`` in words; `nil`: there is none.
+    package var keyWords: String? { key.map { $0.words(for: kind) } }
 
     /// ``detail`` without the code.
     var phrase: String {
@@ -49,7 +102,25 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// The time it covers.
     package var window: StormWindow { StormWindow(from: from, until: until) }
 
-    private static func tenths(_ value: Double) -> String {
+    /// Hours of one kind that follow each other become one reason. Ascending by start, then in the order of ``StormReasonKind``.
+    static func runs(_ hours: [StormReason]) -> [StormReason] {
+        let runs = StormReasonKind.allCases.flatMap { kind in
+            var runs: [StormReason] = []
+            for hour in hours where hour.kind == kind {
+                if let last = runs.last, last.until >= hour.from {
+                    runs[runs.count - 1].until = max(last.until, hour.until)
+                    runs[runs.count - 1].peak = max(last.peak, hour.peak)
+                    runs[runs.count - 1].key = StormKey.stronger(last.key, hour.key)
+                } else {
+                    runs.append(hour)
+                }
+            }
+            return runs
+        }
+        return runs.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
+    }
+
+    fileprivate static func tenths(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }
@@ -71,11 +142,14 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var verdict: StormVerdict
     /// Ascending by start, then in the order of ``StormReasonKind``; empty unless stormy.
     package var reasons: [StormReason]
+    /// Thunder that was forecast, and that nothing else speaks for. No reason. `nil`: judged by an earlier version.
+    package var unconfirmed: [StormReason]?
 
     /// An assessment from its parts.
-    package init(verdict: StormVerdict, reasons: [StormReason] = []) {
+    package init(verdict: StormVerdict, reasons: [StormReason] = [], unconfirmed: [StormReason] = []) {
         self.verdict = verdict
         self.reasons = reasons
+        self.unconfirmed = unconfirmed
     }
 
     /// true, false, or nil when unknown: the `stormy` of the JSON reports.

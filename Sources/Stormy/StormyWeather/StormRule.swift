@@ -15,10 +15,13 @@ package enum CAPSeverity: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 /// When a forecast is a storm: any one of the conditions, in any hour of the horizon.
+///
+/// Gusts and rain at their limits count by themselves. Thunder in a forecast is often no more than a score of how unstable the air is,
+/// so it needs a second key: rain that falls, or gusts at half their limit.
 package struct StormRule: Sendable, Equatable, Codable {
     /// How far to look, in hours from now.
     package var horizonHours: Int
-    /// Whether a thunderstorm counts.
+    /// Whether a thunderstorm counts, where something else of the hour speaks for it.
     package var thunderstorm: Bool
     /// Gusts from this speed on count, in km/h.
     package var gustsKMH: Double
@@ -26,6 +29,15 @@ package struct StormRule: Sendable, Equatable, Codable {
     package var rainMMPerHour: Double
     /// The least severity of an alert that counts. No supported service gives alerts yet.
     package var alertSeverity: CAPSeverity
+
+    /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code gives 95 from
+    /// 0.1 mm per hour on, where the air is unstable enough.
+    package static let confirmingRainMM = 0.5
+    /// Joules per kilogram that the air has to have for that, where the service gives them.
+    package static let confirmingCAPE = 100.0
+
+    /// Gusts in km/h that confirm thunder.
+    package var confirmingGustsKMH: Double { gustsKMH / 2 }
 
     /// So many hours of the horizon must be known before silence means calm.
     package static let minimumKnownHours = 6
@@ -49,45 +61,38 @@ package struct StormRule: Sendable, Equatable, Codable {
     package func assess(_ forecast: Forecast, now: Date) -> Assessment {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
-        let reasons = StormReasonKind.allCases
-            .flatMap { kind in runs(of: kind, in: hours) }
-            .enumerated()
-            .sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }
-            .map(\.element)
-        if !reasons.isEmpty { return Assessment(verdict: .stormy, reasons: reasons) }
-        if let why = ignorance(of: forecast, within: hours, now: now) {
-            return Assessment(verdict: .unknown(why: why))
-        }
-        return Assessment(verdict: .calm)
-    }
-
-    /// The value that makes an hour stormy for one reason, or nil.
-    private func storminess(_ kind: StormReasonKind, _ hour: ForecastHour) -> Double? {
-        switch kind {
-        case .thunderstorm:
-            guard thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) else { return nil }
-            return Double(code)
-        case .gusts:
-            guard let gusts = hour.gustsKMH, gusts >= gustsKMH else { return nil }
-            return gusts
-        case .rain:
-            guard let rain = hour.precipitationMM, rain >= rainMMPerHour else { return nil }
-            return rain
-        }
-    }
-
-    private func runs(of kind: StormReasonKind, in hours: [ForecastHour]) -> [StormReason] {
-        var runs: [StormReason] = []
+        var (found, unconfirmed): ([StormReason], [StormReason]) = ([], [])
         for hour in hours {
-            guard let value = storminess(kind, hour) else { continue }
-            if let last = runs.last, last.until >= hour.start {
-                runs[runs.count - 1].until = hour.end
-                runs[runs.count - 1].peak = max(last.peak, value)
-            } else {
-                runs.append(StormReason(kind: kind, peak: value, from: hour.start, until: hour.end))
+            func reason(_ kind: StormReasonKind, _ peak: Double, _ key: StormKey?) -> StormReason {
+                StormReason(kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: forecast.source)
             }
+            if thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) {
+                let key = confirmation(in: hour)
+                if key == nil {
+                    unconfirmed.append(reason(.thunderstorm, Double(code), nil))
+                } else {
+                    found.append(reason(.thunderstorm, Double(code), key))
+                }
+            }
+            if let gusts = hour.gustsKMH, gusts >= gustsKMH { found.append(reason(.gusts, gusts, .limit(gustsKMH))) }
+            if let rain = hour.rainMM, rain >= rainMMPerHour { found.append(reason(.rain, rain, .limit(rainMMPerHour))) }
         }
-        return runs
+        let reasons = StormReason.runs(found)
+        unconfirmed = StormReason.runs(unconfirmed)
+        if !reasons.isEmpty { return Assessment(verdict: .stormy, reasons: reasons, unconfirmed: unconfirmed) }
+        if let why = ignorance(of: forecast, within: hours, now: now) {
+            return Assessment(verdict: .unknown(why: why), unconfirmed: unconfirmed)
+        }
+        return Assessment(verdict: .calm, unconfirmed: unconfirmed)
+    }
+
+    /// What else of the hour speaks for its thunder.
+    private func confirmation(in hour: ForecastHour) -> StormKey? {
+        if let rain = hour.rainMM, rain >= Self.confirmingRainMM, hour.cape ?? .infinity >= Self.confirmingCAPE {
+            return .rain(mmPerHour: rain, cape: hour.cape)
+        }
+        if let gusts = hour.gustsKMH, gusts >= confirmingGustsKMH { return .gusts(kmh: gusts) }
+        return nil
     }
 
     /// Whether this hour could have shown a storm. Without a weather code nobody knows about thunder, whatever the
@@ -96,11 +101,21 @@ package struct StormRule: Sendable, Equatable, Codable {
         thunderstorm ? hour.weatherCode != nil : hour.precipitationMM != nil || hour.gustsKMH != nil
     }
 
+    /// Nobody can say whether something confirms it.
+    private func hasThunderAlone(_ hour: ForecastHour) -> Bool {
+        thunderstorm && hour.weatherCode.map(WeatherCode.isThunderstorm) == true && hour.rainMM == nil
+            && confirmation(in: hour) == nil
+    }
+
     private func ignorance(of forecast: Forecast, within hours: [ForecastHour], now: Date) -> String? {
         guard let first = forecast.hours.first, let last = forecast.hours.last else { return "the forecast has no hours" }
         if last.end <= now { return "the forecast is too old: it ended \(StormRule.span(now.timeIntervalSince(last.end))) ago" }
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }
+        if let hour = hours.first(where: hasThunderAlone) {
+            let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))
+            return "thunder is forecast in \(until), and how much rain comes with it is not known"
+        }
         let known = hours.count(where: isKnown)
         if known >= min(StormRule.minimumKnownHours, horizonHours), known > 0 { return nil }
         if known == 0 { return "the forecast has no weather values for the next \(horizonHours) hours" }
@@ -112,4 +127,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         let minutes = Int((seconds / 60).rounded(.up))
         return minutes < 60 ? "\(minutes) min" : "\(minutes / 60) h \(minutes % 60) min"
     }
+}
+
+extension ForecastHour {
+    /// Of every kind. Some models give one of the two alone.
+    fileprivate var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
 }

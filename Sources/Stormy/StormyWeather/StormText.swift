@@ -8,7 +8,7 @@ package enum StormText {
         return name.isEmpty ? "Storm expected" : "Storm expected in \(name)"
     }
 
-    /// What comes and when, worst kind first: "Thunderstorm with hail from 17:00 to 20:00, gusts up to 92 km/h."
+    /// What comes and when, worst kind first: "Strong thunderstorm from 17:00 to 20:00, gusts up to 92 km/h."
     /// A reason at another time than the one before it has its own times. Empty without reasons.
     ///
     /// - Parameters:
@@ -31,7 +31,10 @@ package enum StormText {
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
     }
 
-    private static func span(_ window: StormWindow, timeZone: TimeZone, reader: TimeZone, locale: Locale) -> String {
+    /// "from 17:00 to 20:00".
+    package static func span(
+        _ window: StormWindow, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
+    ) -> String {
         // Within a day the hours say it all; "from 17:00 to 17:00" would not.
         let needsDay = window.until.timeIntervalSince(window.from) >= 86_400
         var style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()

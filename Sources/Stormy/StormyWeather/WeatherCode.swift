@@ -10,14 +10,13 @@ package enum WeatherCode {
     /// full table. 17, 29 and 91...94 (thunder heard, or over already) are not.
     package static func isThunderstorm(_ code: Int) -> Bool { (95...99).contains(code) }
 
-    /// The thunderstorm a code names: "thunderstorm with hail". Open-Meteo's table calls 96 "slight hail", its
-    /// server computes it from a storm score; so "hail" is all that may be said.
+    /// The thunderstorm a code names. Never hail: Open-Meteo's server computes 96 from a score of how unstable the air is, and calls it
+    /// "strong" itself, though its public table says "slight hail".
     static func thunderstorm(_ code: Int) -> String {
         switch code {
-        case 96: "thunderstorm with hail"
-        case 97: "heavy thunderstorm"
+        case 96: "strong thunderstorm"
+        case 97, 99: "heavy thunderstorm"
         case 98: "thunderstorm with dust storm"
-        case 99: "thunderstorm with heavy hail"
         default: "thunderstorm"
         }
     }
@@ -32,6 +31,6 @@ package enum WeatherCode {
         71: "slight snowfall", 73: "moderate snowfall", 75: "heavy snowfall", 77: "snow grains",
         80: "slight rain showers", 81: "moderate rain showers", 82: "violent rain showers",
         85: "slight snow showers", 86: "heavy snow showers",
-        95: "thunderstorm", 96: "thunderstorm with hail", 99: "thunderstorm with heavy hail",
+        95: "thunderstorm", 96: "strong thunderstorm", 99: "heavy thunderstorm",
     ]
 }

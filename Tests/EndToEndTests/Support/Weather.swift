@@ -14,7 +14,8 @@ enum Weather {
             "hourly_units": ["time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"],
             "hourly": [
                 "time": hours, "weather_code": hours.indices.map { thunder.contains($0) ? 95 : 3 },
-                "wind_gusts_10m": hours.map { _ in 20.0 }, "precipitation": hours.map { _ in 0.1 },
+                "wind_gusts_10m": hours.map { _ in 20.0 }, "cape": hours.map { _ in 900.0 },
+                "precipitation": hours.indices.map { thunder.contains($0) ? 2.4 : 0.1 },
                 "temperature_2m": hours.map { _ in 20.0 },
             ],
         ]

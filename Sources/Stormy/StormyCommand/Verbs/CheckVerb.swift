@@ -27,10 +27,14 @@ struct CheckVerb: AsyncParsableCommand {
         let detail: String
         let from: Date
         let until: Date
+        let source: OrNull<String>
+        let key: OrNull<String>
 
         init(_ reason: StormReason) {
             kind = reason.kind.rawValue
             detail = reason.detail
+            source = OrNull(reason.source)
+            key = OrNull(reason.keyWords)
             from = reason.from
             until = reason.until
         }
@@ -40,6 +44,7 @@ struct CheckVerb: AsyncParsableCommand {
         let place: String
         let stormy: OrNull<Bool>
         let reasons: [Reason]
+        let unconfirmed: [Reason]
         let source: String
         let fetchedAt: OrNull<Date>
         let ageSeconds: OrNull<Int>
@@ -78,7 +83,8 @@ struct CheckVerb: AsyncParsableCommand {
     private static func row(_ outcome: CheckOutcome) -> Row {
         Row(
             place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
-            reasons: (outcome.assessment?.reasons ?? []).map(Reason.init), source: outcome.source,
+            reasons: (outcome.assessment?.reasons ?? []).map(Reason.init),
+            unconfirmed: (outcome.assessment?.unconfirmed ?? []).map(Reason.init), source: outcome.source,
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble))
@@ -110,12 +116,17 @@ struct CheckVerb: AsyncParsableCommand {
                 "  "
                     + StormText.body(
                         outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current))
+            for reason in outcome.assessment?.reasons ?? [] { Output.line("  Because: \(reason.explanation).") }
         case .calm?:
             Output.line("\(name): calm.")
         case .unknown(let why)?:
             Output.line("\(name): unknown: \(why).")
         case nil:
             Output.line("\(name): unknown.")
+        }
+        for reason in outcome.assessment?.unconfirmed ?? [] {
+            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            Output.line("  Not counted: \(reason.detail) \(hours), without the rain or wind of one.")
         }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {

@@ -69,7 +69,7 @@ struct DemoServers {
             "timezone": TimeZone.current.identifier,
             "hourly_units": ["time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"],
             "hourly": [
-                "time": hours, "weather_code": codes, "wind_gusts_10m": gusts, "precipitation": hours.map { _ in 0.4 },
+                "time": hours, "weather_code": codes, "wind_gusts_10m": gusts, "precipitation": hours.map { _ in 1.8 },
                 "temperature_2m": hours.map { _ in 17.5 },
             ],
         ]

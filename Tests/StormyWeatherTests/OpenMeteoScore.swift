@@ -1,0 +1,46 @@
+/// How Open-Meteo's server computes thunder where a model gives no weather code of its own, written down from its source of
+/// 2026-07-03 (`WeatherCode.swift`): a weighted mean of what the hour has, and then what strengthens and weakens it.
+struct OpenMeteoScore {
+    var cape: Double
+    var liftedIndex: Double?
+    var inhibition: Double?
+    /// Millimetres in the hour.
+    var precipitation: Double
+    var showers: Double?
+    /// Metres per second.
+    var gusts: Double?
+    /// Percent.
+    var cloudCover: Double
+    var latitude = 50.0
+    /// Metres.
+    var boundaryLayer: Double?
+
+    /// 95 or 96; `nil`: no thunder, whatever the code is then.
+    var thunderCode: Int? { score > 85 ? 96 : score > 60 ? 95 : nil }
+
+    /// 0...100.
+    var score: Double {
+        if cape <= 10 || cloudCover < 30 || inhibition ?? 0 > 250 || liftedIndex ?? 0 > 2 { return 0 }
+        let tropics = 1 - min(abs(latitude), 30) / 30
+        var parts: [(weight: Double, value: Double)] = [(0.25, part(cape, from: 300, to: 2500 + 1500 * tropics))]
+        if let inhibition { parts.append((0.15, 1 - part(inhibition, from: 15, to: 150))) }
+        if let liftedIndex { parts.append((0.15, part(-liftedIndex, from: 0, to: 8))) }
+        let reference = 2 + 3 * tropics
+        if let showers, showers > 0 {
+            parts.append((0.25, part(showers, from: 0, to: reference)))
+        } else {
+            parts.append((0.25 * 0.6, part(precipitation, from: 0, to: reference * 1.6)))
+        }
+        if let boundaryLayer { parts.append((0.075, part(boundaryLayer, from: 300, to: 1500))) }
+        if let gusts { parts.append((0.075, part(gusts, from: 5, to: 18))) }
+        var score = 100 * parts.reduce(0) { $0 + $1.weight * $1.value } / parts.reduce(0) { $0 + $1.weight }
+        if let showers, let inhibition, showers > 0.1, cape > 300, inhibition < 50 { score = min(score * 1.3, 100) }
+        if showers ?? precipitation <= 0 { score *= 0.7 }
+        if inhibition ?? 0 > 100 { score *= 0.3 }
+        if cloudCover < 60 { score *= 0.6 + 0.4 * (cloudCover - 30) / 30 }
+        return min(max(score * (1 - 0.2 * tropics), 0), 100)
+    }
+
+    /// How far of the way it is, 0...1.
+    private func part(_ value: Double, from: Double, to: Double) -> Double { min(max((value - from) / (to - from), 0), 1) }
+}
