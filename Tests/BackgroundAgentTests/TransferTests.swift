@@ -372,6 +372,31 @@ import TransferMachines
         #expect(try agentsNotices() == [titles[what]])
     }
 
+    /// Nothing waits any more: the person is not told to log in, and is told again when something does.
+    @Test(arguments: ["cancelled", "held"]) func aLoginThatNothingWaitsForIsTakenBack(_ what: String) throws {
+        func meetsAPortal() throws -> Int64 {
+            let (id, _) = try upload(.webdav)
+            try bench.turn()
+            try end(id, nil, status: 307, [HeaderField("Location", "http://login.hotel.example/")])
+            return id
+        }
+        func isShown() throws -> Bool {
+            try bench.turn()
+            return try bench.ledger.read { try $0.notifications() }.contains { !$0.life.isTakenBack }
+        }
+        let (first, second) = (try meetsAPortal(), try meetsAPortal())
+        #expect(try isShown())
+        for id in [first, second] {
+            #expect(try isShown(), "one waits still")
+            try bench.change(id) {
+                _ = what == "held" ? $0.handle(.suspended) : $0.handle(.ended(.cancelled, nil, now: bench.now))
+            }
+        }
+        #expect(try !isShown())
+        _ = try meetsAPortal()
+        #expect(try isShown())
+    }
+
     /// Who waits for the answer is told at once.
     @Test func whoAwaitsIsToldOfABadCertificate() throws {
         let id = try bench.download(awaitedBy: Bench.waiter)

@@ -53,6 +53,23 @@ extension EndToEnd {
             #expect(sent.count == 2, "once into the page, and once to the server: \(sent.map(\.path))")
         }
 
+        /// It leads on to a page, perhaps one that is not there: whether the server lost a photo the server alone says.
+        @Test(arguments: ["another host", "another path"]) func itsPageLosesNoPhoto(_ place: String) throws {
+            let home = try Home(
+                desktop: desktop, extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?s=1\"")
+            server.route("PUT", "/d/a.jpg*", .status(201))
+            let photo = home.folder.appendingPathComponent("a.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            let elsewhere = place == "another host" ? server.url.replacing("127.0.0.1", with: "localhost") : ""
+            server.route("GET", "/d/a.jpg*", .status(302, headers: ["Location": "\(elsewhere)/login"]))
+            server.route("GET", "/login", .status(404))
+            let looked = try home.stormy("upload", "--verify")
+            #expect(looked.status == 69 && looked.output.contains("could not be checked now: the server led on"), "\(looked)")
+            server.route("GET", "/d/a.jpg*", .status(404))
+            #expect(try home.stormy("upload", "--verify").output.contains("is GONE"))
+        }
+
         @Test func itsPageTakesNoPartsPlace() throws {
             let home = try Home(desktop: desktop)
             let file = Payload.pattern(1_000_000)

@@ -27,8 +27,14 @@ extension AgentNotice {
     private static func name(of host: String) -> String { host.split(separator: "/").last.map(String.init) ?? host }
 
     /// Notifications that what goes to a host waits: untrue once something arrived.
-    static func suspects(_ notice: NotificationRecord, host: String) -> Bool {
-        TransferTrouble.Suspicion.allCases.contains { notice.identifier == "\(prefix)\($0.rawValue).\(name(of: host))" }
+    static func suspects(_ notice: NotificationRecord, host: String) -> Bool { suspectedHost(of: notice) == name(of: host) }
+
+    /// Without its scheme; `nil`: it says something else.
+    fileprivate static func suspectedHost(of notice: NotificationRecord) -> String? {
+        for suspicion in TransferTrouble.Suspicion.allCases where notice.identifier.hasPrefix("\(prefix)\(suspicion.rawValue).") {
+            return String(notice.identifier.dropFirst("\(prefix)\(suspicion.rawValue).".count))
+        }
+        return nil
     }
 
     /// Something between this computer and a server is not what it should be, and transfers wait for that to change.
@@ -77,7 +83,7 @@ extension AgentNotice {
 
 extension Pass {
     mutating func tell(_ notice: AgentNotice) throws {
-        if let known = try transaction.notification(notice.identifier), known.state != .withdrawn,
+        if let known = try transaction.notification(notice.identifier), !known.life.isTakenBack,
             abs(now.timeIntervalSince(known.deliveredAt ?? now)) < AgentNotice.silence
         {
             return
@@ -85,8 +91,17 @@ extension Pass {
         try transaction.addNotification(notice.identifier, notice.content, dueAt: nil, now: now)
     }
 
+    /// What waited for a network or a clock was cancelled, or held: nothing waits any more, and the next that does is told anew.
+    mutating func takeBackSuspicions() throws {
+        let transaction = transaction
+        try takeBack { notice in
+            guard !notice.life.isTakenBack, let host = AgentNotice.suspectedHost(of: notice) else { return false }
+            return try !transaction.isAnythingInTrouble(at: ["http://" + host, "https://" + host])
+        }
+    }
+
     /// Its cause is over.
-    mutating func takeBack(_ isOver: (NotificationRecord) -> Bool) throws {
-        try transaction.takeBackNotifications(now: now) { isOver($0) && !$0.life.isTakenBack }
+    mutating func takeBack(_ isOver: (NotificationRecord) throws -> Bool) throws {
+        try transaction.takeBackNotifications(now: now) { try isOver($0) && !$0.life.isTakenBack }
     }
 }

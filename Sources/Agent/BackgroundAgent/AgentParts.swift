@@ -51,6 +51,8 @@ struct AgentParts {
             try planAttempts(&pass)
             // After the attempts: what ended just now is delivered.
             try Deliveries.plan(&pass, moving: attempts.movingSessions)
+            // After the attempts: what was cancelled or held waits for nothing.
+            try pass.takeBackSuspicions()
         }
         // The rows of a newer version may mean something else.
         if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }

@@ -116,7 +116,7 @@ extension LedgerTransaction {
     ///
     /// - Returns: as they were.
     @discardableResult
-    package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) -> Bool) throws -> [NotificationRecord] {
+    package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) throws -> Bool) throws -> [NotificationRecord] {
         let meant = try notifications().filter(isMeant)
         for var notice in meant {
             notice.handle(.takenBack(now: now))

@@ -193,6 +193,17 @@ extension LedgerTransaction {
             arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970])
     }
 
+    /// Something that goes to one of these hosts waits because of a trouble, or is tried again after one.
+    package func isAnythingInTrouble(at hosts: [String]) throws -> Bool {
+        let marks = hosts.map { _ in "?" }.joined(separator: ", ")
+        return try Bool.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM transfer WHERE state IN ('waiting', 'running') AND isSuspended = 0
+                    AND errorCode IS NOT NULL AND host IN (\(marks)))
+                    """), arguments: StatementArguments(hosts)) ?? false
+    }
+
     /// A pause after trouble ends at this moment at the latest; a beginning that the app chose stays.
     package func shortenTransferDelays(to latest: Date) throws {
         try database.run(

@@ -107,7 +107,9 @@ private struct UploadQuestion {
                 }
                 // A form's page may be anything.
                 return upload.upload?.method == .multipart ? .unknown("the server shows something else there") : .differs
-            case 404, 410: return .gone
+            case 404, 410:
+                // Another address knows nothing of it: a page to log in, or a server that moved.
+                return Self.isAnswer(response, of: request) ? .gone : .unreachable("the server led on to another address")
             case 401, 403: return .unreachable("the server does not let us read it")
             case 405: return .unknown("the server lets nobody read it")
             case let status: return .unreachable("the server answered with status \(status)")
@@ -117,6 +119,11 @@ private struct UploadQuestion {
         } catch let error as URLError {
             return .unreachable(error.localizedDescription)
         }
+    }
+
+    private static func isAnswer(_ response: URLResponse, of request: URLRequest) -> Bool {
+        guard let asked = request.url, let answered = response.url else { return true }
+        return RedirectRule.origin(of: asked) == RedirectRule.origin(of: answered) && asked.path == answered.path
     }
 
     /// However the answer drips and however long it is, the question ends.
