@@ -160,7 +160,8 @@ let package = Package(
         // Stormy: the app.
         .target(name: "StormyWeather", swiftSettings: strict),
         .target(
-            name: "StormyConfiguration", dependencies: ["CTomlplusplus", "TransferMachines"], swiftSettings: strict),
+            name: "StormyConfiguration", dependencies: ["CTomlplusplus", "StormyWeather", "TransferMachines"],
+            swiftSettings: strict),
         .target(
             name: "Stormy",
             dependencies: [
@@ -240,7 +241,8 @@ let package = Package(
             dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundTasks", "ProcessSupport"], swiftSettings: strict),
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
-        .testTarget(name: "StormyConfigurationTests", dependencies: ["StormyConfiguration"], swiftSettings: strict),
+        .testTarget(
+            name: "StormyConfigurationTests", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
         .testTarget(
             name: "TransferMachinesTests", dependencies: ["ServerScripts", "TransferMachines"], swiftSettings: strict),
         .testTarget(

@@ -60,7 +60,7 @@ struct House {
             ],
             // Stormy
             "StormyWeather": [],
-            "StormyConfiguration": ["CTomlplusplus", "TransferMachines"],
+            "StormyConfiguration": ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             "Stormy": [
                 "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
                 "UserNotifications",

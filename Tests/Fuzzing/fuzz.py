@@ -58,6 +58,12 @@ SEEDS = {
     "fuzz-configuration": [
         b"\0" + b'{"utc_offset_seconds":3600,"timezone":"Europe/Berlin","hourly_units":{"wind_gusts_10m":"km/h"},'
         b'"hourly":{"time":["2025-06-10T12:00"],"weather_code":[95],"wind_gusts_10m":[99.5],"precipitation":[1]}}',
+        b"\0" + b'{"properties":{"meta":{"updated_at":"2026-07-01T12:00:00Z","units":{"wind_speed_of_gust":"m/s"}},"timeseries":['
+        b'{"time":"2026-07-01T12:00:00Z","data":{"instant":{"details":{"wind_speed_of_gust":20}},"next_1_hours":{"summary":'
+        b'{"symbol_code":"rainandthunder"},"details":{"precipitation_amount":6}}}}]}}',
+        b"\0" + b'{"properties":{"updateTime":"2026-07-01T12:00:00+00:00","periods":[{"startTime":"2026-07-01T14:00:00-04:00",'
+        b'"shortForecast":"Thunderstorms","windGust":"10 to 35 mph","temperature":70,"temperatureUnit":"F"}]}}',
+        b"\0" + b'{"weather":[{"timestamp":"2026-07-01T12:00:00+00:00","condition":"thunderstorm","precipitation":3.2}]}',
         b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
         b"\2" + b'[weather]\nbase_url = "http://a.test"\n[notifications]\nquiet_hours = "22:00-07:00"\n[background]\ngrace_seconds = 5\n'
         b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',

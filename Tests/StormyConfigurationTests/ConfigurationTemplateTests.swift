@@ -22,10 +22,9 @@ import Testing
     }
 
     @Test func aServiceThatIsNotKnownIsRefusedWithItsLine() throws {
-        let text = "[weather]\nprovider = \"nws\"\ncontact = \"a@example.org\"\n"
         let error = #expect(throws: ConfigurationError.self) {
-            try ConfigurationParser(text: text, path: "c", providers: [.openMeteo])
+            try ConfigurationParser(text: "[weather]\nprovider = \"mws\"\n", path: "c")
         }
-        #expect(error.map { "\($0)" } == "c:2:1: \"weather.provider\" cannot be \"nws\"; this version knows \"open-meteo\"")
+        #expect(error.map { "\($0)" }?.hasPrefix("c:2:1: \"weather.provider\"") == true, "\(String(describing: error))")
     }
 }

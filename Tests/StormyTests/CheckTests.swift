@@ -25,7 +25,9 @@ import Testing
     }
 
     private func take(_ code: Int, of place: Place, fetchedAt: Date, now: Date) throws {
-        _ = try store.take(forecast(code, from: now), of: place, fetchedAt: fetchedAt, rule: StormRule(), now: now)
+        _ = try store.take(
+            FetchedForecast(forecast(code, from: now), by: .openMeteo, nil), of: place, fetchedAt: fetchedAt, rule: StormRule(),
+            now: now)
     }
 
     /// By a day, and by a year: what was fetched then gives way to what is fetched under the right clock.

@@ -125,8 +125,8 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
             try parse("<!DOCTYPE html>\n\u{1B}<title>Log in</title>")
         }
         #expect(throws: WeatherError.notJSON(excerpt: "\"calm\"")) { try parse("\"calm\"") }
-        #expect(throws: WeatherError.tooLarge(bytes: OpenMeteo.maximumAnswerBytes + 1)) {
-            try OpenMeteo.parseForecast(Data(count: OpenMeteo.maximumAnswerBytes + 1), status: 200)
+        #expect(throws: WeatherError.tooLarge(bytes: ServiceAnswer.maximumBytes + 1)) {
+            try OpenMeteo.parseForecast(Data(count: ServiceAnswer.maximumBytes + 1), status: 200)
         }
     }
 
@@ -140,7 +140,7 @@ private func parse(_ text: String, status: Int = 200) throws(WeatherError) -> Fo
 
     @Test(arguments: ["true,", "{},", "\"a\",", "null,"])
     func theLargestAnswerIsReadInTime(_ element: String) throws {
-        let count = (OpenMeteo.maximumAnswerBytes - 100) / element.utf8.count
+        let count = (ServiceAnswer.maximumBytes - 100) / element.utf8.count
         let codes = String(repeating: element, count: count) + "1"
         let duration = ContinuousClock().measure {
             #expect(throws: WeatherError.noData) { try parse("{\"hourly\":{\"time\":[0],\"weather_code\":[\(codes)]}}") }

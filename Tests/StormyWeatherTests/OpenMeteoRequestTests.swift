@@ -8,12 +8,16 @@ import Testing
         + ",cape,convective_inhibition,lifted_index"
         + "&timeformat=unixtime&timezone=auto&forecast_days=3&wind_speed_unit=kmh&precipitation_unit=mm"
 
+    private func url(_ place: Coordinates, _ base: String? = nil) throws -> String {
+        try OpenMeteo(baseURL: base).request(for: place, now: .now).url
+    }
+
     init() throws { sydney = try Coordinates(latitude: -33.86882, longitude: 151.20930) }
 
     @Test func theSamePlaceGivesTheSameURL() throws {
-        #expect(try OpenMeteo.forecastURL(for: sydney) == "https://api.open-meteo.com/v1/forecast" + query)
+        #expect(try url(sydney) == "https://api.open-meteo.com/v1/forecast" + query)
         let again = try Coordinates(latitude: -33.868819, longitude: 151.209301)
-        #expect(try OpenMeteo.forecastURL(for: again) == OpenMeteo.forecastURL(for: sydney))
+        #expect(try url(again) == url(sydney))
     }
 
     @Test(arguments: [
@@ -25,12 +29,12 @@ import Testing
         ("", "https://api.open-meteo.com/v1/forecast"),
     ])
     func aBaseReplacesTheOrigin(_ base: String, _ expected: String) throws {
-        #expect(try OpenMeteo.forecastURL(for: sydney, baseURL: base) == expected + query)
+        #expect(try url(sydney, base) == expected + query)
     }
 
     @Test(arguments: ["example.org", "ftp://example.org", "http://", "http://a/?key=1", "http://a/#x", "http://a b"])
     func refusesABaseThatIsNoOrigin(_ base: String) {
-        #expect(throws: OpenMeteoRequestError.invalidBaseURL(base)) { try OpenMeteo.forecastURL(for: sydney, baseURL: base) }
+        #expect(throws: WeatherRequestError.invalidBaseURL(base)) { try url(sydney, base) }
     }
 
     @Test func geocodingEscapesTheName() throws {
@@ -41,11 +45,6 @@ import Testing
         #expect(
             try OpenMeteo.geocodingURL(name: "Oslo", count: 0, baseURL: "http://127.0.0.1:9")
                 == "http://127.0.0.1:9/v1/search?name=Oslo&count=1&language=en&format=json")
-        #expect(throws: OpenMeteoRequestError.nameTooShort(" A ")) { try OpenMeteo.geocodingURL(name: " A ") }
-    }
-
-    @Test func onlyOpenMeteoIsSupportedYet() {
-        #expect(WeatherProvider.allCases.map(\.rawValue) == ["open-meteo", "met-norway", "nws", "bright-sky"])
-        #expect(WeatherProvider.allCases.filter(\.isSupported) == [.openMeteo])
+        #expect(throws: WeatherRequestError.nameTooShort(" A ")) { try OpenMeteo.geocodingURL(name: " A ") }
     }
 }

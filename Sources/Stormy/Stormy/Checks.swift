@@ -8,6 +8,15 @@ struct ForecastRecord: StoreRecord {
     var place: Int64
     var content: Forecast
     var fetchedAt: Date
+    /// Of another service, asked as this one has thunder that nothing confirms.
+    var second: Forecast?
+    var provider: WeatherProvider?
+    var lastModified: String?
+    var expiresAt: Date?
+
+    var fetched: FetchedForecast {
+        FetchedForecast(content: content, provider: provider, lastModified: lastModified, expiresAt: expiresAt)
+    }
 }
 
 /// The last check of a place.
@@ -38,6 +47,8 @@ package struct CheckOutcome: Sendable {
     /// Not refreshed just now although that was tried, or too old to rely on.
     package var isStale: Bool
     package var source: String
+    /// Services that were asked before, each with its reason.
+    package var notAnswered: [String] = []
 }
 
 extension StormyStore {
@@ -46,8 +57,11 @@ extension StormyStore {
     /// What the last one came to; `nil`: there was none.
     func check(of place: Place) throws -> CheckRecord? { try queue.read { try CheckRecord.fetchOne($0, key: place.id) } }
 
-    func lastForecast(of place: Place) throws -> (forecast: Forecast, fetchedAt: Date)? {
-        try queue.read { Self.forecast(of: place, $0) }.map { ($0.content, $0.fetchedAt) }
+    func lastForecast(of place: Place) throws -> ForecastRecord? { try queue.read { Self.forecast(of: place, $0) } }
+
+    /// The last answer, for whoever asks again. `nil`: none, or one that was fetched under a clock that was ahead.
+    func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
+        try lastForecast(of: place).flatMap { $0.fetchedAt <= now ? $0.fetched : nil }
     }
 
     /// What cannot be read is as good as none: the next answer takes its place.
@@ -61,8 +75,13 @@ extension StormyStore {
     }
 
     /// Takes an answer in one transaction: forecast, judgement, storms. Taking the same answer twice changes nothing more.
-    func take(_ forecast: Forecast, of place: Place, fetchedAt: Date, rule: StormRule, now: Date) throws -> Assessment {
-        let assessment = rule.assess(forecast, now: now)
+    ///
+    /// - Parameter second: of another service, where one was asked.
+    func take(
+        _ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place, fetchedAt: Date, rule: StormRule, now: Date
+    ) throws -> Assessment {
+        let forecast = fetched.content
+        let assessment = rule.assess(forecast, beside: second, now: now)
         try queue.write { database in
             // Removed while its answer was on the way.
             guard var known = try Place.fetchOne(database, key: place.id) else { return }
@@ -76,7 +95,9 @@ extension StormyStore {
             // An answer that was handed over may arrive after a fresher one. One from the future was taken by a clock that was ahead.
             let held = Self.forecast(of: place, database)?.fetchedAt ?? .distantPast
             if held <= fetchedAt || held > now {
-                var record = ForecastRecord(place: place.id!, content: forecast, fetchedAt: fetchedAt)
+                var record = ForecastRecord(
+                    place: place.id!, content: forecast, fetchedAt: fetchedAt, second: second, provider: fetched.provider,
+                    lastModified: fetched.lastModified, expiresAt: fetched.expiresAt)
                 try record.save(database)
                 var check = CheckRecord(
                     place: place.id!, at: now, assessment: assessment, trouble: nil, source: forecast.source,

@@ -10,6 +10,8 @@ package struct Place: Codable, Sendable, Equatable, Identifiable {
     package var longitude: Double
     /// Known once a forecast arrived.
     package var timeZone: String?
+    /// The service that is asked first; `nil`: that of the configuration.
+    package var provider: WeatherProvider?
 
     /// `nil` for a damaged row.
     package var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
@@ -34,11 +36,12 @@ extension StormyStore {
         return place
     }
 
-    package func addPlace(_ name: String, _ coordinates: Coordinates) throws -> Place {
+    package func addPlace(_ name: String, _ coordinates: Coordinates, provider: WeatherProvider? = nil) throws -> Place {
         try queue.write { database in
             if try Place.filter(Column("name") == name).fetchCount(database) > 0 { throw StormyStoreError.placeExists(name) }
             var place = Place(
-                id: nil, name: name, latitude: coordinates.latitude, longitude: coordinates.longitude, timeZone: nil)
+                id: nil, name: name, latitude: coordinates.latitude, longitude: coordinates.longitude, timeZone: nil,
+                provider: provider)
             try place.insert(database)
             return place
         }

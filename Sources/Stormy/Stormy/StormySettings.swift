@@ -9,6 +9,10 @@ package struct StormySettings: Sendable, Equatable {
     package var dataFolder: URL
     /// Replaces scheme, host and port of the weather service.
     package var weatherBaseURL: String?
+    /// Asked first, where a place has none of its own.
+    package var weatherProvider = WeatherProvider.openMeteo
+    /// The User-Agent says how its user is reached: without, some services refuse to answer.
+    package var hasContact = false
     package var geocodingBaseURL: String?
     package var userAgent: String
     package var rule: StormRule

@@ -243,6 +243,13 @@ package final class StormyStore: Sendable {
                 table.add(column: "isForLater", .boolean).notNull().defaults(to: false)
             }
         }
+        migrator.registerMigration("6: more than one weather service") { database in
+            try database.alter(table: "place") { $0.add(column: "provider", .text) }
+            try database.alter(table: "forecast") { table in
+                for text in ["second", "provider", "lastModified"] { table.add(column: text, .text) }
+                table.add(column: "expiresAt", .double)
+            }
+        }
         return migrator
     }
 

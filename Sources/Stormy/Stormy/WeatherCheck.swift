@@ -51,59 +51,79 @@ package struct WeatherCheck: Sendable {
     }
 
     private func refresh(_ place: Place) async throws -> CheckOutcome {
-        let forecast: Forecast
-        do {
-            forecast = try await fetch(place)
-        } catch let error as WeatherUnavailable {
-            throw error
-        } catch let error as WeatherError {
-            throw WeatherUnavailable(description: error.message)
-        } catch {
-            let host = (try? WeatherSession.request(for: place))?.url?.host ?? "?"
-            throw WeatherUnavailable(description: "the weather service at \(host): \(error.localizedDescription)")
+        let sources = settings.sources(for: place)
+        var reasons: [String] = []
+        for (index, source) in sources.enumerated() {
+            do {
+                let fetched = try await fetch(source)
+                return try await take(fetched, of: place, others: sources[(index + 1)...], reasons)
+            } catch let error as WeatherUnavailable {
+                reasons.append(sources.count == 1 ? error.description : "\(source.name): \(error.description)")
+            }
         }
+        throw WeatherUnavailable(description: reasons.joined(separator: "; "))
+    }
+
+    private func take(
+        _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
+    ) async throws -> CheckOutcome {
         let now = BGTaskScheduler.now
+        let first = settings.rule.assess(fetched.content, now: now)
+        var second: Forecast?
+        if first.isStormy != true, first.unconfirmed?.isEmpty == false, let other = others.first {
+            second = (try? await fetch(other))?.content
+        }
         // Of another day, or with nothing in it: no answer. What is stored stays.
-        if case .unknown(let why) = settings.rule.assess(forecast, now: now).verdict {
+        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, now: now).verdict {
             throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(why)")
         }
-        let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)
         StormQuestion.withdrawTrouble(at: place)
         // The answer told the place's time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
-            place: known, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: forecast.source)
+            place: known, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: fetched.content.source,
+            notAnswered: reasons)
     }
 
-    private func fetch(_ place: Place) async throws -> Forecast {
+    private func fetch(_ source: WeatherSource) async throws -> FetchedForecast {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = Self.patience
         configuration.timeoutIntervalForResource = Self.longestAnswer
-        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
-        let request = try WeatherSession.request(for: place)
+        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
         let session = URLSession(configuration: configuration)
-        let (data, response) = try await session.data(for: request)
-        let http = response as? HTTPURLResponse
-        let answer = Result { () throws(WeatherError) in
-            try OpenMeteo.parseForecast(data, status: http?.statusCode ?? 200)
-        }
-        if case .failure(.rateLimited(let reason)) = answer {
-            let seconds = http?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
+        let now = BGTaskScheduler.now
+        var last: URLResponse?
+        do {
+            return try await source.fetch(stored: store.lastAnswer(of: source.place, now: now), now: now) { request in
+                let (data, response) = try await session.data(for: request)
+                last = response
+                return (data, response)
+            }
+        } catch WeatherError.rateLimited(let reason) {
+            let seconds = (last as? HTTPURLResponse)?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
             let wait = seconds.map { "; it asks to wait \($0) s" } ?? ""
             let said = reason.isEmpty ? "" : ": \(reason)"
             throw WeatherUnavailable(description: "the weather service is asked too often\(said)\(wait)")
+        } catch let error as WeatherError {
+            throw WeatherUnavailable(description: error.message)
+        } catch let error as WeatherRequestError {
+            throw error
+        } catch {
+            let host = (try? source.firstRequest(now: now))?.url?.host ?? "?"
+            throw WeatherUnavailable(description: "the weather service at \(host): \(error.localizedDescription)")
         }
-        return try answer.get()
     }
 
     /// Judged now: the same forecast may be calm an hour later.
     private func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
         let now = BGTaskScheduler.now
-        guard let (forecast, fetchedAt) = try store.lastForecast(of: place) else {
+        guard let record = try store.lastForecast(of: place) else {
             return CheckOutcome(
                 place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "no forecast is stored yet", isStale: true,
                 source: OpenMeteo.source)
         }
+        let (forecast, fetchedAt) = (record.content, record.fetchedAt)
         // Fetched under a clock that was ahead: nobody knows how old it is.
         guard fetchedAt <= now else {
             return CheckOutcome(
@@ -111,7 +131,8 @@ package struct WeatherCheck: Sendable {
                 isStale: true, source: forecast.source)
         }
         return CheckOutcome(
-            place: place, assessment: settings.rule.assess(forecast, now: now), fetchedAt: fetchedAt, trouble: trouble,
+            place: place, assessment: settings.rule.assess(forecast, beside: record.second, now: now), fetchedAt: fetchedAt,
+            trouble: trouble,
             isStale: trouble != nil || now.timeIntervalSince(fetchedAt) > Self.staleAge, source: forecast.source)
     }
 }
@@ -129,7 +150,7 @@ package struct PlaceSearch: Sendable {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 15
         configuration.timeoutIntervalForResource = WeatherCheck.longestAnswer
-        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
+        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
         do {
             let (data, response) = try await URLSession(configuration: configuration).data(from: url)
             return try OpenMeteo.parseGeocoding(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)

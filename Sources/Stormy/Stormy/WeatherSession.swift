@@ -15,17 +15,8 @@ package enum WeatherSession {
         let configuration = URLSessionConfiguration.background(withIdentifier: identifier)
         configuration.sessionSendsLaunchEvents = true
         configuration.timeoutIntervalForResource = patience
-        configuration.maximumBodyBytes = Int64(OpenMeteo.maximumAnswerBytes)
+        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
         return configuration
-    }
-
-    static func request(for place: Place) throws -> URLRequest {
-        guard let coordinates = place.coordinates else { throw URLError(.badURL) }
-        let text = try OpenMeteo.forecastURL(for: coordinates, baseURL: StormySettings.current.weatherBaseURL)
-        guard let url = URL(string: text) else { throw URLError(.badURL) }
-        var request = URLRequest(url: url)
-        request.setValue(StormySettings.current.userAgent, forHTTPHeaderField: "User-Agent")
-        return request
     }
 }
 
@@ -40,7 +31,7 @@ package struct StormQuestion {
     let store: StormyStore
     let settings: StormySettings
 
-    /// Asks the weather service through the background session.
+    /// Asks the weather services through the background session, one after the other until one has an answer.
     ///
     /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
     /// promoted here goes on in the agent, on the same connection, until its result launches the app.
@@ -48,30 +39,89 @@ package struct StormQuestion {
     /// - Returns: `nil`: handed over.
     /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
     func isStormy(at place: Place) async throws -> Bool? {
-        let session = URLSession(configuration: WeatherSession.configuration())
-        let request = try WeatherSession.request(for: place)
-        let (data, response): (Data, URLResponse)
-        let began = BGTaskScheduler.now
-        do {
-            (data, response) = try await withTaskCancellationHandler {
-                try await session.data(for: request)
-            } onCancel: {
-                let task = session.downloadTask(with: request)
-                task.taskDescription = place.name
-                task.resume()
+        let sources = settings.sources(for: place)
+        if sources.isEmpty { throw try unknown("where it lies cannot be read", at: place) }
+        var reasons: [String] = []
+        var handedOver: HandedOver?
+        for (index, source) in sources.enumerated() {
+            switch try await ask(source, isLast: index == sources.count - 1) {
+            // Its end will be told. Without that a person has cancelled the transfer, and there is no answer.
+            case .handedOver(let what): handedOver = what
+            case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
+            case .answer(let fetched):
+                for reason in reasons { logError("\(place.name): asked \(source.name), as \(reason)") }
+                return try await take(fetched, of: place, others: sources[(index + 1)...]).isStormy
             }
-        } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
-            // Handed over: its end will be told. Without that a person has cancelled the transfer, and there is no answer.
-            try noteHandedOver(request, since: began, at: place)
-            return nil
-        } catch {
-            throw try unknown(error.localizedDescription, at: place)
+            if Task.isCancelled { break }
         }
-        return try take(data, response, of: place).isStormy
+        if let handedOver {
+            try noteHandedOver(handedOver, at: place)
+            return nil
+        }
+        throw try unknown(reasons.joined(separator: "; "), at: place)
+    }
+
+    private enum Word {
+        case answer(FetchedForecast)
+        /// It goes on in the agent.
+        case handedOver(HandedOver)
+        /// There is no answer, or none that can be used.
+        case trouble(String)
+    }
+
+    /// Seconds for a service that says nothing, where another can be asked: it is waited for in the background from then on.
+    private static let patience: Double = 10
+
+    private func ask(_ source: WeatherSource, isLast: Bool) async throws -> Word {
+        let session = URLSession(configuration: WeatherSession.configuration())
+        let began = BGTaskScheduler.now
+        let stored = try store.lastAnswer(of: source.place, now: began)
+        let asking = Task {
+            try await source.fetch(stored: stored, now: began) { request in
+                do {
+                    return try await withTaskCancellationHandler {
+                        try await session.data(for: request)
+                    } onCancel: {
+                        let task = session.downloadTask(with: request)
+                        task.taskDescription = source.label
+                        task.resume()
+                    }
+                } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
+                    throw HandedOver(request: request, began: began)
+                }
+            }
+        }
+        let patience =
+            isLast
+            ? nil
+            : Task {
+                try await Task.sleep(for: .seconds(Self.patience)); asking.cancel()
+            }
+        defer { patience?.cancel() }
+        do {
+            return .answer(
+                try await withTaskCancellationHandler {
+                    try await asking.value
+                } onCancel: {
+                    asking.cancel()
+                })
+        } catch let error as HandedOver {
+            return .handedOver(error)
+        } catch let error as WeatherError {
+            return .trouble(error.message)
+        } catch {
+            return .trouble(error.localizedDescription)
+        }
+    }
+
+    private struct HandedOver: Error {
+        let request: URLRequest
+        let began: Date
     }
 
     /// Nobody knows when there will be an answer: until then it is said why there is none.
-    private func noteHandedOver(_ request: URLRequest, since began: Date, at place: Place) throws {
+    private func noteHandedOver(_ handedOver: HandedOver, at place: Place) throws {
+        let (request, began) = (handedOver.request, handedOver.began)
         let transfers = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         let own = transfers.first { $0.url == request.url?.absoluteString }
         // One that waits behind others of its service knows no trouble of its own.
@@ -91,30 +141,41 @@ package struct StormQuestion {
     private static let longWait: Double = 20
 
     /// Judges an answer and writes it down.
+    ///
+    /// - Parameter others: may be asked for a second word on thunder that nothing confirms.
     /// - Throws: ``WeatherUnknown``; what the store says.
-    func take(_ data: Data, _ response: URLResponse?, of place: Place) throws -> Assessment {
-        let now = BGTaskScheduler.now
-        let forecast: Forecast
-        do {
-            forecast = try OpenMeteo.parseForecast(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
-        } catch {
-            throw try unknown(error.message, at: place)
+    func take(
+        _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
+    ) async throws -> Assessment {
+        var second: Forecast?
+        let first = settings.rule.assess(fetched.content, now: BGTaskScheduler.now)
+        if first.isStormy != true, first.unconfirmed?.isEmpty == false, let other = others.first {
+            if case .answer(let answer) = try await ask(other, isLast: true) { second = answer.content }
         }
+        return try take(fetched, beside: second, of: place)
+    }
+
+    /// - Throws: ``WeatherUnknown``; what the store says.
+    func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
+        let now = BGTaskScheduler.now
         // Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
-        if case .unknown(let why) = settings.rule.assess(forecast, now: now).verdict { throw try unknown(why, at: place) }
-        let assessment = try store.take(forecast, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, now: now).verdict {
+            throw try unknown(why, at: place)
+        }
+        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)
         Self.withdrawTrouble(at: place)
         return assessment
     }
 
     /// Asks again later where an answer that was handed over could not be used: no launch is left that could be made up for. Once for each
     /// address, however many places lie there and however many answers ended.
-    func askAgain(_ request: URLRequest, for name: String, in session: URLSession) throws {
+    func askAgain(_ source: WeatherSource, in session: URLSession) throws {
         guard try NoonSchedule(store: store, settings: settings).isEnabled else { return }
+        let request = try source.firstRequest(now: BGTaskScheduler.now)
         let waiting = try BackgroundTransfers.unfinished(session: WeatherSession.identifier)
         guard !waiting.contains(where: { $0.url == request.url?.absoluteString }) else { return }
         let task = session.downloadTask(with: request)
-        task.taskDescription = name
+        task.taskDescription = source.label
         task.earliestBeginDate = BGTaskScheduler.now.addingTimeInterval(Self.pause)
         task.resume()
     }
@@ -140,61 +201,6 @@ package struct StormQuestion {
 
     /// Seconds since the last forecast: a day, and an hour in which the check was tried again.
     private static let longestSilence: Double = 25 * 3600
-}
-
-/// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
-final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
-    private let question: StormQuestion
-    let lastEvent = LastEvent()
-    let trouble = FirstError()
-
-    init(question: StormQuestion) { self.question = question }
-
-    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        trouble.noting {
-            let data = try Data(contentsOf: location)
-            var unknown: WeatherUnknown?
-            for place in try places(of: downloadTask) {
-                do {
-                    guard try question.take(data, downloadTask.response, of: place).isStormy == true else { continue }
-                    try StormTeller(store: question.store).tell(place)
-                } catch let error as WeatherUnknown {
-                    unknown = error
-                }
-            }
-            try askAgain(for: unknown?.place, of: downloadTask, session)
-        }
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        guard let error else { return }
-        trouble.noting {
-            var unknown: WeatherUnknown?
-            for place in try places(of: task) { unknown = try question.unknown(error.localizedDescription, at: place) }
-            if (error as? URLError)?.code != .cancelled { try askAgain(for: unknown?.place, of: task, session) }
-        }
-    }
-
-    /// - Parameter place: whose weather stayed unknown. `nil`: nobody's, or that of a place which is asked for in other words today.
-    private func askAgain(for place: Place?, of task: URLSessionTask, _ session: URLSession) throws {
-        guard let place = try place ?? placeAskedInOtherWords(by: task) else { return }
-        try question.askAgain(WeatherSession.request(for: place), for: place.name, in: session)
-    }
-
-    private func placeAskedInOtherWords(by task: URLSessionTask) throws -> Place? {
-        guard try places(of: task).isEmpty, let name = task.taskDescription else { return nil }
-        return try question.store.places().first { $0.name == name }
-    }
-
-    /// By what was asked, of whichever service: the same place always asks the same, and so do two at one point. Empty: removed
-    /// meanwhile, or this version asks for more.
-    private func places(of task: URLSessionTask) throws -> [Place] {
-        guard let url = task.originalRequest?.url else { return [] }
-        return try question.store.places().filter { place in
-            let own = try? WeatherSession.request(for: place).url
-            return own?.query == url.query && own?.path == url.path
-        }
-    }
 }
 
 /// What fails is said on standard error; the agent keeps that in its log.

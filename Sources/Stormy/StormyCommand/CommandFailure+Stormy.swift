@@ -13,7 +13,7 @@ extension CommandFailure {
         case let error as WeatherUnavailable: self.init(.unavailable, "\(error)")
         case let error as WeatherError: self.init(.unavailable, error.message)
         case let error as CoordinateError: self.init(.badData, error.message)
-        case let error as OpenMeteoRequestError: self.init(.badData, error.message)
+        case let error as WeatherRequestError: self.init(.badData, error.message)
         case let error as PhotoUploadError:
             if case .isOwnFile = error { self.init(.notPermitted, "\(error)") } else { self.init(.inputOutput, "\(error)") }
         case let error as PhotoChoice.Failure: self.init(.unavailable, "\(error)")

@@ -15,7 +15,7 @@ struct Destinations {
     }
 
     /// Reads the configuration anew: what was refused may have been put right.
-    init() throws { self.init(try Configuration.load(path: Self.file, providers: StormyTool.providers)) }
+    init() throws { self.init(try Configuration.load(path: Self.file)) }
 
     init(_ configuration: Configuration) { self.configuration = configuration }
 

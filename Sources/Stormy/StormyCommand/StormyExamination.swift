@@ -11,7 +11,7 @@ enum StormyExamination {
         let file = directories.configuration.appendingPathComponent("config.toml").path
         var rows: [DoctorFinding] = []
         do {
-            let configuration = try Configuration.load(path: file, providers: StormyTool.providers)
+            let configuration = try Configuration.load(path: file)
             StormySettings.current = try StormyTool.settings(configuration, dataFolder: directories.data)
             rows.append(
                 DoctorFinding("configuration", .ok, FileManager.default.fileExists(atPath: file) ? file : "The defaults."))

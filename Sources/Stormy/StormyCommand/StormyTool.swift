@@ -51,7 +51,7 @@ package enum StormyTool {
     static func configure() throws {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(
-            path: directories.configuration.appendingPathComponent("config.toml").path, providers: providers)
+            path: directories.configuration.appendingPathComponent("config.toml").path)
         StormySettings.current = try settings(configuration, dataFolder: directories.data)
         try backgroundSettings(configuration).apply()
     }
@@ -66,21 +66,18 @@ package enum StormyTool {
         }
     }
 
-    /// The services that this version asks.
-    static let providers = Configuration.Weather.Provider.allCases.filter {
-        WeatherProvider(rawValue: $0.rawValue)?.isSupported == true
-    }
-
     static func settings(_ configuration: Configuration, dataFolder: URL) throws -> StormySettings {
         var settings = StormySettings(dataFolder: dataFolder)
         settings.weatherBaseURL = configuration.weather.baseURL
         settings.geocodingBaseURL = configuration.weather.geocodingURL
+        settings.weatherProvider = configuration.weather.provider
         let contact = configuration.weather.contact
+        settings.hasContact = !contact.isEmpty
         settings.userAgent = "Stormy/\(version)" + (contact.isEmpty ? "" : " (\(contact))")
         settings.rule = StormRule(
             horizonHours: configuration.storm.horizonHours, thunderstorm: configuration.storm.thunderstorm,
             gustsKMH: configuration.storm.gustsKMH, rainMMPerHour: configuration.storm.rainMMPerHour,
-            alertSeverity: CAPSeverity(rawValue: configuration.storm.alertSeverity.rawValue) ?? .severe)
+            alertSeverity: configuration.storm.alertSeverity)
         settings.spreadSeconds = configuration.schedule.spreadSeconds
         settings.skipsMissedChecks = configuration.schedule.missed == .skip
         settings.keepsLocation = configuration.upload.keepLocation

@@ -1,3 +1,5 @@
+import StormyWeather
+
 /// What `config.toml` says; every value has a default, so that a missing file is a complete configuration.
 package struct Configuration: Sendable, Equatable {
     /// `[weather]`
@@ -20,28 +22,8 @@ package struct Configuration: Sendable, Equatable {
 extension Configuration {
     /// Which weather service is asked, and how.
     package struct Weather: Sendable, Equatable {
-        /// The services by their names in the file.
-        package enum Provider: String, Sendable, CaseIterable {
-            /// Open-Meteo
-            case openMeteo = "open-meteo"
-            /// MET Norway
-            case metNorway = "met-norway"
-            /// US National Weather Service
-            case nws
-            /// Bright Sky (DWD)
-            case brightSky = "bright-sky"
-
-            /// Whether the service refuses requests without a contact in User-Agent.
-            package var needsContact: Bool {
-                switch self {
-                case .metNorway, .nws: true
-                case .openMeteo, .brightSky: false
-                }
-            }
-        }
-
         /// `provider`
-        package var provider = Provider.openMeteo
+        package var provider = WeatherProvider.openMeteo
         /// `contact`: e-mail or address for User-Agent; empty for none. Never contains control characters.
         package var contact = ""
         /// `base_url`: replaces scheme, host and port of the weather service; http or https.
@@ -55,13 +37,6 @@ extension Configuration {
 
     /// When a forecast is a storm.
     package struct Storm: Sendable, Equatable {
-        /// CAP severities by their names in the file, ascending.
-        package enum AlertSeverity: String, Sendable, CaseIterable {
-            case minor, moderate, severe, extreme
-            /// Alerts do not count.
-            case off
-        }
-
         /// `horizon_hours`, 1...168.
         package var horizonHours = 24
         /// `thunderstorm`: whether one counts.
@@ -71,7 +46,7 @@ extension Configuration {
         /// `rain_mm_per_hour`: rain from here on counts, in mm per hour; over 0.
         package var rainMMPerHour = 20.0
         /// `alert_severity`: the least that counts.
-        package var alertSeverity = AlertSeverity.severe
+        package var alertSeverity = CAPSeverity.severe
 
         /// The defaults.
         package init() {}

@@ -6,13 +6,9 @@ extension Configuration {
     ///
     /// A file with a credential (password, token, access key, user info in an address) that group or others can read
     /// is refused, as ssh does with keys.
-    ///
-    /// - Parameter providers: services that the caller asks; others are refused.
-    package static func load(
-        path: String, providers: [Weather.Provider] = Weather.Provider.allCases
-    ) throws(ConfigurationError) -> Configuration {
+    package static func load(path: String) throws(ConfigurationError) -> Configuration {
         guard let file = try ConfigurationFile.read(path) else { return Configuration() }
-        let parser = try ConfigurationParser(text: file.text, path: path, providers: providers)
+        let parser = try ConfigurationParser(text: file.text, path: path)
         if file.othersCanRead, let credential = parser.credential { throw credential }
         return parser.configuration
     }

@@ -1,4 +1,5 @@
 import Foundation
+import StormyWeather
 import TransferMachines
 
 extension Configuration {
@@ -41,13 +42,7 @@ struct ConfigurationParser {
     /// As they are written below their tables.
     static let allKeys = Section.allCases.flatMap(\.keys) + destinationKeys
 
-    private let providers: [Configuration.Weather.Provider]
-
-    /// - Parameter providers: services that can be asked.
-    init(
-        text: String, path: String, providers: [Configuration.Weather.Provider] = Configuration.Weather.Provider.allCases
-    ) throws(ConfigurationError) {
-        self.providers = providers
+    init(text: String, path: String) throws(ConfigurationError) {
         if text.utf8.contains(0) {
             // The library refuses it, too, in words that help nobody find it.
             throw ConfigurationError(.unreadable(reason: "it contains a NUL byte; write it again as plain text"), path: path)
@@ -72,17 +67,13 @@ struct ConfigurationParser {
     }
 
     private mutating func weather(_ table: TableReader) throws(ConfigurationError) {
-        if let provider = try table.choice("provider", Configuration.Weather.Provider.self) {
+        if let provider = try table.choice("provider", WeatherProvider.self) {
             configuration.weather.provider = provider
         }
         configuration.weather.contact = try table.string("contact") ?? ""
         configuration.weather.baseURL = try address(table, "base_url")
         configuration.weather.geocodingURL = try address(table, "geocoding_url")
         let provider = configuration.weather.provider
-        if !providers.contains(provider) {
-            let known = providers.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
-            throw table.invalid("provider", "\"\(provider.rawValue)\"", "this version knows \(known)")
-        }
         if provider.needsContact, configuration.weather.contact.isEmpty {
             throw table.invalid(
                 "provider", "\"\(provider.rawValue)\" without a contact",
@@ -95,7 +86,7 @@ struct ConfigurationParser {
         try table.bool("thunderstorm", into: &configuration.storm.thunderstorm)
         try table.number("gusts_kmh", upTo: 1000, positive: true, into: &configuration.storm.gustsKMH)
         try table.number("rain_mm_per_hour", upTo: 1000, positive: true, into: &configuration.storm.rainMMPerHour)
-        if let severity = try table.choice("alert_severity", Configuration.Storm.AlertSeverity.self) {
+        if let severity = try table.choice("alert_severity", CAPSeverity.self) {
             configuration.storm.alertSeverity = severity
         }
     }

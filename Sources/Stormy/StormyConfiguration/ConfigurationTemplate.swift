@@ -6,11 +6,14 @@ extension Configuration {
         # A change counts from the next check or command on.
 
         [weather]
-        # The service that is asked: this version knows this one.
+        # The service that is asked first: open-meteo, met-norway, nws (United
+        # States) or bright-sky (Germany). Where it has no answer, or one of thunder
+        # that nothing confirms, the next that covers the place is asked.
         provider = "open-meteo"
-        # An e-mail address that the service sees in User-Agent.
+        # An e-mail address that services see in User-Agent: met-norway and nws
+        # answer nobody without.
         contact = ""
-        # A mirror in place of the service, and of finding places by name:
+        # A mirror in place of all services, and of finding places by name:
         #: base_url = "https://weather.example.org"
         #: geocoding_url = "https://geocoding.example.org"
 
@@ -24,7 +27,7 @@ extension Configuration {
         # Rain from here on, mm per hour.
         rain_mm_per_hour = 20
         # Official warnings from here on: minor, moderate, severe, extreme, or off.
-        # Open-Meteo has none.
+        # No service is asked for them yet.
         alert_severity = "severe"
 
         [schedule]

@@ -61,15 +61,18 @@ package struct Forecast: Sendable, Equatable, Codable {
     package var hours: [ForecastHour]
     /// Whom to credit, "Open-Meteo".
     package var source: String
+    /// When the service made it, as it says itself; `nil`: it does not.
+    package var issuedAt: Date?
 
     /// A forecast from its parts; `hours` must be ascending.
     package init(
         utcOffsetSeconds: Int = 0, timeZoneIdentifier: String? = nil,
-        hours: [ForecastHour], source: String = OpenMeteo.source
+        hours: [ForecastHour], source: String = OpenMeteo.source, issuedAt: Date? = nil
     ) {
         self.utcOffsetSeconds = utcOffsetSeconds
         self.timeZoneIdentifier = timeZoneIdentifier
         self.hours = hours
         self.source = source
+        self.issuedAt = issuedAt
     }
 }

@@ -29,14 +29,18 @@ struct JSONValue {
 }
 
 /// The judgement every answer goes through before anybody looks for weather in it.
-enum ServiceAnswer {
+package enum ServiceAnswer {
+    /// The largest that is looked at, in bytes (a usual one has about 10 KiB, MET Norway's 100).
+    package static let maximumBytes = 4 * 1024 * 1024
+
     /// The JSON of a successful answer, or why there is none.
     static func json(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
-        guard data.count <= OpenMeteo.maximumAnswerBytes else { throw .tooLarge(bytes: data.count) }
+        guard data.count <= maximumBytes else { throw .tooLarge(bytes: data.count) }
         let body = trimmed(data)
         let value = (try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)).map(JSONValue.init)
         if value?["error"]?.isTrue == true || !(200...299).contains(status) {
-            let reason = (value?["reason"]?.text ?? "").singleLine(limit: 200)
+            if status == 304 { throw .notModified }
+            let reason = reason(value)
             throw isRateLimit(status: status, reason: reason)
                 ? .rateLimited(reason: reason) : .service(status: status, reason: reason)
         }
@@ -47,6 +51,12 @@ enum ServiceAnswer {
         // Open-Meteo streams: an error in the middle of an answer comes as plain text inside open brackets, with
         // status 200, and ends the answer there. That too is "cut off".
         throw endsInside(body) ? .truncated : .notJSON(excerpt: excerpt(body))
+    }
+
+    /// Open-Meteo's `reason`; others have RFC 9457's `detail` and `title`, and a `description`.
+    private static func reason(_ value: JSONValue?) -> String {
+        let texts = ["reason", "detail", "title", "description"].lazy.compactMap { value?[$0]?.text }
+        return (texts.first { !$0.isEmpty } ?? "").singleLine(limit: 200)
     }
 
     private static func isRateLimit(status: Int, reason: String) -> Bool {

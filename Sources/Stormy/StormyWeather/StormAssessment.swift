@@ -18,6 +18,8 @@ package enum StormKey: Sendable, Hashable, Codable {
     case rain(mmPerHour: Double, cape: Double?)
     /// Thunder with gusts.
     case gusts(kmh: Double)
+    /// Thunder that another service forecasts too.
+    case service(String)
 
     /// For a person: "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
     fileprivate func words(for kind: StormReasonKind) -> String {
@@ -28,6 +30,7 @@ package enum StormKey: Sendable, Hashable, Codable {
             "with rain of \(StormReason.tenths(rain)) mm per hour"
                 + (cape.map { " in unstable air (CAPE \(Int($0.rounded())) J/kg)" } ?? "")
         case .gusts(let gusts): "with gusts of \(Int(gusts.rounded())) km/h"
+        case .service(let name): "as \(name) forecasts, too"
         }
     }
 
@@ -35,6 +38,7 @@ package enum StormKey: Sendable, Hashable, Codable {
     fileprivate var strength: (Int, Double) {
         switch self {
         case .limit(let limit): (0, limit)
+        case .service: (0, 0)
         case .gusts(let gusts): (1, gusts)
         case .rain(let rain, _): (2, rain)
         }
@@ -117,7 +121,12 @@ package struct StormReason: Sendable, Equatable, Codable {
             }
             return runs
         }
-        return runs.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
+        return sorted(runs)
+    }
+
+    /// By when they begin, and at one time in their order.
+    static func sorted(_ reasons: [StormReason]) -> [StormReason] {
+        reasons.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
     }
 
     fileprivate static func tenths(_ value: Double) -> String {
@@ -144,6 +153,8 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var reasons: [StormReason]
     /// Thunder that was forecast, and that nothing else speaks for. No reason. `nil`: judged by an earlier version.
     package var unconfirmed: [StormReason]?
+    /// The other service that was asked, as the first had thunder that nothing confirmed.
+    package var second: String?
 
     /// An assessment from its parts.
     package init(verdict: StormVerdict, reasons: [StormReason] = [], unconfirmed: [StormReason] = []) {

@@ -58,7 +58,24 @@ package struct StormRule: Sendable, Equatable, Codable {
     ///
     /// A storm found is a storm, however little else is known. Without one the verdict is calm only when the hour of
     /// `now` is in the forecast and enough hours are known: absence of data is never calm.
-    package func assess(_ forecast: Forecast, now: Date) -> Assessment {
+    ///
+    /// - Parameter second: another service's. Thunder that both forecast counts, and so does a storm that it sees alone.
+    package func assess(_ forecast: Forecast, beside second: Forecast? = nil, now: Date) -> Assessment {
+        var assessment = judge(forecast, beside: second, now: now)
+        guard let second else { return assessment }
+        assessment.second = second.source
+        let other = judge(second, beside: forecast, now: now)
+        let alone = other.reasons.filter { reason in
+            !assessment.reasons.contains { $0.kind == reason.kind && $0.from < reason.until && reason.from < $0.until }
+        }
+        if case .unknown = assessment.verdict, other.verdict == .calm { assessment.verdict = .calm }
+        if alone.isEmpty { return assessment }
+        assessment.verdict = .stormy
+        assessment.reasons = StormReason.sorted(assessment.reasons + alone)
+        return assessment
+    }
+
+    private func judge(_ forecast: Forecast, beside second: Forecast?, now: Date) -> Assessment {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
         var (found, unconfirmed): ([StormReason], [StormReason]) = ([], [])
@@ -67,7 +84,7 @@ package struct StormRule: Sendable, Equatable, Codable {
                 StormReason(kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: forecast.source)
             }
             if thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) {
-                let key = confirmation(in: hour)
+                let key = confirmation(in: hour) ?? second.flatMap { confirmation(of: hour, by: $0) }
                 if key == nil {
                     unconfirmed.append(reason(.thunderstorm, Double(code), nil))
                 } else {
@@ -95,6 +112,15 @@ package struct StormRule: Sendable, Equatable, Codable {
         return nil
     }
 
+    /// Another service forecasts thunder for that hour, or for one beside it.
+    private func confirmation(of hour: ForecastHour, by second: Forecast) -> StormKey? {
+        let isThere = second.hours.contains { other in
+            abs(other.start.timeIntervalSince(hour.start)) <= ForecastHour.seconds
+                && other.weatherCode.map(WeatherCode.isThunderstorm) == true
+        }
+        return isThere ? .service(second.source) : nil
+    }
+
     /// Whether this hour could have shown a storm. Without a weather code nobody knows about thunder, whatever the
     /// wind does; without gusts (not every model has them) the code and the rain still speak.
     private func isKnown(_ hour: ForecastHour) -> Bool {
@@ -112,7 +138,9 @@ package struct StormRule: Sendable, Equatable, Codable {
         if last.end <= now { return "the forecast is too old: it ended \(StormRule.span(now.timeIntervalSince(last.end))) ago" }
         if first.start > now { return "the forecast begins only in \(StormRule.span(first.start.timeIntervalSince(now)))" }
         guard hours.contains(where: { $0.start <= now }) else { return "the forecast has no values for the present hour" }
-        if let hour = hours.first(where: hasThunderAlone) {
+        // A service without any rain, as the US one by the hour, never says how much.
+        let saysRain = hours.contains { $0.rainMM != nil }
+        if saysRain, let hour = hours.first(where: hasThunderAlone) {
             let until = StormRule.span(max(0, hour.start.timeIntervalSince(now)))
             return "thunder is forecast in \(until), and how much rain comes with it is not known"
         }

@@ -1,3 +1,21 @@
+/// Why no request can be written.
+package enum WeatherRequestError: Error, Equatable, Sendable {
+    /// The replacement address is not `http(s)://HOST[:PORT][/PATH]`.
+    case invalidBaseURL(String)
+    /// The geocoding service needs at least two letters.
+    case nameTooShort(String)
+
+    /// One sentence for a person.
+    package var message: String {
+        switch self {
+        case .invalidBaseURL(let text):
+            "“\(text.singleLine(limit: 120))” is not a service's address: write http:// or https://, a host and perhaps a port"
+        case .nameTooShort(let name):
+            "“\(name.singleLine(limit: 60))” is too short to look up: write at least two letters, or give LAT,LON"
+        }
+    }
+}
+
 /// Why an answer of a weather service gives no forecast.
 package enum WeatherError: Error, Equatable, Sendable {
     /// Not JSON, or JSON of another kind (a captive portal's login page, for example); the excerpt is its beginning.
@@ -8,6 +26,12 @@ package enum WeatherError: Error, Equatable, Sendable {
     case service(status: Int, reason: String)
     /// Too many requests; try later.
     case rateLimited(reason: String)
+    /// What is stored is still the newest (304).
+    case notModified
+    /// The service has no forecasts for that place.
+    case notCovered
+    /// Made so long ago that it says little of today.
+    case old(hours: Int)
     /// More bytes than an answer may have.
     case tooLarge(bytes: Int)
     /// Well-formed, but without a single usable hour.
@@ -26,8 +50,11 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .rateLimited(let reason):
             reason.isEmpty
                 ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
+        case .notModified: "the weather service has nothing newer, and nothing is stored"
+        case .notCovered: "the weather service has no forecasts for this place"
+        case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes):
-            "the answer of the weather service is too large (\(bytes) bytes, at most \(OpenMeteo.maximumAnswerBytes))"
+            "the answer of the weather service is too large (\(bytes) bytes, at most \(ServiceAnswer.maximumBytes))"
         case .noData: "the answer of the weather service has no usable hour"
         }
     }
@@ -35,9 +62,9 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
-        case .notJSON, .truncated, .rateLimited, .noData: true
+        case .notJSON, .truncated, .rateLimited, .noData, .notModified, .old: true
         case .service(let status, _): status >= 500 || status == 408
-        case .tooLarge: false
+        case .tooLarge, .notCovered: false
         }
     }
 }

@@ -2,19 +2,38 @@
 package enum WeatherProvider: String, Sendable, Hashable, Codable, CaseIterable {
     /// Open-Meteo: whole world, no key.
     case openMeteo = "open-meteo"
-    /// MET Norway locationforecast: needs a contact in the User-Agent.
+    /// MET Norway locationforecast: whole world, needs a contact in the User-Agent.
     case metNorway = "met-norway"
     /// US National Weather Service: needs a contact in the User-Agent.
     case nws
     /// Bright Sky: Germany, from open data of the DWD.
     case brightSky = "bright-sky"
 
-    /// Whether this version can ask the service. The others are declared so that a configuration naming them is
-    /// answered with "not yet" instead of "unknown".
-    package var isSupported: Bool {
+    /// How it is asked.
+    ///
+    /// - Parameter baseURL: replaces scheme, host and port (tests, mirrors).
+    package func service(baseURL: String? = nil) -> any WeatherService {
         switch self {
-        case .openMeteo: true
-        case .metNorway, .nws, .brightSky: false
+        case .openMeteo: OpenMeteo(baseURL: baseURL)
+        case .metNorway: MetNorway(baseURL: baseURL)
+        case .nws: NationalWeatherService(baseURL: baseURL)
+        case .brightSky: BrightSky(baseURL: baseURL)
         }
+    }
+
+    /// It refuses who does not say how to be reached.
+    package var needsContact: Bool {
+        switch self {
+        case .openMeteo, .brightSky: false
+        case .metNorway, .nws: true
+        }
+    }
+
+    /// Those that can be asked about a place, the chosen one first.
+    ///
+    /// - Parameter hasContact: the User-Agent says how its user is reached.
+    package static func candidates(for place: Coordinates, first: WeatherProvider, hasContact: Bool) -> [WeatherProvider] {
+        let others = allCases.filter { $0 != first && (hasContact || !$0.needsContact) && $0.service().covers(place) }
+        return [first] + others
     }
 }

@@ -9,7 +9,13 @@ public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     guard let first = bytes.first else { return 0 }
     let rest = Data(bytes.dropFirst())
     switch first % 3 {
-    case 0: _ = try? OpenMeteo.parseForecast(rest)
+    case 0:
+        // An hour of July 2026.
+        let (request, now) = (WeatherRequest(url: ""), Date(timeIntervalSince1970: 1_783_000_000))
+        for provider in WeatherProvider.allCases {
+            let answer = try? provider.service().read(rest, status: 200, to: request, now: now)
+            if case .forecast(let forecast)? = answer { _ = StormRule().assess(forecast, now: now) }
+        }
     case 1: _ = try? OpenMeteo.parseGeocoding(rest)
     default: _ = try? Configuration.parse(text: String(decoding: rest, as: UTF8.self), path: "config.toml")
     }

@@ -126,8 +126,11 @@ struct CheckVerb: AsyncParsableCommand {
         }
         for reason in outcome.assessment?.unconfirmed ?? [] {
             let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
-            Output.line("  Not counted: \(reason.detail) \(hours), without the rain or wind of one.")
+            Output.line(
+                "  Not counted: \(reason.detail) \(hours), without the rain or wind of one"
+                    + (outcome.assessment?.second.map { ", and \($0) has none" } ?? "") + ".")
         }
+        for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {
             Output.line("  Forecast of \(outcome.source), \(Output.relative(fetchedAt, now: AppRuntime.shared.now)).")

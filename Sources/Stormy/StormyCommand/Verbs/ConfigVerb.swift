@@ -29,7 +29,7 @@ struct ConfigVerb: AsyncParsableCommand {
         guard check else { return Output.line(Configuration.template.replacing("#: ", with: "# ")) }
         let file = AppRuntime.shared.directories.configuration.appendingPathComponent("config.toml").path
         // Each destination's secrets, too.
-        let configuration = try Configuration.load(path: file, providers: StormyTool.providers)
+        let configuration = try Configuration.load(path: file)
         let destinations = Destinations(configuration)
         for name in configuration.upload.destinations.keys.sorted() { _ = try destinations.named(name) }
         let isThere = FileManager.default.fileExists(atPath: file)

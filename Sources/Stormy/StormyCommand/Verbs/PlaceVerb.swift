@@ -4,6 +4,8 @@ import Foundation
 import Stormy
 import StormyWeather
 
+extension WeatherProvider: ExpressibleByArgument {}
+
 struct PlaceVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "place", abstract: "Places to watch.",
@@ -13,10 +15,14 @@ struct PlaceVerb: AsyncParsableCommand {
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Adds a place; without coordinates its name is looked up.",
-            usage: "stormy place add <name> [<lat,lon>] [--no-sync]",
+            usage: "stormy place add <name> [<lat,lon>] [--no-sync] [--provider <service>]",
             discussion: "Example:\n  stormy place add Sydney -33.87,151.21")
 
         @Flag(name: .customLong("no-sync"), help: "Do not fetch its first forecast now.") var isNotFetched = false
+        @Option(
+            help: ArgumentHelp(
+                "The weather service that is asked first, instead of the configuration\u{2019}s.", valueName: "service"))
+        var provider: WeatherProvider?
         @Argument(help: "What you call it.") var name: String
         // As it may begin with a minus sign, what follows the name is taken as it stands.
         @Argument(
@@ -28,10 +34,12 @@ struct PlaceVerb: AsyncParsableCommand {
             var words = rest.filter { $0 != "--" }
             let syncs = !isNotFetched && !words.contains("--no-sync")
             words.removeAll { $0 == "--no-sync" }
+            let provider = try chosenProvider(&words)
             if words.contains("--help") || words.contains("-h") { throw CleanExit.helpRequest(Self.self) }
             guard words.count <= 1, !(words.first?.hasPrefix("--") ?? false) else {
                 throw CommandFailure(
-                    .usage, "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync]")
+                    .usage,
+                    "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync] [--provider SERVICE]")
             }
             try StormyTool.configure()
             // One form of each letter: "Å" can be written in two ways that look alike.
@@ -41,9 +49,38 @@ struct PlaceVerb: AsyncParsableCommand {
             }
             let store = try StormyStore.open()
             let coordinates = try await coordinates(words.first, name: trimmed)
-            let place = try store.addPlace(trimmed, coordinates)
+            try check(provider, for: coordinates)
+            let place = try store.addPlace(trimmed, coordinates, provider: provider)
             Output.line("Added \(place.name) at \(coordinates.text).")
             if syncs { await sync(place, store) }
+        }
+
+        /// Before the name, or behind the coordinates, which nothing may be taken from.
+        private func chosenProvider(_ words: inout [String]) throws -> WeatherProvider? {
+            guard let index = words.firstIndex(where: { $0 == "--provider" || $0.hasPrefix("--provider=") }) else {
+                return provider
+            }
+            var text = String(words.remove(at: index).dropFirst("--provider=".count))
+            if text.isEmpty, words.indices.contains(index) { text = words.remove(at: index) }
+            guard let chosen = WeatherProvider(rawValue: text) else {
+                let known = WeatherProvider.allCases.map(\.rawValue).joined(separator: ", ")
+                throw CommandFailure(.usage, "\"\(text)\" is no weather service; they are \(known)")
+            }
+            return chosen
+        }
+
+        private func check(_ provider: WeatherProvider?, for coordinates: Coordinates) throws {
+            guard let provider else { return }
+            let name = provider.rawValue
+            guard provider.service().covers(coordinates) else {
+                throw CommandFailure(.badData, "\(name) has no forecasts for \(coordinates.text)")
+            }
+            guard StormySettings.current.hasContact || !provider.needsContact else {
+                throw CommandFailure(
+                    .badConfiguration,
+                    "\(name) answers nobody without a contact: write contact = \"you@example.org\" into [weather]"
+                )
+            }
         }
 
         private func coordinates(_ text: String?, name: String) async throws -> Coordinates {
@@ -84,6 +121,7 @@ struct PlaceVerb: AsyncParsableCommand {
             let latitude: Double
             let longitude: Double
             let timeZone: OrNull<String>
+            let provider: OrNull<String>
         }
 
         func run() async throws {
@@ -92,11 +130,16 @@ struct PlaceVerb: AsyncParsableCommand {
             if json {
                 return try Output.json(
                     places.map {
-                        Row(name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: OrNull($0.timeZone))
+                        Row(
+                            name: $0.name, latitude: $0.latitude, longitude: $0.longitude, timeZone: OrNull($0.timeZone),
+                            provider: OrNull($0.provider?.rawValue))
                     })
             }
             if places.isEmpty { Output.line("No place yet. Add one: stormy place add Sydney -33.87,151.21") }
-            for place in places { Output.line("\(place.name)  \(place.coordinates?.text ?? "?")") }
+            for place in places {
+                Output.line(
+                    "\(place.name)  \(place.coordinates?.text ?? "?")" + (place.provider.map { "  \($0.rawValue)" } ?? ""))
+            }
         }
     }
 

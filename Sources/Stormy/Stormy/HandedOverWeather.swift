@@ -1,0 +1,87 @@
+import BackgroundTasks
+import BackgroundTransfer
+import Foundation
+import StormyWeather
+
+/// Takes what was handed over: the ended transfers of the session, one by one, each told at once.
+final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
+    private let question: StormQuestion
+    let lastEvent = LastEvent()
+    let trouble = FirstError()
+
+    init(question: StormQuestion) { self.question = question }
+
+    func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+        trouble.noting {
+            let data = try Data(contentsOf: location)
+            var unknown: WeatherSource?
+            for source in try sources(of: downloadTask) {
+                do {
+                    try take(data, from: source, of: downloadTask, session)
+                } catch is WeatherUnknown {
+                    unknown = source
+                }
+            }
+            try askAgain(unknown, of: downloadTask, session)
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let error else { return }
+        trouble.noting {
+            var unknown: WeatherSource?
+            for source in try sources(of: task) {
+                unknown = source
+                _ = try question.unknown(error.localizedDescription, at: source.place)
+            }
+            if (error as? URLError)?.code != .cancelled { try askAgain(unknown, of: task, session) }
+        }
+    }
+
+    private func take(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {
+        guard let request = task.originalRequest else { return }
+        let (place, now) = (source.place, BGTaskScheduler.now)
+        let answer: WeatherSource.Answer
+        do {
+            answer = try source.read(
+                data, task.response, to: request, stored: question.store.lastAnswer(of: place, now: now), now: now)
+        } catch let error as WeatherError {
+            throw try question.unknown(error.message, at: place)
+        }
+        switch answer {
+        case .forecast(let fetched):
+            if try question.take(fetched, of: place).isStormy == true { try StormTeller(store: question.store).tell(place) }
+        case .more(let next):
+            let task = session.downloadTask(with: next)
+            task.taskDescription = source.label
+            task.resume()
+        }
+    }
+
+    /// - Parameter source: whose answer could not be used. `nil`: nobody's, or that of a place which is asked for in other words today.
+    private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {
+        guard let source = try source ?? sourceAskedInOtherWords(by: task) else { return }
+        try question.askAgain(source, in: session)
+    }
+
+    private func sourceAskedInOtherWords(by task: URLSessionTask) throws -> WeatherSource? {
+        guard try sources(of: task).isEmpty, let label = task.taskDescription else { return nil }
+        // By its name, of whichever service.
+        let name = label.prefix { $0 != "\t" }
+        return try question.store.places().first { $0.name == name }.flatMap { question.settings.sources(for: $0).first }
+    }
+
+    /// By what was asked, of whichever service: the same place always asks the same, and so do two at one point. What an answer led to
+    /// is known by its label. Empty: removed meanwhile, or this version asks for more.
+    private func sources(of task: URLSessionTask) throws -> [WeatherSource] {
+        guard let url = task.originalRequest?.url else { return [] }
+        let all = try question.store.places().flatMap { question.settings.sources(for: $0) }
+        let asked = all.filter { source in
+            let own = try? source.firstRequest(now: BGTaskScheduler.now).url
+            return own?.query == url.query && own?.path == url.path
+        }
+        if !asked.isEmpty { return asked }
+        // Open-Meteo's label is a place's name, as that of earlier versions: what they asked for is asked in other words today.
+        return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }
+    }
+}

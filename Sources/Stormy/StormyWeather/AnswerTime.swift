@@ -1,0 +1,66 @@
+import Foundation
+
+/// Instants as services write them.
+enum AnswerTime {
+    /// 1970...2200; beyond it is nonsense.
+    private static let range = 0.0...7_258_118_400.0
+
+    /// A unix time, or a text: `2026-02-06T16:30` with seconds and a zone where it has them.
+    ///
+    /// - Parameter utcOffset: of times without a zone, in seconds; `nil`: they cannot be placed.
+    static func date(_ value: JSONValue?, utcOffset: Int? = nil) -> Date? {
+        // Unix times are GMT: the offset is for naming days, not for adding.
+        if let seconds = value?.finite { return instant(seconds) }
+        return value?.text.flatMap { date($0, utcOffset: utcOffset) }
+    }
+
+    /// Source of the rule: RFC 3339, 5.6, and ISO 8601 without seconds.
+    static func date(_ text: String, utcOffset: Int? = nil) -> Date? {
+        let halves = text.split(separator: "T", omittingEmptySubsequences: false)
+        guard halves.count == 2, let (clock, zone) = clockAndZone(halves[1], utcOffset) else { return nil }
+        return secondsFromEpoch(halves[0], clock).flatMap { instant($0 - Double(zone)) }
+    }
+
+    private static func instant(_ seconds: Double) -> Date? {
+        range.contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
+    }
+
+    private static func clockAndZone(_ text: Substring, _ utcOffset: Int?) -> (Substring, Int)? {
+        if text.hasSuffix("Z") || text.hasSuffix("z") { return (text.dropLast(), 0) }
+        guard let sign = text.lastIndex(where: { $0 == "+" || $0 == "-" }) else { return utcOffset.map { (text, $0) } }
+        let digits = text[text.index(after: sign)...].filter { $0 != ":" }
+        guard digits.count == 4, let hours = number(digits.prefix(2)), let minutes = number(digits.suffix(2)), hours <= 18,
+            minutes < 60
+        else { return nil }
+        return (text[..<sign], (text[sign] == "-" ? -1 : 1) * (hours * 3600 + minutes * 60))
+    }
+
+    /// As if it were GMT. By hand: a calendar would consult the process's time zone, and a service's local times have one fixed
+    /// offset, also across a clock change.
+    private static func secondsFromEpoch(_ date: Substring, _ time: Substring) -> Double? {
+        let day = date.split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
+        // Fractions of a second name no hour.
+        let clock = time.prefix { $0 != "." }.split(separator: ":", omittingEmptySubsequences: false).map { number($0) }
+        guard day.count == 3, (2...3).contains(clock.count),
+            let year = day[0], let month = day[1], let date = day[2], let hour = clock[0], let minute = clock[1],
+            let second = clock.count == 3 ? clock[2] : 0,
+            (1970...2200).contains(year), (1...12).contains(month), (1...31).contains(date),
+            (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
+        else { return nil }
+        return Double(days(year, month, date) * 86_400 + hour * 3600 + minute * 60 + second)
+    }
+
+    private static func number(_ digits: some StringProtocol) -> Int? {
+        guard (1...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(digits)
+    }
+
+    /// Days from 1970-01-01 in the Gregorian calendar, years counted from March so that a leap day comes last.
+    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let yearOfEra = shifted % 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return shifted / 400 * 146_097 + dayOfEra - 719_468
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+
+/// Bright Sky: Germany, from the open data of the Deutscher Wetterdienst, without a key. Data: CC BY 4.0.
+///
+/// Source of the rules: brightsky.dev and its documentation: hours carry what fell in the hour before them; units are the DWD's.
+package struct BrightSky: WeatherService {
+    package var source: String { "Deutscher Wetterdienst (Bright Sky)" }
+    package var longestAge: TimeInterval? { nil }
+    private let address: ServiceAddress
+
+    package init(baseURL: String? = nil) { address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL) }
+
+    package func covers(_ place: Coordinates) -> Bool {
+        (47.2...55.1).contains(place.latitude) && (5.8...15.1).contains(place.longitude)
+    }
+
+    /// Of a day: it has to be asked for by its date.
+    package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
+        let days = [0, 3].map { now.addingTimeInterval(Double($0) * 86_400).formatted(.iso8601.year().month().day()) }
+        let query = [
+            "lat=\(Coordinates.decimal(place.latitude))", "lon=\(Coordinates.decimal(place.longitude))", "date=\(days[0])",
+            "last_date=\(days[1])", "tz=Etc/UTC", "units=dwd",
+        ]
+        return WeatherRequest(url: try address.url("/weather") + "?" + query.joined(separator: "&"))
+    }
+
+    package func read(
+        _ data: Data, status: Int, to request: WeatherRequest, now: Date
+    ) throws(WeatherError) -> WeatherAnswer {
+        let answer: JSONValue
+        do {
+            answer = try ServiceAnswer.json(data, status: status)
+        } catch .service(status: 404, _) {
+            throw .notCovered
+        }
+        var hours: [Date: ForecastHour] = [:]
+        for row in answer["weather"]?.elements ?? [] {
+            guard let start = AnswerTime.date(row["timestamp"]), hours[start] == nil else { continue }
+            hours[start] = Self.hour(row, start)
+        }
+        guard !hours.isEmpty else { throw .noData }
+        return .forecast(Forecast(hours: hours.values.sorted { $0.start < $1.start }, source: source))
+    }
+
+    private static func hour(_ row: JSONValue, _ start: Date) -> ForecastHour? {
+        let hour = ForecastHour(
+            start: start, weatherCode: code(row), precipitationMM: ServiceUnit.millimetres(row["precipitation"]),
+            precipitationProbability: ServiceUnit.percent(row["precipitation_probability"]),
+            gustsKMH: ServiceUnit.kilometresPerHour(row["wind_gust_speed"]), temperatureC: ServiceUnit.celsius(row["temperature"])
+        )
+        let hasValue = hour.weatherCode != nil || hour.precipitationMM != nil || hour.gustsKMH != nil
+        return hasValue ? hour : nil
+    }
+
+    /// The WMO code that is nearest to its words. `condition` is what falls, `icon` the rest.
+    private static func code(_ row: JSONValue) -> Int? {
+        let (condition, icon) = (row["condition"]?.text, row["icon"]?.text)
+        if condition == "thunderstorm" || icon == "thunderstorm" { return 95 }
+        let codes = ["rain": 61, "sleet": 66, "snow": 73, "fog": 45, "hail": 77]
+        if let condition, let code = codes[condition] { return code }
+        guard let icon else { return condition == nil ? nil : 3 }
+        if icon.hasPrefix("clear") { return 0 }
+        return icon.hasPrefix("partly") ? 2 : codes[icon] ?? 3
+    }
+}

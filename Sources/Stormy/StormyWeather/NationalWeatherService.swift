@@ -1,0 +1,98 @@
+import Foundation
+
+/// The US National Weather Service: where the forecast of a point is, then that forecast, hour by hour. Public domain.
+///
+/// Source of the rules: api.weather.gov and its documentation: a User-Agent that names a contact, at most four decimals. Its newest
+/// answer may be hours old, bound to what the question says of itself: then it is asked once more with another `Accept`.
+package struct NationalWeatherService: WeatherService {
+    package var source: String { "US National Weather Service" }
+    package var longestAge: TimeInterval? { 8 * 3600 }
+    private let address: ServiceAddress
+
+    package init(baseURL: String? = nil) { address = ServiceAddress("https://api.weather.gov", replacement: baseURL) }
+
+    /// The states and territories, roughly: where it has none the service says so.
+    package func covers(_ place: Coordinates) -> Bool {
+        Self.areas.contains { $0.latitudes.contains(place.latitude) && $0.longitudes.contains(place.longitude) }
+    }
+
+    private static let areas: [(latitudes: ClosedRange<Double>, longitudes: ClosedRange<Double>)] = [
+        (24...50, -125 ... -66), (51...72, -180 ... -129), (51...54, 172...180), (18...23, -161 ... -154), (17...19, -68 ... -64),
+        (13...21, 144...147), (-15 ... -10, -172 ... -168),
+    ]
+
+    package func request(for place: Coordinates, now: Date) throws(WeatherRequestError) -> WeatherRequest {
+        WeatherRequest(url: try address.url("/points/\(place.text)"), headers: ["Accept": Self.accepted[0]])
+    }
+
+    private static let accepted = ["application/geo+json", "application/ld+json"]
+
+    package func read(
+        _ data: Data, status: Int, to request: WeatherRequest, now: Date
+    ) throws(WeatherError) -> WeatherAnswer {
+        let answer: JSONValue
+        do {
+            answer = try ServiceAnswer.json(data, status: status)
+        } catch .service(status: 404, _) {
+            throw .notCovered
+        }
+        // As linked data the members stand at the top.
+        let properties = answer["properties"] ?? answer
+        if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }
+        let hours = (properties["periods"]?.elements ?? []).compactMap(Self.hour)
+        guard !hours.isEmpty else { throw .noData }
+        let issued = AnswerTime.date(properties["updateTime"]) ?? AnswerTime.date(properties["generatedAt"])
+        let forecast = Forecast(
+            utcOffsetSeconds: 0,
+            hours: Dictionary(hours.map { ($0.start, $0) }) { first, _ in first }.values
+                .sorted { $0.start < $1.start },
+            source: source, issuedAt: issued)
+        guard forecast.isOld(for: self, now: now) else { return .forecast(forecast) }
+        guard request.headers["Accept"] == Self.accepted[1] else {
+            return .more(WeatherRequest(url: request.url, headers: ["Accept": Self.accepted[1]]))
+        }
+        return .forecast(forecast)
+    }
+
+    /// Only where this service keeps its forecasts: an answer sends nobody elsewhere.
+    private func hourly(_ place: String) throws(WeatherError) -> WeatherRequest {
+        guard let parts = URLComponents(string: place), parts.path.hasPrefix("/gridpoints/"), !parts.path.contains(".."),
+            let url = try? address.url(parts.percentEncodedPath)
+        else { throw .noData }
+        return WeatherRequest(url: url, headers: ["Accept": Self.accepted[0]])
+    }
+
+    private static func hour(_ period: JSONValue) -> ForecastHour? {
+        guard let start = AnswerTime.date(period["startTime"]) else { return nil }
+        let words = period["shortForecast"]?.text?.lowercased()
+        let unit = period["temperatureUnit"]?.text
+        return ForecastHour(
+            // On the hour, as others have it.
+            start: Date(timeIntervalSince1970: (start.timeIntervalSince1970 / 3600).rounded(.down) * 3600),
+            weatherCode: words.flatMap(code),
+            precipitationProbability: ServiceUnit.percent(period["probabilityOfPrecipitation"]?["value"]),
+            gustsKMH: speed(period["windGust"]),
+            temperatureC: ServiceUnit.celsius(period["temperature"], unit))
+    }
+
+    /// "15 mph", "10 to 15 mph", or a value with its unit: the greater.
+    private static func speed(_ value: JSONValue?) -> Double? {
+        if let number = value?["value"] ?? value?["maxValue"] {
+            return ServiceUnit.kilometresPerHour(number, value?["unitCode"]?.text)
+        }
+        let words = (value?.text ?? "").split(separator: " ")
+        guard let number = words.compactMap({ Double($0) }).max(), let unit = words.last else { return nil }
+        return ServiceUnit.kilometresPerHour(JSONValue(number), String(unit))
+    }
+
+    /// The WMO code that is nearest to its words: "Slight Chance Showers And Thunderstorms". Without thunder the kind alone counts.
+    private static func code(_ words: String) -> Int? {
+        let codes: [(String, Int)] = [
+            ("thunder", 95), ("t-storm", 95), ("tstm", 95), ("freezing", 66), ("sleet", 66), ("snow", 73), ("showers", 80),
+            ("rain", 61),
+            ("drizzle", 51), ("fog", 45), ("haze", 45), ("mostly clear", 1), ("mostly sunny", 1), ("partly", 2), ("cloudy", 3),
+            ("clear", 0), ("sunny", 0),
+        ]
+        return codes.first { words.contains($0.0) }?.1 ?? (words.isEmpty ? nil : 3)
+    }
+}

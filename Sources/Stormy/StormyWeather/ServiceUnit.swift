@@ -1,0 +1,43 @@
+/// Values of a service in our units. `nil`: no number, a unit that is not known, or what no weather can have.
+///
+/// The limits are a little beyond the records ever measured (401 mm in an hour, gusts of 408 km/h, -89 and 57 °C): more is a broken
+/// model or a fill value such as 9999.
+enum ServiceUnit {
+    /// - Parameter unit: `nil`: that of the question.
+    static func kilometresPerHour(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
+        let factor: Double? =
+            switch unit {
+            case nil, "km/h", "wmoUnit:km_h-1": 1
+            case "m/s", "ms", "wmoUnit:m_s-1": 3.6
+            case "mp/h", "mph": 1.609344
+            case "kn", "kt": 1.852
+            default: nil
+            }
+        return plausible(value?.finite, times: factor, in: 0...500)
+    }
+
+    static func millimetres(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
+        let factor: Double? =
+            switch unit {
+            case nil, "mm", "wmoUnit:mm": 1
+            case "inch": 25.4
+            default: nil
+            }
+        return plausible(value?.finite, times: factor, in: 0...500)
+    }
+
+    static func celsius(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
+        let isFahrenheit = unit == "°F" || unit == "F" || unit == "fahrenheit"
+        return plausible(value?.finite.map { isFahrenheit ? ($0 - 32) / 1.8 : $0 }, in: -100...70)
+    }
+
+    static func percent(_ value: JSONValue?) -> Double? { plausible(value?.finite, in: 0...100) }
+
+    /// Of CAPE and what holds it back.
+    static func joulesPerKilogram(_ value: JSONValue?) -> Double? { plausible(value?.finite, in: 0...15_000) }
+
+    static func plausible(_ value: Double?, times factor: Double? = 1, in range: ClosedRange<Double>) -> Double? {
+        guard let value, let factor, range.contains(value * factor) else { return nil }
+        return value * factor
+    }
+}

@@ -1,0 +1,223 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Services in the shape of their recorded answers, at noon and by hand.
+    @Suite struct WeatherServices {
+        let desktop: Desktop
+        let server: FaultyServer
+
+        init() async throws {
+            desktop = try Desktop()
+            server = try await FaultyServer.start()
+            server.route(nil, "*", .status(404))
+        }
+
+        private func home(_ provider: String, at place: String, extra: String = "", budget: Double? = nil) throws -> Home {
+            let background = budget.map { "[background]\nrefresh_budget_seconds = \($0)\ngrace_seconds = 2\n" } ?? ""
+            let home = try Home(
+                server: server, desktop: desktop,
+                extra: "provider = \"\(provider)\"\ncontact = \"me@example.org\"\n\(background)\(extra)")
+            #expect(try home.stormy("place", "add", "Here", place, "--no-sync").status == 0)
+            return home
+        }
+
+        private static let start = (Date().timeIntervalSince1970 / 3600).rounded(.down) * 3600
+
+        private static func hours(_ count: Int) -> [String] {
+            (0..<count).map { Date(timeIntervalSince1970: start + Double($0) * 3600).formatted(.iso8601) }
+        }
+
+        private func text(_ object: [String: Any]) throws -> String {
+            String(decoding: try JSONSerialization.data(withJSONObject: object, options: .sortedKeys), as: UTF8.self)
+        }
+
+        // MARK: Their answers
+
+        private func metNorway(thunder: Bool) throws -> String {
+            let series = Self.hours(48).enumerated().map { index, time in
+                let isThunder = thunder && (4...6).contains(index)
+                return [
+                    "time": time,
+                    "data": [
+                        "instant": ["details": ["air_temperature": 20.5]],
+                        "next_1_hours": [
+                            "summary": ["symbol_code": isThunder ? "rainshowersandthunder_day" : "fair_day"],
+                            "details": ["precipitation_amount": isThunder ? 3.1 : 0.0],
+                        ],
+                    ],
+                ] as [String: Any]
+            }
+            let meta: [String: Any] = ["updated_at": Self.hours(1)[0], "units": ["precipitation_amount": "mm"]]
+            return try text(["type": "Feature", "properties": ["meta": meta, "timeseries": series]])
+        }
+
+        private static let metNorway = "/weatherapi/locationforecast/2.0/complete*"
+
+        private func usService(thunder: Bool) throws {
+            let periods = Self.hours(48).enumerated().map { index, time in
+                let isThunder = thunder && (4...6).contains(index)
+                return [
+                    "startTime": time, "shortForecast": isThunder ? "Thunderstorms Likely" : "Mostly Sunny", "temperature": 70,
+                    "temperatureUnit": "F", "windGust": isThunder ? "40 mph" : "10 mph",
+                ] as [String: Any]
+            }
+            let points = try text([
+                "properties": ["forecastHourly": "https://api.weather.gov/gridpoints/TAE/58,65/forecast/hourly"]
+            ])
+            let hourly = try text(["properties": ["updateTime": Self.hours(1)[0], "periods": periods]])
+            server.route("GET", "/points/30,-85", .json(points))
+            server.route("GET", "/gridpoints/TAE/58,65/forecast/hourly", .json(hourly))
+        }
+
+        private func brightSky() throws -> String {
+            let rows = Self.hours(48).enumerated().map { index, time in
+                [
+                    "timestamp": time, "condition": index == 5 ? "thunderstorm" : "dry", "precipitation": index == 5 ? 4.2 : 0.0,
+                    "wind_gust_speed": 20.0,
+                ] as [String: Any]
+            }
+            return try text(["weather": rows])
+        }
+
+        // MARK: A noon on each
+
+        @Test(arguments: ["met-norway", "nws", "bright-sky"]) func aNoonOnEachTellsOfItsStorm(_ provider: String) throws {
+            let places = ["met-norway": "59.91,10.75", "nws": "30,-85", "bright-sky": "52.52,13.4"]
+            let names = [
+                "met-norway": "MET Norway", "nws": "US National Weather Service",
+                "bright-sky": "Deutscher Wetterdienst (Bright Sky)",
+            ]
+            server.route("GET", Self.metNorway, .json(try metNorway(thunder: true)))
+            try usService(thunder: true)
+            server.route("GET", "/weather*", .json(try brightSky()))
+            let home = try home(provider, at: places[provider]!)
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            let check = try #require((try home.status()["checks"] as? [[String: Any]])?.first)
+            #expect(check["source"] as? String == names[provider] && check["stormy"] as? Bool == true, "\(check)")
+            for request in server.activity.requests {
+                #expect(request.headers["User-Agent"]?.contains("(me@example.org)") == true)
+            }
+            let said = try home.stormy("check").output
+            #expect(said.contains("Because: thunderstorm (WMO 95) with ") && said.contains(names[provider]!), "\(said)")
+        }
+
+        /// MET Norway: nothing is asked before it expires, and then for a newer one alone, with the words of the last answer.
+        @Test func nothingIsAskedBeforeItExpires() throws {
+            let date = "Mon, 20 Jul 2020 11:44:31 GMT"
+            func answer(_ expires: Double) throws -> ResponseScript {
+                let style = Date.VerbatimFormatStyle(
+                    format:
+                        "\(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .defaultDigits) \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits) GMT",
+                    locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt, calendar: Calendar(identifier: .gregorian))
+                let until = Date(timeIntervalSinceNow: expires).formatted(style)
+                return ResponseScript([
+                    .status(203), .headers(["Expires": until, "Last-Modified": date]), .body(.text(try metNorway(thunder: true))),
+                ])
+            }
+            server.route("GET", Self.metNorway, try answer(1800))
+            let home = try home("met-norway", at: "59.91,10.75")
+            for _ in 0..<2 { #expect(try home.stormy("check", "--fresh", "--exit-code").status == 10) }
+            #expect(server.activity.requests.count == 1)
+            // It has expired, by the word of another answer.
+            server.route("GET", Self.metNorway, try answer(-1))
+            let other = try self.home("met-norway", at: "59.91,10.75")
+            #expect(try other.stormy("check", "--fresh", "--exit-code").status == 10)
+            server.route("GET", Self.metNorway, .status(304))
+            try other.stormy("schedule")
+            #expect(try other.stormy("check", "--fresh", "--exit-code").status == 10)
+            #expect(try other.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            let asked = server.activity.requests.map { $0.headers["If-Modified-Since"] }
+            #expect(asked == [nil, nil, date, date])
+        }
+
+        // MARK: One after the other
+
+        /// A log-in page, a refusal, or silence in the place of the first: the next is asked the same minute, and the answer says so.
+        @Test(arguments: ["page", "refusal", "silence"]) func theNextIsAskedWhereOneFails(_ fault: String) throws {
+            let script: ResponseScript =
+                switch fault {
+                case "page": .status(200, headers: ["Content-Type": "text/html"], body: "<html>log in</html>")
+                case "refusal": .status(403, body: "Forbidden")
+                default: ResponseScript([.stall])
+                }
+            Weather.serve(script, on: server)
+            server.route("GET", Self.metNorway, .json(try metNorway(thunder: true)))
+            let home = try home("open-meteo", at: "59.91,10.75")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            let check = try #require((try home.status()["checks"] as? [[String: Any]])?.first)
+            #expect(check["source"] as? String == "MET Norway" && check["trouble"] is NSNull, "\(check)")
+            guard fault != "silence" else { return }
+            let said = try home.stormy("check")
+            #expect(said.errors.contains("Not used: Open-Meteo: ") && said.output.contains("Forecast of MET Norway"), "\(said)")
+        }
+
+        @Test func whereNoneAnswersEachIsNamed() throws {
+            Weather.serve(.status(403, body: "Forbidden"), on: server)
+            let home = try home("open-meteo", at: "59.91,10.75")
+            let said = try home.stormy("check")
+            #expect(said.status == 69 && said.errors.contains("Open-Meteo: ") && said.errors.contains("MET Norway: "), "\(said)")
+        }
+
+        /// Thunder that nothing confirms: another service is asked, and both words are said.
+        @Test(arguments: [true, false]) func asSecondWordCounts(_ agrees: Bool) throws {
+            let drizzle = Weather.forecast().replacing("2.4", with: "0.1")
+            Weather.serve(.json(drizzle), on: server)
+            server.route("GET", Self.metNorway, .json(try metNorway(thunder: agrees)))
+            let home = try home("open-meteo", at: "59.91,10.75")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            for arguments in [["check"], ["check", "--offline"]] {
+                let said = try home.stormy(arguments).output
+                if agrees {
+                    #expect(said.contains("Because: thunderstorm (WMO 95) as MET Norway forecasts, too: Open-Meteo."), "\(said)")
+                } else {
+                    #expect(said.contains("Here: calm.") && said.contains("and MET Norway has none."), "\(said)")
+                }
+            }
+            #expect(try desktop.heardSoFar() == (agrees ? ["Storm expected in Here"] : []))
+        }
+
+        /// The time is up while it says where the forecast is: what goes on in the agent is asked to its end.
+        @Test func anAnswerThatLedOnIsFollowedAfterTheHandOver() async throws {
+            try usService(thunder: true)
+            let points = try text([
+                "properties": ["forecastHourly": "https://api.weather.gov/gridpoints/TAE/58,65/forecast/hourly"]
+            ])
+            server.closeGate("rest")
+            server.route(
+                "GET", "/points/30,-85",
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(points.utf8.count)"]), .hold(until: "rest"),
+                    .body(.text(points)),
+                ]))
+            let home = try home("nws", at: "30,-85", budget: 2)
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            server.openGate("rest")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(server.activity.requests.filter { $0.path == "/points/30,-85" }.count == 1, "not a byte is fetched twice")
+        }
+
+        @Test func aPlaceMayHaveItsOwn() throws {
+            server.route("GET", Self.metNorway, .json(try metNorway(thunder: false)))
+            let home = try home("open-meteo", at: "1,1")
+            #expect(
+                try home.stormy("place", "add", "Oslo", "59.91,10.75", "--provider", "met-norway").output.contains("MET Norway"))
+            #expect(try home.rows("place", "list").map { $0["provider"] as? String } == [nil, "met-norway"])
+            let wrong = try home.stormy("place", "add", "Rome", "41.9,12.5", "--provider", "nws")
+            #expect(wrong.status == 65 && wrong.errors.contains("nws has no forecasts for 41.9,12.5"), "\(wrong)")
+            let unknown = try home.stormy("place", "add", "Rome", "41.9,12.5", "--provider=yr")
+            #expect(unknown.status == 64 && unknown.errors.contains("met-norway"), "\(unknown)")
+            try home.configure("[weather]\nbase_url = \"\(server.url)\"\n")
+            let anonymous = try home.stormy("place", "add", "Rome", "41.9,12.5", "--provider", "met-norway")
+            #expect(anonymous.status == 78 && anonymous.errors.contains("contact ="), "\(anonymous)")
+        }
+    }
+}
