@@ -158,7 +158,7 @@ let package = Package(
             ], swiftSettings: strict),
 
         // Stormy: the app.
-        .target(name: "StormyWeather", swiftSettings: strict),
+        .target(name: "StormyWeather", dependencies: ["TransferMachines"], swiftSettings: strict),
         .target(
             name: "StormyConfiguration", dependencies: ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             swiftSettings: strict),
@@ -166,7 +166,7 @@ let package = Package(
             name: "Stormy",
             dependencies: [
                 "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
-                "UserNotifications", grdb,
+                "TransferMachines", "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(
             name: "StormyCommand",

@@ -48,8 +48,9 @@ struct ArchitectureChecker {
         var findings: [String] = []
         for found in source.imports {
             let place = "\(source.path):\(found.line): import \(found.module)"
-            if house.pure.contains(source.target), !found.module.isFoundation, found.module != source.target {
-                findings.append("\(place): a pure module imports Foundation only")
+            let isPure = found.module.isFoundation || found.module == source.target || house.pure.contains(found.module)
+            if house.pure.contains(source.target), !isPure {
+                findings.append("\(place): a pure module imports Foundation and pure modules only")
             } else if house.arrows[found.module] != nil || house.doors[found.module] != nil {
                 if !mayImport(source.target, found.module, allowed) {
                     findings.append("\(place) is a wrong arrow")

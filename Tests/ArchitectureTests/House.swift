@@ -59,11 +59,11 @@ struct House {
                 "BackgroundTransfer", "ProcessSupport", "Spool",
             ],
             // Stormy
-            "StormyWeather": [],
+            "StormyWeather": ["TransferMachines"],
             "StormyConfiguration": ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             "Stormy": [
                 "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
-                "UserNotifications",
+                "TransferMachines", "UserNotifications",
             ],
             "StormyCommand": [
                 "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",

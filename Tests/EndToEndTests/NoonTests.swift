@@ -399,7 +399,7 @@ extension EndToEnd {
             // A scene takes what the person pressed.
             try desktop.press("Open")
             #expect(try Self.outcome(of: .notificationResponse, in: other) == .completed)
-            #expect(try desktop.dunstctl("count", "displayed") == "0")
+            try desktop.waitForEmptyScreen()
             // And another takes a new day: the agent is told that yesterday was the last it told of.
             try Ledger(other).write { transaction in
                 var told = try #require(try transaction.fact(.significantTime), "its scene asked for it")

@@ -285,7 +285,7 @@ extension EndToEnd {
             #expect(app.lines.last == "stopped export.1 at 2")
             #expect(export.waitForEnd() == 0, "the command comes back when what it began has ended")
             try app.home.wait("quiet") { try $0.liveLaunches().isEmpty ? true : nil }
-            #expect(try desktop.dunstctl("count", "displayed") == "0")
+            try desktop.waitForEmptyScreen()
         }
 
         @Test func aFifthExportWaitsOrFails() throws {

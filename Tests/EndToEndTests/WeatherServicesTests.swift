@@ -119,10 +119,12 @@ extension EndToEnd {
                     .status(203), .headers(["Expires": until, "Last-Modified": date]), .body(.text(try metNorway(thunder: true))),
                 ])
             }
+            server.route("GET", "/weatherapi/metalerts/*", .json(#"{"features":[]}"#))
             server.route("GET", Self.metNorway, try answer(1800))
             let home = try home("met-norway", at: "59.91,10.75")
             for _ in 0..<2 { #expect(try home.stormy("check", "--fresh", "--exit-code").status == 10) }
-            #expect(server.activity.requests.count == 1)
+            #expect(server.requests(matching: Self.metNorway).count == 1)
+            #expect(server.requests(matching: "/weatherapi/metalerts/*").count == 1)
             // It has expired, by the word of another answer.
             server.route("GET", Self.metNorway, try answer(-1))
             let other = try self.home("met-norway", at: "59.91,10.75")
@@ -131,7 +133,7 @@ extension EndToEnd {
             try other.stormy("schedule")
             #expect(try other.stormy("check", "--fresh", "--exit-code").status == 10)
             #expect(try other.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            let asked = server.activity.requests.map { $0.headers["If-Modified-Since"] }
+            let asked = server.requests(matching: Self.metNorway).map { $0.headers["If-Modified-Since"] }
             #expect(asked == [nil, nil, date, date])
         }
 
@@ -203,6 +205,98 @@ extension EndToEnd {
             server.openGate("rest")
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
             #expect(server.activity.requests.filter { $0.path == "/points/30,-85" }.count == 1, "not a byte is fetched twice")
+        }
+
+        // MARK: Warnings
+
+        private func germanWarning(_ severity: String = "severe", id: String = "2.49.0.0.276.1") throws -> String {
+            func time(_ hours: Double) -> String { Date(timeIntervalSinceNow: hours * 3600).formatted(.iso8601) }
+            return try text([
+                "alerts": [
+                    [
+                        "alert_id": id, "status": "actual", "effective": time(-0.1), "onset": time(2), "expires": time(5),
+                        "severity": severity, "event_en": "severe thunderstorm", "event_de": "SCHWERES GEWITTER",
+                    ]
+                ]
+            ])
+        }
+
+        private let none = ResponseScript.json(#"{"alerts":[]}"#)
+
+        /// A storm that no forecast shows is told by its warning alone, once; and taken back when the service takes it back.
+        @Test func aWarningIsAStormUntilItIsCancelled() throws {
+            Weather.serve(.json(Weather.calm), on: server)
+            server.route("GET", "/alerts*", .json(try germanWarning()))
+            let home = try home("open-meteo", at: "52.52,13.4")
+            try home.stormy("schedule")
+            for _ in 0..<2 { #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed")) }
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            let said = try home.stormy("check").output
+            #expect(
+                said.contains("Because: warning: severe thunderstorm, severe: Deutscher Wetterdienst."), "\(said)")
+            #expect(try home.stormy("check", "--offline", "--exit-code").status == 10)
+            // An update has another identifier at this service: the same storm.
+            server.route("GET", "/alerts*", .json(try germanWarning(id: "2.49.0.0.276.2")))
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            server.route("GET", "/alerts*", none)
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            try home.wait("that it is taken back") { transaction in
+                try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.life.isTakenBack }
+            }
+            #expect(try home.stormy("check", "--exit-code").output.contains("Here: calm."))
+            // It comes back, and is told again.
+            server.route("GET", "/alerts*", .json(try germanWarning(id: "2.49.0.0.276.3")))
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 2).count == 2)
+        }
+
+        /// Nobody has a forecast: what is warned of is told all the same. And a mild warning is said, and no storm.
+        @Test func aWarningNeedsNoForecast() throws {
+            Weather.serve(.status(403, body: "Forbidden"), on: server)
+            server.route("GET", "/weather*", .status(500))
+            server.route("GET", "/alerts*", .json(try germanWarning()))
+            let home = try home("bright-sky", at: "52.52,13.4", budget: 2)
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 2).contains("Storm expected in Here"))
+            server.route("GET", "/alerts*", .json(try germanWarning("moderate", id: "2")))
+            Weather.serve(.json(Weather.calm), on: server)
+            let other = try self.home("open-meteo", at: "52.52,13.4")
+            let said = try other.stormy("check").output
+            #expect(
+                said.contains("Here: calm.")
+                    && said.contains("Not counted: warning: severe thunderstorm, moderate: Deutscher Wetterdienst, from "),
+                "\(said)")
+        }
+
+        @Test func whoCannotBeAskedForWarningsIsSaid() throws {
+            Weather.serve(.json(Weather.calm), on: server)
+            server.route("GET", "/alerts*", .status(200, headers: ["Content-Type": "text/html"], body: "<html>log in</html>"))
+            let home = try home("open-meteo", at: "52.52,13.4")
+            let said = try home.stormy("check")
+            #expect(said.status == 0 && said.errors.contains("warnings of bright-sky: the answer is not"), "\(said)")
+            try home.configure("[weather]\nbase_url = \"\(server.url)\"\n[storm]\nalert_severity = \"off\"\n")
+            #expect(try home.stormy("check").errors.isEmpty)
+        }
+
+        /// The time is up before the warnings are there: they come by themselves.
+        @Test func warningsAreHandedOver() throws {
+            Weather.serve(.json(Weather.calm), on: server)
+            let warning = try germanWarning()
+            server.closeGate("warnings")
+            server.route(
+                "GET", "/alerts*",
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(warning.utf8.count)"]), .hold(until: "warnings"),
+                    .body(.text(warning)),
+                ]))
+            let home = try home("open-meteo", at: "52.52,13.4", budget: 2)
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(try desktop.heardSoFar() == [])
+            server.openGate("warnings")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(server.activity.requests.filter { $0.path.hasPrefix("/alerts") }.count == 1, "not a byte is fetched twice")
         }
 
         @Test func aPlaceMayHaveItsOwn() throws {

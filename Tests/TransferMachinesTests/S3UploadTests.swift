@@ -384,6 +384,9 @@ struct Dialogue {
         #expect(AnswerXML.read(Data(text.utf8)) == nil)
         #expect(AnswerXML.read(text.data(using: .utf16) ?? Data()) == nil)
         // Foundation's parser traps at a name that is no UTF-8.
+        // Cut off anywhere it is no answer.
+        let whole = "<a><b>c</b><d/></a>"
+        for length in 0..<whole.count { #expect(AnswerXML.read(Data(whole.utf8.prefix(length))) == nil, "\(length)") }
         #expect(AnswerXML.read(Data([0x3C, 0xED, 0xED, 0x3E, 0x3C, 0x2F, 0xED, 0xED, 0x3E])) == nil)
         #expect(AnswerXML.read(text.data(using: .utf16BigEndian) ?? Data()) == nil)
     }

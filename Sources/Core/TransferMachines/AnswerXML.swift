@@ -2,23 +2,26 @@ import Foundation
 import FoundationXML
 
 /// A server's answer in XML, as a tree of local names. Only what fits in memory and is no deeper than such answers are.
-final class AnswerXML {
-    let name: String
-    private(set) var children: [AnswerXML] = []
+package final class AnswerXML {
+    package let name: String
+    package private(set) var children: [AnswerXML] = []
     /// Of this element alone, without surrounding blanks.
-    private(set) var text = ""
+    package private(set) var text = ""
 
-    private init(_ name: String) { self.name = name }
+    package let attributes: [String: String]
+
+    private init(_ name: String, _ attributes: [String: String]) { (self.name, self.attributes) = (name, attributes) }
 
     /// `nil`: not well-formed, or nothing like an answer. No entity of its own and nothing outside it is looked at.
-    static func read(_ data: Data) -> AnswerXML? {
+    package static func read(_ data: Data) -> AnswerXML? {
         // Declared entities can make a page of a line.
         guard !data.isEmpty, isPlain(data), data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
         let parser = XMLParser(data: data)
         parser.shouldProcessNamespaces = true
         let reader = Reader()
         parser.delegate = reader
-        guard parser.parse(), !reader.isTooDeep else { return nil }
+        // One that was cut off is no error of Foundation's parser.
+        guard parser.parse(), !reader.isTooDeep, reader.isWhole else { return nil }
         return reader.root
     }
 
@@ -39,12 +42,12 @@ final class AnswerXML {
         return text[start.upperBound..<end.lowerBound].lowercased().contains("utf-8")
     }
 
-    subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
+    package subscript(name: String) -> AnswerXML? { children.first { $0.name == name } }
 
-    func all(_ name: String) -> [AnswerXML] { children.filter { $0.name == name } }
+    package func all(_ name: String) -> [AnswerXML] { children.filter { $0.name == name } }
 
     /// Wherever below it stands first.
-    func first(_ name: String) -> AnswerXML? {
+    package func first(_ name: String) -> AnswerXML? {
         if self.name == name { return self }
         for child in children { if let found = child.first(name) { return found } }
         return nil
@@ -57,6 +60,9 @@ final class AnswerXML {
         private(set) var isTooDeep = false
         private var open: [AnswerXML] = []
 
+        /// All that began has ended.
+        var isWhole: Bool { open.isEmpty }
+
         func parser(
             _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
             attributes: [String: String]
@@ -65,7 +71,7 @@ final class AnswerXML {
                 isTooDeep = true
                 return parser.abortParsing()
             }
-            let element = AnswerXML(name)
+            let element = AnswerXML(name, attributes)
             if let parent = open.last { parent.children.append(element) } else { root = element }
             open.append(element)
         }

@@ -65,7 +65,7 @@ extension StormyStore {
     }
 
     /// What cannot be read is as good as none: the next answer takes its place.
-    private static func forecast(of place: Place, _ database: Database) -> ForecastRecord? {
+    static func forecast(of place: Place, _ database: Database) -> ForecastRecord? {
         do {
             return try ForecastRecord.fetchOne(database, key: place.id)
         } catch {
@@ -81,10 +81,11 @@ extension StormyStore {
         _ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place, fetchedAt: Date, rule: StormRule, now: Date
     ) throws -> Assessment {
         let forecast = fetched.content
-        let assessment = rule.assess(forecast, beside: second, now: now)
-        try queue.write { database in
+        return try queue.write { database in
+            let warnings = try Self.warnings(of: place, database)
+            let assessment = rule.assess(forecast, beside: second, alerts: warnings, now: now)
             // Removed while its answer was on the way.
-            guard var known = try Place.fetchOne(database, key: place.id) else { return }
+            guard var known = try Place.fetchOne(database, key: place.id) else { return assessment }
             // A service's word names a file of the zone tables: only a name that is known, never a path.
             if let zone = forecast.timeZoneIdentifier, zone != known.timeZone, !zone.contains(".."),
                 TimeZone(identifier: zone) != nil
@@ -105,8 +106,8 @@ extension StormyStore {
                 try check.save(database)
             }
             try Self.follow(assessment, place: place.id!, now: now, database)
+            return assessment
         }
-        return assessment
     }
 
     /// A check that brought no usable answer. What is known stays.

@@ -14,6 +14,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
         trouble.noting {
             let data = try Data(contentsOf: location)
+            if try takeWarnings(data, of: downloadTask) { return }
             var unknown: WeatherSource?
             for source in try sources(of: downloadTask) {
                 do {
@@ -29,6 +30,11 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let error else { return }
         trouble.noting {
+            let warnings = try warningSources(of: task)
+            for source in warnings {
+                try question.store.noteWarningTrouble(error.localizedDescription, by: source.service, of: source.place)
+            }
+            if !warnings.isEmpty { return }
             var unknown: WeatherSource?
             for source in try sources(of: task) {
                 unknown = source
@@ -36,6 +42,25 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
             }
             if (error as? URLError)?.code != .cancelled { try askAgain(unknown, of: task, session) }
         }
+    }
+
+    /// - Returns: `false`: it is no answer to a question for warnings.
+    private func takeWarnings(_ data: Data, of task: URLSessionTask) throws -> Bool {
+        let sources = try warningSources(of: task)
+        for source in sources {
+            do {
+                try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
+                try StormTeller(store: question.store).tell(source.place)
+            } catch let error as WeatherError {
+                try question.store.noteWarningTrouble(error.message, by: source.service, of: source.place)
+            }
+        }
+        return !sources.isEmpty
+    }
+
+    private func warningSources(of task: URLSessionTask) throws -> [WarningSource] {
+        guard let url = task.originalRequest?.url else { return [] }
+        return try question.store.places().flatMap { question.settings.warningSources(for: $0) }.filter { $0.isAsked(by: url) }
     }
 
     private func take(_ data: Data, from source: WeatherSource, of task: URLSessionTask, _ session: URLSession) throws {

@@ -150,7 +150,9 @@ struct NoonCheck {
             for place in places {
                 group.addTask {
                     do {
-                        if try await question.isStormy(at: place) == true { try StormTeller(store: store).tell(place) }
+                        _ = try await question.isStormy(at: place)
+                        // Also where the forecast is waited for, or calm: of a storm that is warned of, or is cancelled.
+                        try StormTeller(store: store).tell(place)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
                         // What an earlier look saw, and nobody was told of.

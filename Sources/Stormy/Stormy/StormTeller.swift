@@ -30,6 +30,12 @@ package struct StormTeller: Sendable {
     package func tell(_ place: Place) throws {
         // As it is now: the answer that showed the storm also told the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
+        // Taken back, and told again should the warning come back.
+        let cancelled = try store.cancelledStorms(of: place)
+        if !cancelled.isEmpty {
+            Self.withdraw(cancelled)
+            try store.markUntold(cancelled)
+        }
         let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now)
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }

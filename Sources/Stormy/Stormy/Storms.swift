@@ -11,6 +11,8 @@ package struct StormRecord: Codable, Sendable, Equatable, Identifiable {
     package var isTold: Bool
     package var isClosed: Bool
     package var reasons: [StormReason]
+    /// The warnings that alone told of it were cancelled.
+    package var isCancelled = false
 }
 
 extension StormRecord: StoreRecord {
@@ -32,9 +34,11 @@ extension StormyStore {
             database, sql: "SELECT * FROM storm WHERE place = ? AND ends > ? ORDER BY id",
             arguments: [place, now.timeIntervalSince1970 - 2 * StormWindow.mergeGap])
         let decision = StormTracker.decide(
-            existing: known.map {
+            existing: known.map { storm in
                 KnownStorm(
-                    id: $0.id!, window: StormWindow(from: $0.begins, until: $0.ends), told: $0.isTold, isClosed: $0.isClosed)
+                    id: storm.id!, window: StormWindow(from: storm.begins, until: storm.ends), told: storm.isTold,
+                    isClosed: storm.isClosed, messages: Set(storm.reasons.flatMap { $0.messages ?? [] }),
+                    isWarnedOfOnly: storm.reasons.allSatisfy { $0.kind == .alert })
             }, seen: assessment, now: now)
         for change in decision.changes {
             switch change {
@@ -48,11 +52,15 @@ extension StormyStore {
                 storm.begins = window.from
                 storm.ends = window.until
                 storm.isClosed = false
+                storm.isCancelled = false
                 storm.reasons = reasons(of: assessment, in: window)
                 try storm.update(database)
             }
         }
         for id in decision.close { try close(id, database) }
+        for id in decision.withdraw {
+            try database.execute(sql: "UPDATE storm SET isCancelled = 1 WHERE id = ?", arguments: [id])
+        }
         // Storms whose time is over, also of places nobody asked about lately.
         for id in try Int64.fetchAll(
             database, sql: "SELECT id FROM storm WHERE isClosed = 0 AND ends <= ?", arguments: [now.timeIntervalSince1970])
@@ -78,6 +86,15 @@ extension StormyStore {
             try StormRecord.fetchAll(
                 $0, sql: "SELECT * FROM storm WHERE place = ? AND isTold = 0 AND isClosed = 0 AND ends > ? ORDER BY id",
                 arguments: [place.id, now.timeIntervalSince1970])
+        }
+    }
+
+    /// Storms of a place that the person was told of, and that were cancelled since.
+    func cancelledStorms(of place: Place) throws -> [StormRecord] {
+        try queue.read {
+            try StormRecord.fetchAll(
+                $0, sql: "SELECT * FROM storm WHERE place = ? AND isCancelled = 1 AND isTold = 1 ORDER BY id",
+                arguments: [place.id])
         }
     }
 

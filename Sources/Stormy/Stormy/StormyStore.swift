@@ -250,6 +250,17 @@ package final class StormyStore: Sendable {
                 table.add(column: "expiresAt", .double)
             }
         }
+        migrator.registerMigration("7: official warnings") { database in
+            try database.create(table: "warning") { table in
+                table.column("place", .integer).notNull().references("place", onDelete: .cascade)
+                table.column("service", .text).notNull()
+                table.column("messages", .text).notNull()
+                table.column("askedAt", .double).notNull()
+                table.column("trouble", .text)
+                table.primaryKey(["place", "service"])
+            }
+            try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
+        }
         return migrator
     }
 

@@ -52,7 +52,7 @@ package struct WeatherCheck: Sendable {
 
     private func refresh(_ place: Place) async throws -> CheckOutcome {
         let sources = settings.sources(for: place)
-        var reasons: [String] = []
+        var reasons = try await lookAtWarnings(at: place)
         for (index, source) in sources.enumerated() {
             do {
                 let fetched = try await fetch(source)
@@ -64,17 +64,34 @@ package struct WeatherCheck: Sendable {
         throw WeatherUnavailable(description: reasons.joined(separator: "; "))
     }
 
+    /// - Returns: why services could not be asked.
+    private func lookAtWarnings(at place: Place) async throws -> [String] {
+        var troubles: [String] = []
+        for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
+            do {
+                let (data, response) = try await Self.session.data(for: source.request())
+                try source.take(data, response, into: store, now: BGTaskScheduler.now)
+            } catch let error where error is WeatherError || error is URLError {
+                let reason = (error as? WeatherError)?.message ?? error.localizedDescription
+                try store.noteWarningTrouble(reason, by: source.service, of: place)
+                troubles.append("warnings of \(source.service.rawValue): \(reason)")
+            }
+        }
+        return troubles
+    }
+
     private func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
         let now = BGTaskScheduler.now
-        let first = settings.rule.assess(fetched.content, now: now)
+        let alerts = try store.warnings(of: place)
+        let first = settings.rule.assess(fetched.content, alerts: alerts, now: now)
         var second: Forecast?
-        if first.isStormy != true, first.unconfirmed?.isEmpty == false, let other = others.first {
+        if first.isStormy != true, first.hasDoubtfulThunder, let other = others.first {
             second = (try? await fetch(other))?.content
         }
         // Of another day, or with nothing in it: no answer. What is stored stays.
-        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, now: now).verdict {
+        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
             throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(why)")
         }
         let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)
@@ -86,12 +103,16 @@ package struct WeatherCheck: Sendable {
             notAnswered: reasons)
     }
 
-    private func fetch(_ source: WeatherSource) async throws -> FetchedForecast {
+    private static var session: URLSession {
         let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = Self.patience
-        configuration.timeoutIntervalForResource = Self.longestAnswer
+        configuration.timeoutIntervalForRequest = patience
+        configuration.timeoutIntervalForResource = longestAnswer
         configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
-        let session = URLSession(configuration: configuration)
+        return URLSession(configuration: configuration)
+    }
+
+    private func fetch(_ source: WeatherSource) async throws -> FetchedForecast {
+        let session = Self.session
         let now = BGTaskScheduler.now
         var last: URLResponse?
         do {
@@ -117,23 +138,20 @@ package struct WeatherCheck: Sendable {
 
     /// Judged now: the same forecast may be calm an hour later.
     private func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
-        let now = BGTaskScheduler.now
-        guard let record = try store.lastForecast(of: place) else {
-            return CheckOutcome(
-                place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "no forecast is stored yet", isStale: true,
-                source: OpenMeteo.source)
-        }
-        let (forecast, fetchedAt) = (record.content, record.fetchedAt)
+        let (now, record, alerts) = (BGTaskScheduler.now, try store.lastForecast(of: place), try store.warnings(of: place))
         // Fetched under a clock that was ahead: nobody knows how old it is.
-        guard fetchedAt <= now else {
+        guard let record, record.fetchedAt <= now else {
+            // What is warned of needs no forecast.
+            let warned = settings.rule.assess(Forecast(hours: []), alerts: alerts, now: now)
+            let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
             return CheckOutcome(
-                place: place, assessment: nil, fetchedAt: nil, trouble: trouble ?? "the stored forecast is dated in the future",
-                isStale: true, source: forecast.source)
+                place: place, assessment: warned.isStormy == true ? warned : nil, fetchedAt: nil, trouble: trouble ?? why,
+                isStale: true, source: record?.content.source ?? OpenMeteo.source)
         }
         return CheckOutcome(
-            place: place, assessment: settings.rule.assess(forecast, beside: record.second, now: now), fetchedAt: fetchedAt,
-            trouble: trouble,
-            isStale: trouble != nil || now.timeIntervalSince(fetchedAt) > Self.staleAge, source: forecast.source)
+            place: place, assessment: settings.rule.assess(record.content, beside: record.second, alerts: alerts, now: now),
+            fetchedAt: record.fetchedAt, trouble: trouble,
+            isStale: trouble != nil || now.timeIntervalSince(record.fetchedAt) > Self.staleAge, source: record.content.source)
     }
 }
 

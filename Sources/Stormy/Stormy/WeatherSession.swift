@@ -39,6 +39,40 @@ package struct StormQuestion {
     /// - Returns: `nil`: handed over.
     /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
     func isStormy(at place: Place) async throws -> Bool? {
+        async let warnings: Void = lookAtWarnings(at: place)
+        let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
+        do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
+        // What is warned of counts in the judgement, and stands by itself where there is no forecast.
+        try await warnings
+        guard let (fetched, others) = try answer.get() else { return nil }
+        return try await take(fetched, of: place, others: others).isStormy
+    }
+
+    /// What official services warn of there. One that does not answer leaves what it warned of before, and is said.
+    private func lookAtWarnings(at place: Place) async throws {
+        for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
+            do {
+                let request = try source.request()
+                let session = URLSession(configuration: WeatherSession.configuration())
+                let (data, response) = try await withTaskCancellationHandler {
+                    try await session.data(for: request)
+                } onCancel: {
+                    let task = session.downloadTask(with: request)
+                    task.taskDescription = source.label
+                    task.resume()
+                }
+                try source.take(data, response, into: store, now: BGTaskScheduler.now)
+            } catch let error as WeatherError {
+                try store.noteWarningTrouble(error.message, by: source.service, of: place)
+            } catch let error as URLError {
+                // Handed over, or cancelled by hand: both are said until there is an answer.
+                try store.noteWarningTrouble(error.localizedDescription, by: source.service, of: place)
+            }
+        }
+    }
+
+    /// - Returns: `nil`: handed over.
+    private func askForForecast(at place: Place) async throws -> (FetchedForecast, ArraySlice<WeatherSource>)? {
         let sources = settings.sources(for: place)
         if sources.isEmpty { throw try unknown("where it lies cannot be read", at: place) }
         var reasons: [String] = []
@@ -50,7 +84,7 @@ package struct StormQuestion {
             case .trouble(let reason): reasons.append(sources.count == 1 ? reason : "\(source.name): \(reason)")
             case .answer(let fetched):
                 for reason in reasons { logError("\(place.name): asked \(source.name), as \(reason)") }
-                return try await take(fetched, of: place, others: sources[(index + 1)...]).isStormy
+                return (fetched, sources[(index + 1)...])
             }
             if Task.isCancelled { break }
         }
@@ -148,8 +182,9 @@ package struct StormQuestion {
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
     ) async throws -> Assessment {
         var second: Forecast?
-        let first = settings.rule.assess(fetched.content, now: BGTaskScheduler.now)
-        if first.isStormy != true, first.unconfirmed?.isEmpty == false, let other = others.first {
+        let alerts = try store.warnings(of: place)
+        let first = settings.rule.assess(fetched.content, alerts: alerts, now: BGTaskScheduler.now)
+        if first.isStormy != true, first.hasDoubtfulThunder, let other = others.first {
             if case .answer(let answer) = try await ask(other, isLast: true) { second = answer.content }
         }
         return try take(fetched, beside: second, of: place)
@@ -159,7 +194,8 @@ package struct StormQuestion {
     func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
         let now = BGTaskScheduler.now
         // Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
-        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, now: now).verdict {
+        let alerts = try store.warnings(of: place)
+        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
             throw try unknown(why, at: place)
         }
         let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)

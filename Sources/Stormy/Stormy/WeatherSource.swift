@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import StormyWeather
+import TransferMachines
 
 /// One service's word on one place: what it is asked, and what its answers come to.
 struct WeatherSource: Sendable {
@@ -117,16 +118,7 @@ struct FetchedForecast: Sendable, Equatable {
         self.init(
             content: content, provider: provider,
             lastModified: response?.value(forHTTPHeaderField: "Last-Modified") ?? lastModified,
-            expiresAt: response?.value(forHTTPHeaderField: "Expires").flatMap(Self.date))
-    }
-
-    /// Source of the rule: RFC 9110, 5.6.7, the one form that is sent today.
-    private static func date(_ text: String) -> Date? {
-        let style = Date.ParseStrategy(
-            format:
-                "\(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .defaultDigits) \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits) GMT",
-            locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt)
-        return try? Date(text, strategy: style)
+            expiresAt: response?.value(forHTTPHeaderField: "Expires").flatMap { HTTPDate.parse($0) })
     }
 }
 

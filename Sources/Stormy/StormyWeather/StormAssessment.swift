@@ -2,6 +2,8 @@ import Foundation
 
 /// What makes an hour stormy.
 package enum StormReasonKind: String, Sendable, Hashable, Codable, CaseIterable {
+    /// An official warning.
+    case alert
     /// Thunder in the forecast, and something else that speaks for it.
     case thunderstorm
     /// Wind gusts at or over the limit.
@@ -20,6 +22,10 @@ package enum StormKey: Sendable, Hashable, Codable {
     case gusts(kmh: Double)
     /// Thunder that another service forecasts too.
     case service(String)
+    /// Thunder that somebody warns of.
+    case alert(String)
+    /// The severity of a warning.
+    case severity(CAPSeverity)
 
     /// For a person: "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
     fileprivate func words(for kind: StormReasonKind) -> String {
@@ -31,6 +37,8 @@ package enum StormKey: Sendable, Hashable, Codable {
                 + (cape.map { " in unstable air (CAPE \(Int($0.rounded())) J/kg)" } ?? "")
         case .gusts(let gusts): "with gusts of \(Int(gusts.rounded())) km/h"
         case .service(let name): "as \(name) forecasts, too"
+        case .alert(let issuer): "of which \(issuer) warns"
+        case .severity(let severity): severity.rawValue
         }
     }
 
@@ -39,6 +47,8 @@ package enum StormKey: Sendable, Hashable, Codable {
         switch self {
         case .limit(let limit): (0, limit)
         case .service: (0, 0)
+        case .severity(let severity): (0, Double(severity.rank))
+        case .alert: (3, 0)
         case .gusts(let gusts): (1, gusts)
         case .rain(let rain, _): (2, rain)
         }
@@ -54,7 +64,7 @@ package enum StormKey: Sendable, Hashable, Codable {
 package struct StormReason: Sendable, Equatable, Codable {
     /// What it is.
     package var kind: StormReasonKind
-    /// The worst value of the run: the highest WMO code, km/h, or mm per hour.
+    /// The worst value of the run: the highest WMO code, km/h, mm per hour, or 1...4 for the severity of a warning.
     package var peak: Double
     /// When the first hour begins; may lie before the assessment's `now`, which is inside that hour.
     package var from: Date
@@ -64,10 +74,15 @@ package struct StormReason: Sendable, Equatable, Codable {
     package var key: StormKey?
     /// Who says so, "Open-Meteo"; `nil`: judged by an earlier version.
     package var source: String?
+    /// Of a warning: what it is called, "Severe Thunderstorm Warning".
+    package var event: String?
+    /// Of a warning: the messages that it is known by.
+    package var messages: [String]?
 
     /// A run from its parts.
     package init(
-        kind: StormReasonKind, peak: Double, from: Date, until: Date, key: StormKey? = nil, source: String? = nil
+        kind: StormReasonKind, peak: Double, from: Date, until: Date, key: StormKey? = nil, source: String? = nil,
+        event: String? = nil, messages: [String]? = nil
     ) {
         self.kind = kind
         self.peak = peak
@@ -75,13 +90,15 @@ package struct StormReason: Sendable, Equatable, Codable {
         self.until = until
         self.key = key
         self.source = source
+        self.event = event
+        self.messages = messages
     }
 
     /// For a person: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
     package var detail: String {
         switch kind {
         case .thunderstorm: "\(phrase) (WMO \(Int(peak)))"
-        case .gusts, .rain: phrase
+        case .alert, .gusts, .rain: phrase
         }
     }
 
@@ -97,6 +114,7 @@ package struct StormReason: Sendable, Equatable, Codable {
     /// ``detail`` without the code.
     var phrase: String {
         switch kind {
+        case .alert: "warning: \(event ?? "of a storm")"
         case .thunderstorm: WeatherCode.thunderstorm(Int(peak))
         case .gusts: "gusts up to \(Int(peak.rounded())) km/h"
         case .rain: "rain up to \(StormReason.tenths(peak)) mm per hour"
@@ -108,7 +126,7 @@ package struct StormReason: Sendable, Equatable, Codable {
 
     /// Hours of one kind that follow each other become one reason. Ascending by start, then in the order of ``StormReasonKind``.
     static func runs(_ hours: [StormReason]) -> [StormReason] {
-        let runs = StormReasonKind.allCases.flatMap { kind in
+        let runs = StormReasonKind.allCases.filter { $0 != .alert }.flatMap { kind in
             var runs: [StormReason] = []
             for hour in hours where hour.kind == kind {
                 if let last = runs.last, last.until >= hour.from {
@@ -151,10 +169,13 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var verdict: StormVerdict
     /// Ascending by start, then in the order of ``StormReasonKind``; empty unless stormy.
     package var reasons: [StormReason]
-    /// Thunder that was forecast, and that nothing else speaks for. No reason. `nil`: judged by an earlier version.
+    /// What does not count: thunder that was forecast and that nothing else speaks for, and warnings below the severity that counts or
+    /// of something that is no storm. `nil`: judged by an earlier version.
     package var unconfirmed: [StormReason]?
     /// The other service that was asked, as the first had thunder that nothing confirmed.
     package var second: String?
+    /// Messages of warnings that were cancelled: who was told of them is told that they are over.
+    package var cancelled: [String]?
 
     /// An assessment from its parts.
     package init(verdict: StormVerdict, reasons: [StormReason] = [], unconfirmed: [StormReason] = []) {
@@ -171,6 +192,9 @@ package struct Assessment: Sendable, Equatable, Codable {
         case .unknown: nil
         }
     }
+
+    /// Thunder was forecast that nothing confirms: another service may know more.
+    package var hasDoubtfulThunder: Bool { unconfirmed?.contains { $0.kind == .thunderstorm } ?? false }
 
     /// The storms seen: reasons of any kind within six hours of each other are one.
     package var windows: [StormWindow] { StormWindow.merge(reasons.map(\.window)) }

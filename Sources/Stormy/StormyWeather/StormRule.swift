@@ -27,7 +27,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     package var gustsKMH: Double
     /// Precipitation from this amount on counts, in mm per hour.
     package var rainMMPerHour: Double
-    /// The least severity of an alert that counts. No supported service gives alerts yet.
+    /// The least severity of an official warning that counts by itself, where it is of a storm.
     package var alertSeverity: CAPSeverity
 
     /// Millimetres per hour of rain or showers that confirm thunder. Source of the rule: Open-Meteo's weather code gives 95 from
@@ -59,12 +59,43 @@ package struct StormRule: Sendable, Equatable, Codable {
     /// A storm found is a storm, however little else is known. Without one the verdict is calm only when the hour of
     /// `now` is in the forecast and enough hours are known: absence of data is never calm.
     ///
-    /// - Parameter second: another service's. Thunder that both forecast counts, and so does a storm that it sees alone.
-    package func assess(_ forecast: Forecast, beside second: Forecast? = nil, now: Date) -> Assessment {
-        var assessment = judge(forecast, beside: second, now: now)
+    /// - Parameters:
+    ///   - second: another service's. Thunder that both forecast counts, and so does a storm that it sees alone.
+    ///   - alerts: official warnings at the place.
+    package func assess(
+        _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date
+    ) -> Assessment {
+        var assessment = assess(forecast, second, alerts, now)
+        let warnings = reasons(of: alerts, now: now)
+        let cancelled = alerts.filter { $0.state == .cancelled }.flatMap(\.messages)
+        if !cancelled.isEmpty { assessment.cancelled = cancelled }
+        assessment.unconfirmed = (assessment.unconfirmed ?? []) + warnings.others
+        if warnings.counting.isEmpty { return assessment }
+        assessment.verdict = .stormy
+        assessment.reasons = StormReason.sorted(warnings.counting + assessment.reasons)
+        return assessment
+    }
+
+    /// Warnings that are a key by themselves, and those that are not: of too little severity, or of no storm.
+    private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason]) {
+        let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
+        var (counting, others): ([StormReason], [StormReason]) = ([], [])
+        for alert in alerts {
+            guard let info = alert.info, alert.state == .standing, info.until > now, info.from < horizonEnd else { continue }
+            let reason = StormReason(
+                kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
+                key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages)
+            let counts = info.hazard != .other && info.severity.map { $0.rank >= alertSeverity.rank } == true
+            if counts { counting.append(reason) } else { others.append(reason) }
+        }
+        return (StormReason.sorted(counting), others)
+    }
+
+    private func assess(_ forecast: Forecast, _ second: Forecast?, _ alerts: [AlertEvent], _ now: Date) -> Assessment {
+        var assessment = judge(forecast, beside: second, alerts, now: now)
         guard let second else { return assessment }
         assessment.second = second.source
-        let other = judge(second, beside: forecast, now: now)
+        let other = judge(second, beside: forecast, alerts, now: now)
         let alone = other.reasons.filter { reason in
             !assessment.reasons.contains { $0.kind == reason.kind && $0.from < reason.until && reason.from < $0.until }
         }
@@ -75,7 +106,7 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    private func judge(_ forecast: Forecast, beside second: Forecast?, now: Date) -> Assessment {
+    private func judge(_ forecast: Forecast, beside second: Forecast?, _ alerts: [AlertEvent], now: Date) -> Assessment {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         let hours = forecast.hours.filter { $0.end > now && $0.start < horizonEnd }
         var (found, unconfirmed): ([StormReason], [StormReason]) = ([], [])
@@ -84,7 +115,9 @@ package struct StormRule: Sendable, Equatable, Codable {
                 StormReason(kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: forecast.source)
             }
             if thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) {
-                let key = confirmation(in: hour) ?? second.flatMap { confirmation(of: hour, by: $0) }
+                let key =
+                    confirmation(in: hour) ?? confirmation(of: hour, by: alerts)
+                    ?? second.flatMap { confirmation(of: hour, by: $0) }
                 if key == nil {
                     unconfirmed.append(reason(.thunderstorm, Double(code), nil))
                 } else {
@@ -110,6 +143,12 @@ package struct StormRule: Sendable, Equatable, Codable {
         }
         if let gusts = hour.gustsKMH, gusts >= confirmingGustsKMH { return .gusts(kmh: gusts) }
         return nil
+    }
+
+    /// Somebody warns of thunder then, of whatever severity.
+    private func confirmation(of hour: ForecastHour, by alerts: [AlertEvent]) -> StormKey? {
+        let infos = alerts.filter { $0.state == .standing }.compactMap(\.info)
+        return infos.first { $0.hazard == .thunderstorm && $0.from < hour.end && hour.start < $0.until }.map { .alert($0.issuer) }
     }
 
     /// Another service forecasts thunder for that hour, or for one beside it.

@@ -30,6 +30,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notModified
     /// The service has no forecasts for that place.
     case notCovered
+    /// No warning of the Common Alerting Protocol, nor a feed of them.
+    case notCAP
     /// Made so long ago that it says little of today.
     case old(hours: Int)
     /// More bytes than an answer may have.
@@ -51,7 +53,8 @@ package enum WeatherError: Error, Equatable, Sendable {
             reason.isEmpty
                 ? "the weather service asks for fewer requests" : "the weather service asks for fewer requests: \(reason)"
         case .notModified: "the weather service has nothing newer, and nothing is stored"
-        case .notCovered: "the weather service has no forecasts for this place"
+        case .notCovered: "the weather service does not cover this place"
+        case .notCAP: "the answer is no official warning (CAP 1.2), nor a feed of them"
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(ServiceAnswer.maximumBytes))"
@@ -62,7 +65,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
-        case .notJSON, .truncated, .rateLimited, .noData, .notModified, .old: true
+        case .notJSON, .notCAP, .truncated, .rateLimited, .noData, .notModified, .old: true
         case .service(let status, _): status >= 500 || status == 408
         case .tooLarge, .notCovered: false
         }

@@ -126,6 +126,10 @@ struct CheckVerb: AsyncParsableCommand {
         }
         for reason in outcome.assessment?.unconfirmed ?? [] {
             let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            guard reason.kind == .thunderstorm else {
+                Output.line("  Not counted: \(reason.explanation), \(hours).")
+                continue
+            }
             Output.line(
                 "  Not counted: \(reason.detail) \(hours), without the rain or wind of one"
                     + (outcome.assessment?.second.map { ", and \($0) has none" } ?? "") + ".")

@@ -1,0 +1,58 @@
+import BackgroundTasks
+import BackgroundTransfer
+import Foundation
+import StormyWeather
+
+/// One service's official warnings at one place.
+struct WarningSource: Sendable {
+    let service: AlertService
+    let place: Place
+    private let coordinates: Coordinates
+    private let settings: StormySettings
+
+    init?(_ service: AlertService, _ place: Place, _ settings: StormySettings) {
+        guard let coordinates = place.coordinates else { return nil }
+        (self.service, self.place, self.coordinates, self.settings) = (service, place, coordinates, settings)
+    }
+
+    /// By which a transfer that was handed over is known to a person.
+    var label: String { "\(place.name)\twarnings\t\(service.rawValue)" }
+
+    /// - Throws: ``WeatherRequestError``
+    func request() throws -> URLRequest {
+        let asked = try service.request(for: coordinates, baseURL: settings.weatherBaseURL)
+        guard let url = URL(string: asked.url) else { throw URLError(.badURL) }
+        var request = URLRequest(url: url)
+        request.setValue(settings.userAgent, forHTTPHeaderField: "User-Agent")
+        for (name, value) in asked.headers { request.setValue(value, forHTTPHeaderField: name) }
+        return request
+    }
+
+    func isAsked(by url: URL) -> Bool {
+        let own = try? request().url
+        return own?.query == url.query && own?.path == url.path
+    }
+
+    /// Reads an answer, and takes what it warns of.
+    ///
+    /// - Throws: ``WeatherError``, what the store says.
+    func take(_ data: Data, _ response: URLResponse?, into store: StormyStore, now: Date) throws {
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 200
+        let messages = try service.read(data, status: status, now: now)
+        try store.takeWarnings(messages, by: service, of: place, rule: settings.rule, now: now)
+    }
+}
+
+extension StormySettings {
+    /// Who warns of storms at a place, and can be asked.
+    ///
+    /// - Parameter askedAt: when each answered last: none is asked more often than it wants.
+    func warningSources(for place: Place, askedAt: [AlertService: Date] = [:]) -> [WarningSource] {
+        guard let coordinates = place.coordinates, rule.alertSeverity != .off else { return [] }
+        let now = BGTaskScheduler.now
+        return AlertService.allCases.filter { service in
+            let isTooSoon = askedAt[service].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
+            return service.covers(coordinates) && (hasContact || !service.needsContact) && !isTooSoon
+        }.compactMap { WarningSource($0, place, self) }
+    }
+}

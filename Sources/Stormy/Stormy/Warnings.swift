@@ -1,0 +1,83 @@
+import BackgroundRuntime
+import Foundation
+import GRDB
+import StormyWeather
+
+/// What one service warns of at one place.
+struct WarningRecord: StoreRecord {
+    static let databaseTableName = "warning"
+    var place: Int64
+    var service: AlertService
+    var messages: [AlertMessage]
+    /// When it answered last.
+    var askedAt: Date
+    /// Why it could not be asked since; `nil`: it could.
+    var trouble: String?
+}
+
+extension StormyStore {
+    /// Seconds that messages are kept after their event, so that a late cancellation still finds it.
+    private static let retention: Double = 3 * 86_400
+    /// Seconds for which a forecast says enough to be judged beside a new warning.
+    private static let usefulAge: Double = 12 * 3600
+
+    /// What is warned of at a place, of all services.
+    func warnings(of place: Place) throws -> [AlertEvent] { try queue.read { try Self.warnings(of: place, $0) } }
+
+    static func warnings(of place: Place, _ database: Database) throws -> [AlertEvent] {
+        let records = try WarningRecord.filter(Column("place") == place.id).fetchAll(database)
+        let language = PersonLocale.current.language.languageCode?.identifier
+        return records.flatMap { AlertBook($0.messages).events(at: place.coordinates, language: language) }
+    }
+
+    /// When each service answered last. One that could not be asked since is left out.
+    func warningsAskedAt(at place: Place) throws -> [AlertService: Date] {
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
+        return Dictionary(uniqueKeysWithValues: records.filter { $0.trouble == nil }.map { ($0.service, $0.askedAt) })
+    }
+
+    /// Why services could not be asked for warnings at a place.
+    package func warningTroubles(of place: Place) throws -> [String] {
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
+        return records.compactMap { record in record.trouble.map { "warnings of \(record.service.rawValue): \($0)" } }
+    }
+
+    /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
+    func takeWarnings(
+        _ current: [AlertMessage], by service: AlertService, of place: Place, rule: StormRule, now: Date
+    ) throws {
+        try queue.write { database in
+            guard try Place.fetchOne(database, key: place.id) != nil else { return }
+            let before = try Self.record(service, place, database)?.messages ?? []
+            var book = AlertBook(before)
+            for message in current { book.note(message) }
+            book.noteMissing(from: current, before, now: now)
+            book.prune(before: now - Self.retention)
+            var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
+            try record.save(database)
+            let forecast = Self.forecast(of: place, database)
+            let isUseful = forecast.map { (0...Self.usefulAge).contains(now.timeIntervalSince($0.fetchedAt)) } ?? false
+            let known = isUseful ? forecast?.content : nil
+            let assessment = rule.assess(
+                known ?? Forecast(hours: []), beside: known == nil ? nil : forecast?.second,
+                alerts: try Self.warnings(of: place, database), now: now)
+            try Self.follow(assessment, place: place.id!, now: now, database)
+        }
+    }
+
+    /// A service that could not be asked. What it warned of before stands.
+    func noteWarningTrouble(_ trouble: String, by service: AlertService, of place: Place) throws {
+        try queue.write { database in
+            guard try Place.fetchOne(database, key: place.id) != nil else { return }
+            var record =
+                try Self.record(service, place, database)
+                ?? WarningRecord(place: place.id!, service: service, messages: [], askedAt: .distantPast)
+            record.trouble = trouble
+            try record.save(database)
+        }
+    }
+
+    private static func record(_ service: AlertService, _ place: Place, _ database: Database) throws -> WarningRecord? {
+        try WarningRecord.filter(Column("place") == place.id && Column("service") == service.rawValue).fetchOne(database)
+    }
+}

@@ -1,0 +1,134 @@
+import Foundation
+
+/// A warning as it stands at one place.
+package struct AlertEvent: Sendable, Equatable {
+    package enum State: Sendable, Equatable { case standing, cancelled }
+
+    /// Identifiers of all its messages that are known, those that are only referred to too, ascending.
+    package var messages: [String]
+    package var state: State
+    /// What its newest message says; `nil`: that is not known, as only what refers to it is.
+    package var info: AlertInfo?
+}
+
+/// The messages that are known of a place, and which of them are one event.
+///
+/// References join messages, in whatever order they come. An update takes the place of what it refers to, a cancellation ends it:
+/// what was cancelled did not expire.
+package struct AlertBook: Sendable, Equatable {
+    private(set) package var messages: [AlertMessage]
+
+    package init(_ messages: [AlertMessage] = []) {
+        self.messages = []
+        for message in messages { note(message) }
+    }
+
+    /// The same one again changes nothing; sent anew under its identifier, the later one counts.
+    package mutating func note(_ message: AlertMessage) {
+        if let index = messages.firstIndex(where: { $0.identifier == message.identifier }) {
+            if messages[index].sent < message.sent { messages[index] = message }
+        } else {
+            messages.append(message)
+        }
+    }
+
+    /// A service that lists what stands does not say what it has taken back: what it no longer lists, and is not over, was cancelled.
+    ///
+    /// - Parameters:
+    ///   - current: all that it lists now.
+    ///   - before: what it listed before.
+    package mutating func noteMissing(from current: [AlertMessage], _ before: [AlertMessage], now: Date) {
+        let listed = Set(current.map(\.identifier))
+        for event in events(at: nil, language: nil) where event.state == .standing && listed.isDisjoint(with: event.messages) {
+            for message in before
+            where event.messages.contains(message.identifier) && message.infos.contains(where: { $0.until > now }) {
+                note(
+                    AlertMessage(
+                        identifier: "\(message.identifier) gone", sent: now, kind: .cancel, references: [message.identifier]))
+            }
+        }
+    }
+
+    /// Forgets what has been over for long: a late cancellation would find nothing to end.
+    package mutating func prune(before date: Date) {
+        let over = events(at: nil, language: nil).filter { event in
+            event.messages.allSatisfy { name in
+                messages.first { $0.identifier == name }.map { message in
+                    message.sent < date && message.infos.allSatisfy { $0.until < date }
+                } ?? true
+            }
+        }
+        let gone = Set(over.flatMap(\.messages))
+        messages.removeAll { gone.contains($0.identifier) }
+    }
+
+    /// The events at a place.
+    ///
+    /// - Parameters:
+    ///   - place: `nil`: of everywhere. Of a message that draws no area it is known that it is meant, as its service was asked for this
+    ///     place.
+    ///   - language: of the reader, "en": a message in it counts before the others of its kind.
+    package func events(at place: Coordinates?, language: String?) -> [AlertEvent] {
+        groups().map { group in
+            let known = messages.filter { group.contains($0.identifier) }.sorted {
+                ($0.sent, $0.identifier) < ($1.sent, $1.identifier)
+            }
+            let replaced = Set(known.filter { $0.kind == .update }.flatMap(\.references))
+            let cancellations = known.filter { $0.kind == .cancel && $0.isMeant(at: place) }
+            let cancelled = Set(cancellations.flatMap(\.references) + cancellations.map(\.identifier))
+            // What is left of the event: neither replaced, nor cancelled, nor a cancellation.
+            let standing = known.filter {
+                $0.kind != .cancel && !replaced.contains($0.identifier) && !cancelled.contains($0.identifier)
+            }
+            // A cancellation that names an early message of the chain, and comes after all of it, means all of it.
+            let last = standing.map(\.sent).max() ?? .distantPast
+            let isEnded = standing.isEmpty || cancellations.contains { $0.sent >= last && !$0.references.isEmpty }
+            let info = standing.reversed().lazy.compactMap { $0.info(at: place, language: language) }.first
+            return AlertEvent(
+                messages: group.sorted(), state: isEnded && !cancellations.isEmpty ? .cancelled : .standing,
+                info: isEnded && !cancellations.isEmpty ? nil : info)
+        }
+    }
+
+    /// Messages that name areas by code alone, which nobody can place.
+    package var codedOnly: Int { messages.count { message in !message.infos.isEmpty && message.infos.allSatisfy(\.isCodedOnly) } }
+
+    /// Identifiers that belong together, by references, directly or over others.
+    private func groups() -> [Set<String>] {
+        var group: [String: Int] = [:]
+        var groups: [Int: Set<String>] = [:]
+        for (number, message) in messages.enumerated() {
+            var members = Set([message.identifier] + message.references)
+            for other in Set(members.compactMap { group[$0] }) { members.formUnion(groups.removeValue(forKey: other) ?? []) }
+            for name in members { group[name] = number }
+            groups[number] = members
+        }
+        return groups.sorted { $0.key < $1.key }.map(\.value)
+    }
+}
+
+extension AlertMessage {
+    /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
+    fileprivate func isMeant(at place: Coordinates?) -> Bool {
+        guard let place else { return true }
+        let answers = infos.map { $0.contains(place) }
+        return answers.allSatisfy { $0 == nil } || answers.contains(true)
+    }
+
+    /// What it says of a place, in the language if it can. Of several the most severe.
+    fileprivate func info(at place: Coordinates?, language: String?) -> AlertInfo? {
+        let meant = infos.filter { info in place.map { info.contains($0) ?? true } ?? true }
+        let spoken = meant.filter { info in
+            language.map { info.language?.lowercased().hasPrefix($0.lowercased()) == true } ?? false
+        }
+        let english = meant.filter { $0.language?.lowercased().hasPrefix("en") == true }
+        let chosen = [spoken, english, meant].first { !$0.isEmpty } ?? []
+        return chosen.max {
+            ($0.hazard == .other ? 0 : 1, $0.severity?.rank ?? 0) < ($1.hazard == .other ? 0 : 1, $1.severity?.rank ?? 0)
+        }
+    }
+}
+
+extension AlertInfo {
+    fileprivate var isCodedOnly: Bool { !areas.isEmpty && areas.allSatisfy { !$0.isDrawn } }
+}

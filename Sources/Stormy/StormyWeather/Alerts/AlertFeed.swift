@@ -1,0 +1,59 @@
+import Foundation
+import TransferMachines
+
+/// Reads Atom and RSS feeds of CAP documents: what is linked, or stands in an entry itself.
+package enum AlertFeed {
+    /// What a feed leads to.
+    package enum Entry: Sendable, Equatable {
+        /// The address of a document; documents never change, so each is fetched once.
+        case link(String)
+        case message(AlertMessage)
+    }
+
+    /// Documents that are looked at of one feed: the newest ones.
+    package static let mostEntries = 500
+
+    /// - Parameter base: the feed's own address, for links that are relative to it.
+    /// - Throws: ``WeatherError/notCAP``.
+    package static func parse(_ data: Data, base: String) throws(WeatherError) -> [Entry] {
+        guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
+        guard let root = AnswerXML.read(data) else { throw .notCAP }
+        switch root.name {
+        // One document in the feed's place.
+        case "alert": return try CAPDocument.message(root).map { [.message($0)] } ?? []
+        case "feed": return entries(root.all("entry"), base)
+        case "rss", "RDF": return entries((root["channel"]?.all("item") ?? []) + root.all("item"), base)
+        default: throw .notCAP
+        }
+    }
+
+    private static func entries(_ elements: [AnswerXML], _ base: String) -> [Entry] {
+        elements.prefix(mostEntries).flatMap { element -> [Entry] in
+            let messages = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
+            if !messages.isEmpty {
+                return messages.compactMap { alert -> Entry? in
+                    guard let message = try? CAPDocument.message(alert) else { return nil }
+                    return .message(message)
+                }
+            }
+            return link(element).flatMap { resolved($0, base) }.map { [.link($0)] } ?? []
+        }
+    }
+
+    /// Atom names what a link leads to; RSS has one.
+    private static func link(_ element: AnswerXML) -> String? {
+        let links = element.all("link")
+        let cap = links.first { $0.attributes["type"]?.contains("cap+xml") == true }
+        let own = cap ?? links.first { ["alternate", nil].contains($0.attributes["rel"]) } ?? links.first
+        if let address = own?.attributes["href"] ?? own?.text, !address.isEmpty { return address }
+        return element["guid"]?.text ?? element["id"]?.text
+    }
+
+    private static func resolved(_ link: String, _ base: String) -> String? {
+        guard let url = URL(string: link, relativeTo: URL(string: base))?.absoluteURL,
+            ["http", "https"].contains(url.scheme ?? ""),
+            url.host?.isEmpty == false
+        else { return nil }
+        return url.absoluteString
+    }
+}

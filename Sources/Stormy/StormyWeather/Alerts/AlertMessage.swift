@@ -1,0 +1,70 @@
+import Foundation
+
+/// What a warning is about, as far as it makes a storm.
+package enum AlertHazard: String, Sendable, Hashable, Codable, CaseIterable {
+    case thunderstorm, wind, rain, snow
+    /// Heat, frost, fog, fire: no storm.
+    case other
+}
+
+/// One message of an official warning, in the sense of the Common Alerting Protocol 1.2. What services write in their own JSON is read
+/// into the same.
+package struct AlertMessage: Sendable, Equatable, Codable {
+    package enum Kind: String, Sendable, Codable { case alert, update, cancel }
+
+    package var identifier: String
+    package var sent: Date
+    package var kind: Kind
+    /// Identifiers of the messages that this one takes the place of, or cancels.
+    package var references: [String]
+    /// What it says, once for each language, hazard or time.
+    package var infos: [AlertInfo]
+
+    package init(identifier: String, sent: Date, kind: Kind = .alert, references: [String] = [], infos: [AlertInfo] = []) {
+        (self.identifier, self.sent, self.kind) = (identifier, sent, kind)
+        (self.references, self.infos) = (references, infos)
+    }
+}
+
+/// One block of a message.
+package struct AlertInfo: Sendable, Equatable, Codable {
+    /// RFC 3066, "en-US"; `nil`: not said.
+    package var language: String?
+    /// The service's word for it: "Severe Thunderstorm Warning".
+    package var event: String
+    package var hazard: AlertHazard
+    /// `nil`: the service does not know.
+    package var severity: CAPSeverity?
+    /// When it begins: its onset, or else when the message counts from.
+    package var from: Date
+    /// When it is over: the event's end, or else the message's.
+    package var until: Date
+    /// Who says so: "Deutscher Wetterdienst".
+    package var issuer: String
+    package var areas: [AlertArea]
+
+    package init(
+        language: String? = nil, event: String, hazard: AlertHazard, severity: CAPSeverity?, from: Date, until: Date,
+        issuer: String, areas: [AlertArea]
+    ) {
+        (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
+        (self.from, self.until, self.issuer, self.areas) = (from, until, issuer, areas)
+    }
+
+    /// Where it is; `nil`: its areas are known by codes alone.
+    func contains(_ place: Coordinates) -> Bool? {
+        let drawn = areas.filter(\.isDrawn)
+        return drawn.isEmpty ? nil : drawn.contains { $0.contains(place) }
+    }
+}
+
+extension CAPSeverity {
+    /// As a service writes it, in whatever case; `nil`: unknown, or none of CAP's.
+    init?(capName text: String?) {
+        guard let text, let severity = CAPSeverity(rawValue: text.lowercased()), severity != .off else { return nil }
+        self = severity
+    }
+
+    /// 1...4, and more than any for `off`.
+    package var rank: Int { (CAPSeverity.allCases.firstIndex(of: self) ?? 0) + 1 }
+}

@@ -1,0 +1,146 @@
+import Foundation
+
+/// Who gives official warnings for a place, in one answer of JSON.
+package enum AlertService: String, Sendable, CaseIterable, Codable {
+    /// MET Norway's MetAlerts 2.0: Norway and its seas.
+    case metNorway = "met-norway"
+    /// The US National Weather Service.
+    case nws
+    /// The Deutscher Wetterdienst, by way of Bright Sky.
+    case brightSky = "bright-sky"
+
+    package var needsContact: Bool { self != .brightSky }
+
+    /// Seconds between two questions, at least. Source of the rule: MetAlerts' documentation.
+    package var leastInterval: TimeInterval { self == .metNorway ? 600 : 0 }
+
+    package func covers(_ place: Coordinates) -> Bool {
+        switch self {
+        case .metNorway: (56...82).contains(place.latitude) && (-10...36).contains(place.longitude)
+        case .nws: NationalWeatherService().covers(place)
+        case .brightSky: BrightSky().covers(place)
+        }
+    }
+
+    /// The question for one place; the same place always gives the same text.
+    ///
+    /// - Throws: ``WeatherRequestError/invalidBaseURL(_:)``
+    package func request(for place: Coordinates, baseURL: String? = nil) throws(WeatherRequestError) -> WeatherRequest {
+        let (latitude, longitude) = (Coordinates.decimal(place.latitude), Coordinates.decimal(place.longitude))
+        switch self {
+        case .metNorway:
+            let address = ServiceAddress("https://api.met.no", replacement: baseURL)
+            return WeatherRequest(
+                url: try address.url("/weatherapi/metalerts/2.0/current.json") + "?lat=\(latitude)&lon=\(longitude)&lang=en")
+        case .nws:
+            let address = ServiceAddress("https://api.weather.gov", replacement: baseURL)
+            return WeatherRequest(
+                url: try address.url("/alerts/active") + "?point=\(place.text)", headers: ["Accept": "application/geo+json"])
+        case .brightSky:
+            let address = ServiceAddress("https://api.brightsky.dev", replacement: baseURL)
+            return WeatherRequest(url: try address.url("/alerts") + "?lat=\(latitude)&lon=\(longitude)&tz=Etc/UTC")
+        }
+    }
+
+    /// What is warned of there. Tests, exercises and drafts are left out.
+    ///
+    /// - Throws: ``WeatherError``. No warning at all is an empty list, and no error.
+    package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> [AlertMessage] {
+        let answer: JSONValue
+        do {
+            answer = try ServiceAnswer.json(data, status: status)
+        } catch .service(status: 404, _) {
+            throw .notCovered
+        }
+        let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
+        guard let elements = list?.elements else { throw .noData }
+        return elements.compactMap { element in
+            switch self {
+            case .metNorway: Self.metAlert(element, now)
+            case .nws: Self.usAlert(element)
+            case .brightSky: Self.germanAlert(element)
+            }
+        }
+    }
+
+    // MARK: Their own words
+
+    private static func metAlert(_ feature: JSONValue, _ now: Date) -> AlertMessage? {
+        guard let properties = feature["properties"], let identifier = properties["id"]?.text,
+            properties["status"]?.text?.lowercased() ?? "actual" == "actual",
+            let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = AnswerTime.date(interval[0])
+        else { return nil }
+        let until = AnswerTime.date(properties["eventEndingTime"]) ?? AnswerTime.date(interval[1])
+        let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
+        let info = AlertInfo(
+            event: event.singleLine(limit: 80),
+            hazard: HazardWords.hazard([properties["event"]?.text, properties["awareness_type"]?.text].compactMap { $0 }),
+            severity: CAPSeverity(capName: properties["severity"]?.text), from: from,
+            until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration), issuer: "MET Norway",
+            areas: areas(feature["geometry"], properties["area"]?.text))
+        return AlertMessage(
+            identifier: identifier, sent: now,
+            kind: AlertMessage.Kind(rawValue: properties["type"]?.text?.lowercased() ?? "") ?? .alert,
+            infos: [info])
+    }
+
+    private static func usAlert(_ feature: JSONValue) -> AlertMessage? {
+        let properties = feature["properties"] ?? feature
+        guard let identifier = properties["id"]?.text ?? properties["identifier"]?.text, let event = properties["event"]?.text,
+            properties["status"]?.text?.lowercased() == "actual", let sent = AnswerTime.date(properties["sent"]),
+            let kind = AlertMessage.Kind(rawValue: properties["messageType"]?.text?.lowercased() ?? "")
+        else { return nil }
+        let from = AnswerTime.date(properties["onset"]) ?? AnswerTime.date(properties["effective"]) ?? sent
+        let until = AnswerTime.date(properties["ends"]) ?? AnswerTime.date(properties["expires"])
+        let references = (properties["references"]?.elements ?? []).compactMap { $0["identifier"]?.text }
+        let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
+        let info = AlertInfo(
+            language: "en-US", event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
+            severity: CAPSeverity(capName: properties["severity"]?.text), from: from,
+            until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
+            issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
+            areas: areas(feature["geometry"], properties["areaDesc"]?.text))
+        return AlertMessage(
+            identifier: identifier, sent: sent, kind: kind,
+            references: references + CAPDocument.references(expired.joined(separator: " ")), infos: [info])
+    }
+
+    private static func germanAlert(_ alert: JSONValue) -> AlertMessage? {
+        guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.map({ "\(Int($0))" }),
+            alert["status"]?.text?.lowercased() ?? "actual" == "actual",
+            let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
+        else { return nil }
+        let until = AnswerTime.date(alert["expires"]) ?? from.addingTimeInterval(AlertInfo.assumedDuration)
+        let infos = ["en", "de"].compactMap { language -> AlertInfo? in
+            guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
+            return AlertInfo(
+                language: language, event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
+                severity: CAPSeverity(capName: alert["severity"]?.text), from: from, until: until,
+                issuer: "Deutscher Wetterdienst", areas: [])
+        }
+        return infos.isEmpty
+            ? nil : AlertMessage(identifier: identifier, sent: AnswerTime.date(alert["effective"]) ?? from, infos: infos)
+    }
+
+    /// The outer rings of a GeoJSON geometry. Holes count as inside: nobody draws them round a town.
+    private static func areas(_ geometry: JSONValue?, _ name: String?) -> [AlertArea] {
+        let coordinates = geometry?["coordinates"]?.elements ?? []
+        let polygons: [JSONValue] =
+            switch geometry?["type"]?.text {
+            case "Polygon": coordinates.prefix(1).map { $0 }
+            case "MultiPolygon": coordinates.compactMap { $0.elements?.first }
+            default: []
+            }
+        let rings = polygons.map { ring in
+            (ring.elements ?? []).compactMap { corner -> Coordinates? in
+                // Longitude first.
+                guard let pair = corner.elements, pair.count >= 2, let longitude = pair[0].finite, let latitude = pair[1].finite
+                else {
+                    return nil
+                }
+                return try? Coordinates(latitude: latitude, longitude: longitude)
+            }
+        }
+        return [AlertArea(name: (name ?? "").singleLine(limit: 120), polygons: rings.filter { $0.count >= 3 })]
+    }
+}

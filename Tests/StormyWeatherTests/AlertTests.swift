@@ -1,0 +1,439 @@
+import Foundation
+import StormyWeather
+import Testing
+
+private func instant(_ text: String) -> Date { (try? Date(text, strategy: .iso8601)) ?? .distantPast }
+
+private func at(_ latitude: Double, _ longitude: Double) -> Coordinates {
+    guard let place = try? Coordinates(latitude: latitude, longitude: longitude) else { preconditionFailure("no place") }
+    return place
+}
+
+/// A whole document, with what a test changes.
+private func document(
+    _ identifier: String = "one", status: String = "Actual", kind: String = "Alert", references: String = "", info: String? = nil
+) -> String {
+    let info =
+        info
+            ?? """
+            <info><event>Storm</event><severity>Severe</severity><expires>2026-07-01T20:00:00+02:00</expires>
+            <area><areaDesc>Here</areaDesc><circle>50,10 20</circle></area></info>
+            """
+    return """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <alert xmlns="urn:oasis:names:tc:emergency:cap:1.2"><identifier>\(identifier)</identifier><sender>a@b</sender>
+        <sent>2026-07-01T12:00:00+02:00</sent><status>\(status)</status><msgType>\(kind)</msgType>
+        <references>\(references)</references>\(info)</alert>
+        """
+}
+
+@Suite struct AlertTests {
+    // MARK: Documents
+
+    @Test func theRecordedDocumentIsRead() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let data = try Data(contentsOf: folder.appending(path: "Fixtures/dwd_gewitter.xml"))
+        let message = try #require(try CAPDocument.parse(data))
+        #expect(message.kind == .update && message.sent == instant("2022-08-26T20:03:00Z"))
+        #expect(
+            message.references == ["2.49.0.0.276.0.DWD.PVW.1661542140000.7462e657-ce54-473f-91c8-abe408afe703.MUL"])
+        let info = try #require(message.infos.first)
+        #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
+        #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
+        #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
+        // The rest of its areas are municipalities, known by their codes alone.
+        #expect(info.areas[0].polygons[0].count == 3 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
+        #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.info == nil)
+        let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
+            (try? CAPDocument.parse(data.prefix(length))) != nil
+        }
+        #expect(cuts.isEmpty, "whole at \(cuts.prefix(3))")
+    }
+
+    @Test(arguments: ["Test", "Exercise", "Draft", "System", ""]) func whatIsNotActualIsNotShown(_ status: String) throws {
+        #expect(try CAPDocument.parse(Data(document(status: status).utf8)) == nil)
+    }
+
+    @Test(arguments: ["Ack", "Error", ""]) func whatIsNoWarningIsNotShown(_ kind: String) throws {
+        #expect(try CAPDocument.parse(Data(document(kind: kind).utf8)) == nil)
+    }
+
+    @Test(arguments: [
+        "", "{}", "<alert/>", "<html/>", "<alert><identifier>x</identifier></alert>",
+        "<!DOCTYPE a [<!ENTITY e \"x\">]><alert><identifier>&e;</identifier></alert>",
+        String(repeating: "<alert>", count: 40) + String(repeating: "</alert>", count: 40),
+    ]) func nonsenseIsNoWarning(_ text: String) {
+        #expect(throws: WeatherError.notCAP) { try CAPDocument.parse(Data(text.utf8)) }
+    }
+
+    /// When the message counts from, when the event begins, when the message and when the event ends.
+    @Test func fourTimesAreFour() throws {
+        func times(_ more: String) throws -> (Date, Date) {
+            let text = document(
+                info: "<info><event>Storm</event><effective>2026-07-01T13:00:00Z</effective>\(more)</info>")
+            let info = try #require(try CAPDocument.parse(Data(text.utf8))?.infos.first)
+            return (info.from, info.until)
+        }
+        let (onset, expires) = ("<onset>2026-07-01T15:00:00Z</onset>", "<expires>2026-07-01T16:00:00Z</expires>")
+        let end = "<parameter><valueName>eventEndingTime</valueName><value>2026-07-01T18:00:00Z</value></parameter>"
+        #expect(try times("") == (instant("2026-07-01T13:00:00Z"), instant("2026-07-02T01:00:00Z")))
+        #expect(try times(onset + expires) == (instant("2026-07-01T15:00:00Z"), instant("2026-07-01T16:00:00Z")))
+        #expect(try times(onset + expires + end).1 == instant("2026-07-01T18:00:00Z"))
+        // Without its zone nobody can place it.
+        #expect(try times("<onset>2026-07-01T15:00:00</onset>").0 == instant("2026-07-01T13:00:00Z"))
+    }
+
+    @Test func feedsLeadToDocuments() throws {
+        let base = "https://alerts.example/feeds/all.xml"
+        let atom = """
+            <feed xmlns="http://www.w3.org/2005/Atom">
+            <entry><link rel="alternate" href="one.html"/><link type="application/cap+xml" href="cap/one.xml"/></entry>
+            <entry><link href="https://other.example/two.xml"/></entry><entry><id>javascript:alert(1)</id></entry>
+            <entry><content type="text/xml">\(document("three").replacing("<?xml version=\"1.0\" encoding=\"UTF-8\"?>", with: ""))</content></entry>
+            </feed>
+            """
+        let entries = try AlertFeed.parse(Data(atom.utf8), base: base)
+        #expect(
+            entries.prefix(2) == [.link("https://alerts.example/feeds/cap/one.xml"), .link("https://other.example/two.xml")])
+        guard case .message(let message) = try #require(entries.last) else { throw WeatherError.noData }
+        #expect(entries.count == 3 && message.identifier == "three")
+        let rss =
+            "<rss><channel><item><title>x</title><link>https://a.example/1</link></item><item><guid>2</guid></item></channel></rss>"
+        #expect(
+            try AlertFeed.parse(Data(rss.utf8), base: base) == [
+                .link("https://a.example/1"), .link("https://alerts.example/feeds/2"),
+            ])
+        #expect(try AlertFeed.parse(Data(document().utf8), base: base).count == 1)
+        #expect(throws: WeatherError.notCAP) { try AlertFeed.parse(Data("<html/>".utf8), base: base) }
+    }
+
+    // MARK: Services
+
+    @Test func theRecordedAnswersOfServicesAreRead() throws {
+        let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).first)
+        #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
+        let flood = try #require(us.infos.first)
+        #expect(flood.event == "Flood Watch" && flood.hazard == .other && flood.severity == .severe)
+        // Its end is the event's, and not the message's.
+        #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
+        let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).first)
+        #expect(
+            german.infos.map(\.event) == ["frost", "FROST"]
+                && german.infos.allSatisfy { $0.severity == .minor && $0.hazard == .other })
+        let met = """
+            {"features":[{"geometry":{"type":"Polygon","coordinates":[[[5,58],[11,58],[11,62],[5,62],[5,58]]]},"properties":
+            {"id":"2.49.0.1.578.0.1","event":"lightning","eventAwarenessName":"Lightning","severity":"Severe","status":"Actual",
+            "type":"Alert","area":"Viken","eventEndingTime":"2026-07-01T18:00:00+00:00"},
+            "when":{"interval":["2026-07-01T12:00:00+00:00","2026-07-01T16:00:00+00:00"]}},
+            {"properties":{"id":"2","event":"wind","status":"Test"},"when":{"interval":["2026-07-01T12:00:00Z","2026-07-01T16:00:00Z"]}},
+            {"properties":{}}]}
+            """
+        let messages = try AlertService.metNorway.read(Data(met.utf8), status: 200, now: .now)
+        #expect(messages.map(\.identifier) == ["2.49.0.1.578.0.1"])
+        let oslo = AlertBook(messages).events(at: at(59.9, 10.75), language: "en").first?.info
+        #expect(oslo?.hazard == .thunderstorm && oslo?.until == instant("2026-07-01T18:00:00Z"))
+        #expect(AlertBook(messages).events(at: at(63, 10.75), language: "en").first?.info == nil, "outside its area")
+        for service in AlertService.allCases {
+            #expect(throws: WeatherError.self) { try service.read(Data("<html>".utf8), status: 200, now: .now) }
+            #expect(throws: WeatherError.rateLimited(reason: "")) { try service.read(Data(), status: 429, now: .now) }
+            let none = service == .brightSky ? "{\"alerts\":[]}" : "{\"features\":[]}"
+            #expect(try service.read(Data(none.utf8), status: 200, now: .now).isEmpty)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("Severe Thunderstorm Warning", .thunderstorm), ("Tornado Watch", .wind), ("High Wind Warning", .wind),
+            ("Wind Chill Advisory", .other),
+            ("Winter Storm Warning", .wind), ("Blizzard Warning", .snow), ("Flash Flood Warning", .rain),
+            ("Excessive Heat Warning", .other),
+            ("Storm Surge Warning", .other), ("Red Flag Fire Warning", .other), ("STARKES GEWITTER", .thunderstorm),
+            ("STURMBÖEN", .wind),
+            ("STARKREGEN", .rain), ("FROST", .other), ("Kuling", .wind), ("3; Thunderstorm", .thunderstorm),
+            ("8; forest-fire", .other),
+            ("Dense Fog Advisory", .other), ("Orages", .thunderstorm),
+        ] as [(String, AlertHazard)]) func whatAWarningIsAbout(_ event: String, _ hazard: AlertHazard) throws
+    {
+        let text = document(info: "<info><event>\(event)</event></info>")
+        #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.hazard == hazard)
+    }
+
+    // MARK: Geometry
+
+    private func ring(_ corners: [(Double, Double)]) -> [Coordinates] { corners.map { at($0.0, $0.1) } }
+
+    @Test func areasOverTheDateLineAndThePole() throws {
+        let fiji = AlertArea(name: "", polygons: [ring([(-20, 176), (-20, -178), (-15, -178), (-15, 176)])])
+        #expect(fiji.contains(at(-17, 179)) && fiji.contains(at(-17, -179)) && !fiji.contains(at(-17, 170)))
+        #expect(!fiji.contains(at(-17, 0)) && !fiji.contains(at(-25, 179)))
+        let arctic = AlertArea(name: "", polygons: [ring([(70, 0), (70, 120), (70, -120)])])
+        #expect(arctic.contains(at(89, 45)) && arctic.contains(at(90, 0)) && !arctic.contains(at(60, 45)))
+        let antarctic = AlertArea(name: "", polygons: [ring([(-70, -120), (-70, 120), (-70, 0)])])
+        #expect(
+            antarctic.contains(at(-89, 45)) && !antarctic.contains(at(-60, 45)) && !antarctic.contains(at(80, 45)))
+        let circle = AlertArea(name: "", circles: [.init(center: at(0, 179.9), kilometres: 50)])
+        #expect(circle.contains(at(0.2, -179.9)) && !circle.contains(at(1, 179.9)))
+        #expect(!AlertArea(name: "", polygons: [ring([(0, 0), (1, 1)])]).contains(at(0.5, 0.5)), "a line holds nothing")
+    }
+
+    /// Against a plain rule for rectangles, wherever they lie.
+    @Test func rectanglesHoldWhatIsInThem() throws {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<3000 {
+            let (south, west) = (Double.random(in: -80...60, using: &random), Double.random(in: -180...180, using: &random))
+            let (high, wide) = (Double.random(in: 1...15, using: &random), Double.random(in: 1...100, using: &random))
+            func wrap(_ east: Double) -> Double { east > 180 ? east - 360 : east }
+            let corners = [(south, west), (south, wrap(west + wide)), (south + high, wrap(west + wide)), (south + high, west)]
+            let area = AlertArea(name: "", polygons: [ring(Bool.random(using: &random) ? corners : corners.reversed())])
+            let (north, east) = (Double.random(in: -89...89, using: &random), Double.random(in: -180...180, using: &random))
+            let offset = (east - west).truncatingRemainder(dividingBy: 360)
+            let isInside = (south...south + high).contains(north) && (0...wide).contains(offset < 0 ? offset + 360 : offset)
+            #expect(area.contains(at(north, east)) == isInside, "\(corners) \(north) \(east)")
+        }
+    }
+
+    @Test func aFineCoastlineIsReadAndLookedAt() throws {
+        let corners = (0..<50_000).map { "\(50 + cos(Double($0) / 50_000 * 2 * .pi)),\(10 + sin(Double($0) / 50_000 * 2 * .pi))" }
+        let text = document(
+            info:
+                "<info><event>Storm</event><area><areaDesc>x</areaDesc><polygon>\(corners.joined(separator: " "))</polygon></area></info>"
+        )
+        let area = try #require(try CAPDocument.parse(Data(text.utf8))?.infos.first?.areas.first)
+        #expect(area.polygons.first?.count == 50_000 && area.contains(at(50.9, 10)) && !area.contains(at(51.1, 10)))
+    }
+
+    // MARK: Lineages
+
+    private let noon = instant("2026-07-01T12:00:00Z")
+
+    private func message(
+        _ identifier: String, _ minute: Double, _ kind: AlertMessage.Kind = .alert, of references: [String] = [],
+        from: Double = 2,
+        until: Double = 5, event: String = "Storm", severity: CAPSeverity? = .severe
+    ) -> AlertMessage {
+        let info = AlertInfo(
+            event: event, hazard: .wind, severity: severity, from: noon + from * 3600, until: noon + until * 3600, issuer: "DWD",
+            areas: [])
+        return AlertMessage(
+            identifier: identifier, sent: noon + minute * 60, kind: kind, references: references,
+            infos: kind == .cancel ? [] : [info])
+    }
+
+    private func state(_ messages: [AlertMessage]) -> [AlertEvent.State] {
+        AlertBook(messages).events(at: nil, language: nil).map(\.state)
+    }
+
+    @Test func referencesAreOneEventInWhateverOrder() {
+        let (first, second) = (message("a", 0), message("b", 10, .update, of: ["a"], from: 3, until: 6))
+        let third = message("c", 20, .update, of: ["b"], from: 4, until: 7)
+        let cancel = message("d", 30, .cancel, of: ["c"])
+        for order in [[first, second, third], [third, second, first], [second, third, first, second]] {
+            let events = AlertBook(order).events(at: nil, language: nil)
+            #expect(events.count == 1 && events[0].messages == ["a", "b", "c"])
+            #expect(events[0].info?.from == noon + 4 * 3600, "the newest counts")
+            #expect(state(order + [cancel]) == [.cancelled] && state([cancel] + order) == [.cancelled])
+        }
+        // One that names the first of the chain, and comes last; and one that names several events.
+        #expect(state([first, second, third, message("d", 30, .cancel, of: ["a"])]) == [.cancelled])
+        #expect(state([first, message("x", 5), message("d", 30, .cancel, of: ["a", "x"])]) == [.cancelled])
+        // What was issued anew after a cancellation stands.
+        #expect(state([first, message("d", 30, .cancel, of: ["a"]), message("e", 40, .update, of: ["d"])]) == [.standing])
+        // Sent again under its identifier it is the same.
+        let again = AlertBook([first, message("a", 15, from: 9, until: 10)]).events(at: nil, language: nil)
+        #expect(again.count == 1 && again[0].info?.from == noon + 9 * 3600)
+        // What only refers to others says nothing yet.
+        #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.info) == [nil])
+    }
+
+    @Test func severityAndHazardDecideWhatCounts() {
+        let calm = Forecast(
+            hours: (0..<30).map {
+                ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
+            })
+        func judged(_ message: AlertMessage, _ least: CAPSeverity = .severe) -> Assessment {
+            StormRule(alertSeverity: least).assess(
+                calm, alerts: AlertBook([message]).events(at: nil, language: nil), now: noon)
+        }
+        let severe = judged(message("a", 0))
+        #expect(severe.verdict == .stormy && severe.reasons.map(\.explanation) == ["warning: Storm, severe: DWD"])
+        #expect(severe.reasons[0].messages == ["a"])
+        for weak in [CAPSeverity.moderate, .minor, nil] {
+            let assessment = judged(message("a", 0, severity: weak))
+            #expect(assessment.verdict == .calm && assessment.unconfirmed?.map(\.kind) == [.alert])
+        }
+        #expect(judged(message("a", 0, severity: .moderate), .moderate).isStormy == true)
+        #expect(judged(message("a", 0), .off).isStormy == false)
+        #expect(judged(message("a", 0, from: -5, until: -1)).unconfirmed == [], "over")
+        #expect(judged(message("a", 0, from: 30, until: 31)).isStormy == false, "beyond the horizon")
+        // Thunder that somebody warns of counts, however mild the warning.
+        var thunder = calm
+        thunder.hours[3].weatherCode = 95
+        var mild = message("a", 0, severity: .minor)
+        mild.infos[0].hazard = .thunderstorm
+        let alerts = AlertBook([mild]).events(at: nil, language: nil)
+        #expect(
+            StormRule().assess(thunder, alerts: alerts, now: noon).reasons.map(\.explanation) == [
+                "thunderstorm (WMO 95) of which DWD warns: Open-Meteo"
+            ])
+    }
+
+    /// In three languages, and two hazards: what is told is what the reader understands, and of a storm.
+    @Test func theReadersLanguageCounts() {
+        func info(_ language: String, _ event: String, _ hazard: AlertHazard, _ severity: CAPSeverity) -> AlertInfo {
+            AlertInfo(
+                language: language, event: event, hazard: hazard, severity: severity, from: noon, until: noon + 3600, issuer: "X",
+                areas: [])
+        }
+        let message = AlertMessage(
+            identifier: "a", sent: noon,
+            infos: [
+                info("de-DE", "STURM", .wind, .severe), info("en-GB", "gale", .wind, .severe),
+                info("en-GB", "frost", .other, .extreme),
+                info("fr", "tempête", .wind, .severe),
+            ])
+        func event(_ language: String?) -> String? { AlertBook([message]).events(at: nil, language: language).first?.info?.event }
+        #expect(
+            [event("de"), event("fr"), event("en"), event("it"), event(nil)] == ["STURM", "tempête", "gale", "gale", "gale"])
+    }
+
+    /// A thousand events, each issued, sent again, updated and moved by hours, for several zones, in several languages and by two
+    /// sources, seen in pieces and in any order: one notice each where it holds, none outside, none after its cancellation.
+    @Test func oneNoticePerEvent() throws {
+        var random = SplitMix(seed: 20_260_701)
+        let rule = StormRule(horizonHours: 168)
+        for number in 0..<1000 {
+            let lineage = Lineage(number, noon, &random)
+            let inside = Desk(rule, at(50, 10)), outside = Desk(rule, at(52, 10))
+            for step in lineage.steps {
+                inside.look(step, at: lineage.now(step))
+                outside.look(step, at: lineage.now(step))
+            }
+            #expect(inside.notices == 1 && outside.notices == 0, "event \(number): \(inside.notices), \(outside.notices)")
+            #expect(inside.isShown == !lineage.isCancelled, "event \(number)")
+            // Anybody who looks for the first time afterwards.
+            let late = Desk(rule, at(50, 10))
+            late.look(lineage.steps.flatMap { $0 }.shuffled(using: &random), at: lineage.now(lineage.steps.last ?? []))
+            #expect(late.notices == (lineage.isCancelled ? 0 : 1), "event \(number), late")
+        }
+    }
+}
+
+/// What a person sees who looks at warnings again and again: the book, the rule and the tracker, with what is told.
+private final class Desk {
+    private let rule: StormRule
+    private let place: Coordinates
+    private var book = AlertBook()
+    private var storms: [KnownStorm] = []
+    private(set) var notices = 0
+    private var shown: Set<Int64> = []
+
+    var isShown: Bool { !shown.isEmpty }
+
+    init(_ rule: StormRule, _ place: Coordinates) { (self.rule, self.place) = (rule, place) }
+
+    func look(_ messages: [AlertMessage], at now: Date) {
+        for message in messages { book.note(message) }
+        let calm = Forecast(
+            hours: (0..<30).map {
+                ForecastHour(start: now + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
+            })
+        let seen = rule.assess(calm, alerts: book.events(at: place, language: "en"), now: now)
+        let decision = StormTracker.decide(existing: storms, seen: seen, now: now)
+        for id in decision.close {
+            if let index = storms.firstIndex(where: { $0.id == id }) { storms[index].isClosed = true }
+        }
+        for change in decision.changes {
+            let (id, window): (Int64, StormWindow) =
+                switch change {
+                case .open(let window): (Int64(storms.count + 1), window)
+                case .extend(let id, let window): (id, window)
+                }
+            let reasons = seen.reasons.filter { $0.until > window.from && $0.from < window.until }
+            let messages = Set(reasons.flatMap { $0.messages ?? [] })
+            if let index = storms.firstIndex(where: { $0.id == id }) {
+                storms[index].window = window
+                storms[index].isClosed = false
+                storms[index].messages.formUnion(messages)
+            } else {
+                storms.append(KnownStorm(id: id, window: window, told: true, messages: messages, isWarnedOfOnly: true))
+                notices += 1
+                shown.insert(id)
+            }
+        }
+        for id in decision.withdraw { shown.remove(id) }
+    }
+}
+
+private struct SplitMix: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// One event as its services tell of it: several chains that know nothing of each other, a county's and a zone's, say.
+private struct Lineage {
+    /// What is new at each look.
+    private(set) var steps: [[AlertMessage]] = []
+    let isCancelled: Bool
+    private let noon: Date
+
+    init(_ number: Int, _ noon: Date, _ random: inout SplitMix) {
+        self.noon = noon
+        isCancelled = Bool.random(using: &random)
+        let chains = Int.random(in: 1...13, using: &random)
+        let updates = Int.random(in: 0...4, using: &random)
+        var newest: [String] = (0..<chains).map { "\(number).\($0).0" }
+        var from = Double.random(in: 4...12, using: &random)
+        func area(_ latitude: Double) -> AlertArea {
+            let corners = [(-0.5, -1.0), (-0.5, 1.0), (0.5, 1.0), (0.5, -1.0)]
+            let ring = corners.compactMap { try? Coordinates(latitude: latitude + $0.0, longitude: 10 + $0.1) }
+            return AlertArea(name: "Zone", polygons: [ring])
+        }
+        func infos() -> [AlertInfo] {
+            ["en-US", "de-DE", "fr-FR"].map { language in
+                AlertInfo(
+                    language: language, event: "Thunderstorm", hazard: .thunderstorm, severity: .severe, from: noon + from * 3600,
+                    until: noon + (from + 3) * 3600, issuer: "Service", areas: [area(50)])
+            }
+        }
+        var clock = 0.0
+        func issue(_ kind: AlertMessage.Kind, _ name: (Int) -> String, _ references: (Int) -> [String]) -> [AlertMessage] {
+            (0..<chains).map { chain in
+                AlertMessage(
+                    identifier: name(chain), sent: noon + clock, kind: kind, references: references(chain),
+                    infos: kind == .cancel ? [] : infos())
+            }
+        }
+        steps.append(issue(.alert, { "\(number).\($0).0" }, { _ in [] }))
+        for update in 0..<updates {
+            clock += 60
+            // It is put off by up to a day and a half, or drawn forward.
+            from = max(2, from + Double.random(in: -4...36, using: &random))
+            let known = newest
+            newest = newest.indices.map { "\(number).\($0).\(update + 1)" }
+            steps.append(issue(.update, { "\(number).\($0).\(update + 1)" }, { [known[$0]] }))
+            // Somebody asks again, and sees nothing new, or some of it.
+            if Bool.random(using: &random) { steps.append((steps.last ?? []).shuffled(using: &random)) }
+        }
+        guard isCancelled else { return }
+        clock += 60
+        let known = newest
+        // One for each chain, or one that names them all.
+        if Bool.random(using: &random) {
+            steps.append(issue(.cancel, { "\(number).\($0).end" }, { [known[$0]] }))
+        } else {
+            steps.append([AlertMessage(identifier: "\(number).end", sent: noon + clock, kind: .cancel, references: known)])
+        }
+    }
+
+    /// Minutes after it began: nothing has expired yet.
+    func now(_ step: [AlertMessage]) -> Date { noon + 600 }
+}
