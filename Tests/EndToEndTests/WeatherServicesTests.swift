@@ -279,6 +279,58 @@ extension EndToEnd {
             #expect(try home.stormy("check").errors.isEmpty)
         }
 
+        /// A feed of documents: what is drawn round the place counts, is fetched once, and goes with its cancellation. What is known by a
+        /// code alone is said.
+        @Test func aFeedWarnsOfWhatIsDrawn() throws {
+            Weather.serve(.json(Weather.calm), on: server)
+            func time(_ hours: Double) -> String { Date(timeIntervalSinceNow: hours * 3600).formatted(.iso8601) }
+            func document(
+                _ id: String, _ kind: String = "Alert", of reference: String = "", area: String, status: String = "Actual"
+            )
+                -> ResponseScript
+            {
+                let info = """
+                    <info><language>en-GB</language><event>Gale \(id)</event><severity>Extreme</severity><onset>\(time(2))</onset>
+                    <expires>\(time(5))</expires><senderName>Met</senderName><area><areaDesc>A</areaDesc>\(area)</area></info>
+                    """
+                return .status(
+                    200, headers: ["Content-Type": "application/cap+xml"],
+                    body: .text(
+                        """
+                        <alert xmlns="urn:oasis:names:tc:emergency:cap:1.2"><identifier>\(id)</identifier><sender>m</sender>
+                        <sent>\(time(kind == "Alert" ? -1 : -0.1))</sent><status>\(status)</status><msgType>\(kind)</msgType>
+                        <references>\(reference.isEmpty ? "" : "m,\(reference),x")</references>\(info)</alert>
+                        """))
+            }
+            func feed(_ names: String...) -> ResponseScript {
+                let entries = names.map { "<entry><link type=\"application/cap+xml\" href=\"/cap/\($0)\"/></entry>" }
+                return .status(200, body: .text("<feed xmlns=\"http://www.w3.org/2005/Atom\">\(entries.joined())</feed>"))
+            }
+            let (here, there) = ("<circle>1,1 50</circle>", "<polygon>5,5 6,5 6,6</polygon>")
+            server.route("GET", "/cap/here", document("here", area: here))
+            server.route("GET", "/cap/there", document("there", area: there))
+            server.route(
+                "GET", "/cap/coded", document("coded", area: "<geocode><valueName>X</valueName><value>1</value></geocode>"))
+            server.route("GET", "/cap/test", document("test", area: here, status: "Test"))
+            server.route("GET", "/cap/end", document("end", "Cancel", of: "here", area: here))
+            server.route("GET", "/feed.xml", feed("here", "there", "coded", "test"))
+            let home = try home("open-meteo", at: "1,1", extra: "[alerts]\ncap_feeds = [\"\(server.url)/feed.xml\"]\n")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            let said = try home.stormy("check")
+            #expect(said.output.contains("Because: warning: Gale here, extreme: Met."), "\(said)")
+            #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
+            #expect(said.errors.contains("/feed.xml: 1 of its 3 warnings name their areas by code alone"), "\(said)")
+            #expect(server.requests(matching: "/cap/*").count == 4, "documents never change")
+            server.route("GET", "/feed.xml", feed("here", "there", "end"))
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            try desktop.waitForEmptyScreen()
+            // A feed that cannot be read takes nothing back, and is said.
+            server.route("GET", "/feed.xml", .status(500))
+            #expect(try home.stormy("check").errors.contains("/feed.xml: the weather service answered with status 500"))
+        }
+
         /// The time is up before the warnings are there: they come by themselves.
         @Test func warningsAreHandedOver() throws {
             Weather.serve(.json(Weather.calm), on: server)

@@ -121,6 +121,17 @@ private func message(_ text: String) -> String? {
                 && bucket.passwordFile == "p")
     }
 
+    @Test func feedsAreAListEachOnce() throws {
+        func feeds(_ list: String) throws -> [String] {
+            try Configuration.parse(text: "[alerts]\ncap_feeds = \(list)\n[storm]\ngusts_kmh = 80", path: "c").alerts.capFeeds
+        }
+        #expect(try feeds("[]") == [])
+        #expect(try feeds("[\n'https://a/x', \"http://b\", 'https://a/x',\n]") == ["https://a/x", "http://b"])
+        #expect(throws: ConfigurationError.self) {
+            try feeds("[" + (0..<21).map { "'https://a/\($0)'" }.joined(separator: ",") + "]")
+        }
+    }
+
     @Test(arguments: [
         ("[storm]\n\n  gust_kmh = 3", #"config.toml:3:3: unknown key "storm.gust_kmh"; did you mean "storm.gusts_kmh"?"#),
         ("[wether]\n", #"config.toml:1:2: unknown key "wether"; did you mean "weather"?"#),
@@ -155,6 +166,22 @@ private func message(_ text: String) -> String? {
         (
             "[[upload.destinations]]\nkind='put'",
             #"config.toml:1:10: "upload.destinations" must be a table ([upload.destinations]), not a list"#
+        ),
+        (
+            "[alerts]\ncap_feeds = 'https://a'",
+            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a text"#
+        ),
+        (
+            "[alerts]\ncap_feeds = ['https://a', 1]",
+            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list of something else"#
+        ),
+        (
+            "[alerts]\ncap_feeds = [['https://a']]",
+            #"config.toml:2:1: "alerts.cap_feeds" must be a list of texts, ["https://…"], not a list of something else"#
+        ),
+        (
+            "[alerts]\ncap_feeds = ['https://a', 'ftp://b']",
+            #"config.toml:2:1: "alerts.cap_feeds" cannot be one of these addresses; write http:// or https:// and a host for each"#
         ),
         ("[weather]\nprovider = 2026-01-01", #"config.toml:2:1: "weather.provider" must be a text in quotes, not a date"#),
     ])

@@ -72,6 +72,12 @@ void visit(const toml::table &table, const ctoml_visitor &visitor) {
         } else {
             const auto value = value_of(node);
             visitor.value(visitor.context, text_of(key.str()), place_of(key.source()), &value);
+            if (const auto *list = node.as_array()) {
+                for (const auto &element : *list) {
+                    const auto item = value_of(element);
+                    visitor.item(visitor.context, &item);
+                }
+            }
         }
     }
 }

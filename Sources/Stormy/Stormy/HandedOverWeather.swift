@@ -32,7 +32,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         trouble.noting {
             let warnings = try warningSources(of: task)
             for source in warnings {
-                try question.store.noteWarningTrouble(error.localizedDescription, by: source.service, of: source.place)
+                try question.store.noteWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: source.place)
             }
             if !warnings.isEmpty { return }
             var unknown: WeatherSource?
@@ -52,7 +52,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
                 try StormTeller(store: question.store).tell(source.place)
             } catch let error as WeatherError {
-                try question.store.noteWarningTrouble(error.message, by: source.service, of: source.place)
+                try question.store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
             }
         }
         return !sources.isEmpty

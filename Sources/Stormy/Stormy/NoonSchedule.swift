@@ -147,6 +147,14 @@ struct NoonCheck {
         let (trouble, unknown) = (FirstError(), FirstError())
         // Side by side: a place whose service stalls holds back no other.
         await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                do {
+                    try await FeedWarnings(store: store, settings: settings).refresh()
+                    for place in places { try StormTeller(store: store).tell(place) }
+                } catch {
+                    trouble.note(error)
+                }
+            }
             for place in places {
                 group.addTask {
                     do {

@@ -13,6 +13,8 @@ package struct StormySettings: Sendable, Equatable {
     package var weatherProvider = WeatherProvider.openMeteo
     /// The User-Agent says how its user is reached: without, some services refuse to answer.
     package var hasContact = false
+    /// Feeds of official warnings.
+    package var warningFeeds: [String] = []
     package var geocodingBaseURL: String?
     package var userAgent: String
     package var rule: StormRule

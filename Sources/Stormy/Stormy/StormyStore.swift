@@ -259,6 +259,11 @@ package final class StormyStore: Sendable {
                 table.column("trouble", .text)
                 table.primaryKey(["place", "service"])
             }
+            try database.create(table: "warningDocument") { table in
+                table.primaryKey("link", .text)
+                table.column("message", .text)
+                table.column("seenAt", .double).notNull()
+            }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }
         return migrator

@@ -39,7 +39,7 @@ struct WarningSource: Sendable {
     func take(_ data: Data, _ response: URLResponse?, into store: StormyStore, now: Date) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let messages = try service.read(data, status: status, now: now)
-        try store.takeWarnings(messages, by: service, of: place, rule: settings.rule, now: now)
+        try store.takeWarnings(messages, by: service.rawValue, of: place, rule: settings.rule, now: now)
     }
 }
 
@@ -47,11 +47,12 @@ extension StormySettings {
     /// Who warns of storms at a place, and can be asked.
     ///
     /// - Parameter askedAt: when each answered last: none is asked more often than it wants.
-    func warningSources(for place: Place, askedAt: [AlertService: Date] = [:]) -> [WarningSource] {
+    func warningSources(for place: Place, askedAt: [String: Date] = [:]) -> [WarningSource] {
         guard let coordinates = place.coordinates, rule.alertSeverity != .off else { return [] }
         let now = BGTaskScheduler.now
         return AlertService.allCases.filter { service in
-            let isTooSoon = askedAt[service].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
+            let isTooSoon =
+                askedAt[service.rawValue].map { (0..<service.leastInterval).contains(now.timeIntervalSince($0)) } ?? false
             return service.covers(coordinates) && (hasContact || !service.needsContact) && !isTooSoon
         }.compactMap { WarningSource($0, place, self) }
     }

@@ -7,7 +7,8 @@ import StormyWeather
 struct WarningRecord: StoreRecord {
     static let databaseTableName = "warning"
     var place: Int64
-    var service: AlertService
+    /// Of an ``AlertService``, or a feed's address.
+    var service: String
     var messages: [AlertMessage]
     /// When it answered last.
     var askedAt: Date
@@ -31,7 +32,7 @@ extension StormyStore {
     }
 
     /// When each service answered last. One that could not be asked since is left out.
-    func warningsAskedAt(at place: Place) throws -> [AlertService: Date] {
+    func warningsAskedAt(at place: Place) throws -> [String: Date] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
         return Dictionary(uniqueKeysWithValues: records.filter { $0.trouble == nil }.map { ($0.service, $0.askedAt) })
     }
@@ -39,20 +40,29 @@ extension StormyStore {
     /// Why services could not be asked for warnings at a place.
     package func warningTroubles(of place: Place) throws -> [String] {
         let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
-        return records.compactMap { record in record.trouble.map { "warnings of \(record.service.rawValue): \($0)" } }
+        return records.compactMap { record in record.trouble.map { "warnings of \(Self.shown(record.service)): \($0)" } }
+    }
+
+    /// A feed's address may hold a key.
+    static func shown(_ service: String) -> String {
+        guard let url = URLComponents(string: service), let host = url.host else { return service }
+        return host + url.path
     }
 
     /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
+    ///
+    /// - Parameter isWhole: it is all that stands: what is missing was taken back.
     func takeWarnings(
-        _ current: [AlertMessage], by service: AlertService, of place: Place, rule: StormRule, now: Date
+        _ current: [AlertMessage], isWhole: Bool = true, by service: String, of place: Place, rule: StormRule, now: Date
     ) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             let before = try Self.record(service, place, database)?.messages ?? []
             var book = AlertBook(before)
             for message in current { book.note(message) }
-            book.noteMissing(from: current, before, now: now)
+            if isWhole { book.noteMissing(from: current, before, now: now) }
             book.prune(before: now - Self.retention)
+            if let coordinates = place.coordinates { book.keep(at: coordinates) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
             try record.save(database)
             let forecast = Self.forecast(of: place, database)
@@ -66,7 +76,7 @@ extension StormyStore {
     }
 
     /// A service that could not be asked. What it warned of before stands.
-    func noteWarningTrouble(_ trouble: String, by service: AlertService, of place: Place) throws {
+    func noteWarningTrouble(_ trouble: String, by service: String, of place: Place) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             var record =
@@ -77,7 +87,7 @@ extension StormyStore {
         }
     }
 
-    private static func record(_ service: AlertService, _ place: Place, _ database: Database) throws -> WarningRecord? {
-        try WarningRecord.filter(Column("place") == place.id && Column("service") == service.rawValue).fetchOne(database)
+    private static func record(_ service: String, _ place: Place, _ database: Database) throws -> WarningRecord? {
+        try WarningRecord.filter(Column("place") == place.id && Column("service") == service).fetchOne(database)
     }
 }

@@ -50,6 +50,11 @@ package struct WeatherCheck: Sendable {
         }
     }
 
+    /// Asks the feeds of official warnings, once for all places.
+    ///
+    /// - Returns: what the person should know of it.
+    package func lookAtFeeds() async throws -> [String] { try await FeedWarnings(store: store, settings: settings).refresh() }
+
     private func refresh(_ place: Place) async throws -> CheckOutcome {
         let sources = settings.sources(for: place)
         var reasons = try await lookAtWarnings(at: place)
@@ -73,7 +78,7 @@ package struct WeatherCheck: Sendable {
                 try source.take(data, response, into: store, now: BGTaskScheduler.now)
             } catch let error where error is WeatherError || error is URLError {
                 let reason = (error as? WeatherError)?.message ?? error.localizedDescription
-                try store.noteWarningTrouble(reason, by: source.service, of: place)
+                try store.noteWarningTrouble(reason, by: source.service.rawValue, of: place)
                 troubles.append("warnings of \(source.service.rawValue): \(reason)")
             }
         }

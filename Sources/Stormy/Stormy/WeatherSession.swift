@@ -63,10 +63,10 @@ package struct StormQuestion {
                 }
                 try source.take(data, response, into: store, now: BGTaskScheduler.now)
             } catch let error as WeatherError {
-                try store.noteWarningTrouble(error.message, by: source.service, of: place)
+                try store.noteWarningTrouble(error.message, by: source.service.rawValue, of: place)
             } catch let error as URLError {
                 // Handed over, or cancelled by hand: both are said until there is an answer.
-                try store.noteWarningTrouble(error.localizedDescription, by: source.service, of: place)
+                try store.noteWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: place)
             }
         }
     }

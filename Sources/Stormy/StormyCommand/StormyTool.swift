@@ -73,6 +73,7 @@ package enum StormyTool {
         settings.weatherProvider = configuration.weather.provider
         let contact = configuration.weather.contact
         settings.hasContact = !contact.isEmpty
+        settings.warningFeeds = configuration.alerts.capFeeds
         settings.userAgent = "Stormy/\(version)" + (contact.isEmpty ? "" : " (\(contact))")
         settings.rule = StormRule(
             horizonHours: configuration.storm.horizonHours, thunderstorm: configuration.storm.thunderstorm,

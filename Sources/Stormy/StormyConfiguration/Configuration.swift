@@ -6,6 +6,8 @@ package struct Configuration: Sendable, Equatable {
     package var weather = Weather()
     /// `[storm]`
     package var storm = Storm()
+    /// `[alerts]`
+    package var alerts = Alerts()
     /// `[schedule]`
     package var schedule = Schedule()
     /// `[background]`
@@ -66,6 +68,15 @@ extension Configuration {
         package var spreadSeconds = 120.0
         /// `missed`
         package var missed = Missed.once
+
+        /// The defaults.
+        package init() {}
+    }
+
+    /// Official warnings beside those of the services.
+    package struct Alerts: Sendable, Equatable {
+        /// `cap_feeds`: Atom or RSS feeds of CAP 1.2, at most 20.
+        package var capFeeds: [String] = []
 
         /// The defaults.
         package init() {}

@@ -19,12 +19,13 @@ struct ConfigurationParser {
     private(set) var credential: ConfigurationError?
 
     private enum Section: String, CaseIterable {
-        case weather, storm, schedule, background, notifications, upload
+        case weather, storm, alerts, schedule, background, notifications, upload
 
         var keys: [String] {
             switch self {
             case .weather: ["provider", "contact", "base_url", "geocoding_url"]
             case .storm: ["horizon_hours", "thunderstorm", "gusts_kmh", "rain_mm_per_hour", "alert_severity"]
+            case .alerts: ["cap_feeds"]
             case .schedule: ["spread_seconds", "missed"]
             case .background: ["refresh_budget_seconds", "processing_budget_seconds", "grace_seconds"]
             case .notifications: ["enabled", "quiet_hours"]
@@ -58,6 +59,7 @@ struct ConfigurationParser {
             switch section {
             case .weather: try weather(table)
             case .storm: try storm(table)
+            case .alerts: configuration.alerts.capFeeds = try feeds(table)
             case .schedule: try schedule(table)
             case .background: try background(table)
             case .notifications: try notifications(table)
@@ -79,6 +81,16 @@ struct ConfigurationParser {
                 "provider", "\"\(provider.rawValue)\" without a contact",
                 "the service refuses anonymous requests: write contact = \"you@example.org\"")
         }
+    }
+
+    /// An address may carry a key: then nobody else may read the file.
+    private mutating func feeds(_ table: TableReader) throws(ConfigurationError) -> [String] {
+        let feeds = try table.urls("cap_feeds", atMost: 20)
+        let hasSecret = feeds.compactMap { URLComponents(string: $0) }.contains {
+            $0.query != nil || $0.user != nil || $0.password != nil
+        }
+        if hasSecret { note(table.exposed("cap_feeds")) }
+        return feeds
     }
 
     private mutating func storm(_ table: TableReader) throws(ConfigurationError) {

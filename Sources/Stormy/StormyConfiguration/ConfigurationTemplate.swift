@@ -27,8 +27,13 @@ extension Configuration {
         # Rain from here on, mm per hour.
         rain_mm_per_hour = 20
         # Official warnings from here on: minor, moderate, severe, extreme, or off.
-        # No service is asked for them yet.
+        # They come from the service of the place's country, where it has one.
         alert_severity = "severe"
+
+        [alerts]
+        # More of them: Atom or RSS feeds of CAP 1.2. Areas that are drawn count;
+        # those known by a code alone are said, as nobody can place them.
+        cap_feeds = []
 
         [schedule]
         # A check is up to so much after its time, always the same here: kind to

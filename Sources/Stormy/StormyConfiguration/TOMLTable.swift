@@ -25,8 +25,10 @@ struct TOMLTable {
         case integer(Int)
         case number(Double)
         case boolean(Bool)
+        /// Its texts; `nil`: something else is among them.
+        case list([String]?)
         /// Nothing here is one of these; a person may write them all the same.
-        case list, date, time, dateTime
+        case date, time, dateTime
     }
 
     struct Entry {
@@ -56,6 +58,7 @@ struct TOMLTable {
                 enter: { Builder.at($0).enter(String($1), Place($2)) },
                 leave: { Builder.at($0).leave() },
                 value: { Builder.at($0).take(String($1), Place($2), $3.pointee) },
+                item: { Builder.at($0).take(item: $1.pointee) },
                 refused: { Builder.at($0).refuse(String($1), Place($2)) })
             guard let start = UnsafeRawPointer(bytes.baseAddress) else { return }
             ctoml_visit(ctoml_text(start: start.assumingMemoryBound(to: CChar.self), count: bytes.count), &visitor)
@@ -70,6 +73,7 @@ private final class Builder {
     /// Those that are open, from the outermost.
     private var open: [(key: String, place: TOMLTable.Place?, table: TOMLTable)] = []
     private(set) var root = TOMLTable()
+    private var list: (key: String, place: TOMLTable.Place?, texts: [String]?) = ("", nil, nil)
     private(set) var refusal: TOMLTable.Refusal?
 
     static func at(_ context: UnsafeMutableRawPointer) -> Builder {
@@ -93,9 +97,16 @@ private final class Builder {
             case ctoml_kind_date: .date
             case ctoml_kind_time: .time
             case ctoml_kind_date_time: .dateTime
-            default: .list
+            default: .list([])
             }
         set(key, TOMLTable.Entry(value: value, place: place))
+        list = (key, place, [])
+    }
+
+    /// Of the list that was taken last.
+    func take(item: ctoml_value) {
+        list.texts = item.kind == ctoml_kind_text ? list.texts.map { $0 + [String(item.text)] } : nil
+        set(list.key, TOMLTable.Entry(value: .list(list.texts), place: list.place))
     }
 
     func refuse(_ words: String, _ place: TOMLTable.Place?) {

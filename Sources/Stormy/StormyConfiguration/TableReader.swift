@@ -110,6 +110,26 @@ struct TableReader {
         return text
     }
 
+    /// Addresses, each once; none when absent.
+    func urls(_ key: String, atMost limit: Int) throws(ConfigurationError) -> [String] {
+        guard let value = table.entries[key]?.value else { return [] }
+        let expected = "a list of texts, [\"https://…\"]"
+        guard case .list(let items) = value else { throw wrongType(key, value, expected) }
+        guard let texts = items else {
+            throw error(.wrongType(key: name(key), expected: expected, found: "a list of something else"), at: key)
+        }
+        var urls: [String] = []
+        for text in texts where !urls.contains(text) {
+            let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+            guard isPlain, let parts = URLComponents(string: text), ["http", "https"].contains(parts.scheme?.lowercased() ?? ""),
+                parts.host?.isEmpty == false
+            else { throw invalid(key, "one of these addresses", "write http:// or https:// and a host for each") }
+            urls.append(text)
+        }
+        guard urls.count <= limit else { throw invalid(key, "\(urls.count) addresses", "write at most \(limit)") }
+        return urls
+    }
+
     func invalid(_ key: String, _ value: String, _ advice: String) -> ConfigurationError {
         error(.invalidValue(key: name(key), value: value, advice: advice), at: key)
     }

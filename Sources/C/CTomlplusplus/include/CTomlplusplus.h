@@ -49,6 +49,8 @@ typedef struct {
     void (*_Nonnull enter)(void *_Nonnull context, ctoml_text key, ctoml_place place);
     void (*_Nonnull leave)(void *_Nonnull context);
     void (*_Nonnull value)(void *_Nonnull context, ctoml_text key, ctoml_place place, const ctoml_value *_Nonnull value);
+    // An element of the list that was the last value; a list or a table in it is one of kind list.
+    void (*_Nonnull item)(void *_Nonnull context, const ctoml_value *_Nonnull value);
     // It is no TOML, in the library's words; nothing else was called.
     void (*_Nonnull refused)(void *_Nonnull context, ctoml_text words, ctoml_place place);
 } ctoml_visitor;

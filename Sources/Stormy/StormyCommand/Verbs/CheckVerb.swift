@@ -66,7 +66,9 @@ struct CheckVerb: AsyncParsableCommand {
         let check = WeatherCheck(store: store)
         let mode: WeatherCheck.Mode = fresh ? .fresh : offline ? .offline : .refreshOrStored
         var outcomes: [CheckOutcome] = []
+        let troubles = offline ? [] : try await check.lookAtFeeds()
         for place in places { outcomes.append(try await check.run(place, mode)) }
+        for trouble in troubles where !json { Output.note("  Not used: \(trouble)") }
         if notify { for place in places { try StormTeller(store: store).tell(place) } }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {

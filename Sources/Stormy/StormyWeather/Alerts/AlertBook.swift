@@ -49,6 +49,15 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
+    /// Leaves out what is not about a place, nor belongs to something that is: of a whole country's warnings a book holds few.
+    package mutating func keep(at place: Coordinates) {
+        let meant = messages.filter { message in message.infos.contains { $0.contains(place) ?? true } }
+        let names = Set(meant.flatMap { [$0.identifier] + $0.references })
+        messages.removeAll { message in
+            !names.contains(message.identifier) && names.isDisjoint(with: message.references)
+        }
+    }
+
     /// Forgets what has been over for long: a late cancellation would find nothing to end.
     package mutating func prune(before date: Date) {
         let over = events(at: nil, language: nil).filter { event in
@@ -90,9 +99,6 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// Messages that name areas by code alone, which nobody can place.
-    package var codedOnly: Int { messages.count { message in !message.infos.isEmpty && message.infos.allSatisfy(\.isCodedOnly) } }
-
     /// Identifiers that belong together, by references, directly or over others.
     private func groups() -> [Set<String>] {
         var group: [String: Int] = [:]
@@ -108,6 +114,9 @@ package struct AlertBook: Sendable, Equatable {
 }
 
 extension AlertMessage {
+    /// It names areas by code alone, which nobody can place.
+    package var isCodedOnly: Bool { !infos.isEmpty && infos.allSatisfy { !$0.areas.contains(where: \.isDrawn) } }
+
     /// Whether it is about a place: one without any drawn area is, as its service was asked for that place.
     fileprivate func isMeant(at place: Coordinates?) -> Bool {
         guard let place else { return true }
@@ -127,8 +136,4 @@ extension AlertMessage {
             ($0.hazard == .other ? 0 : 1, $0.severity?.rank ?? 0) < ($1.hazard == .other ? 0 : 1, $1.severity?.rank ?? 0)
         }
     }
-}
-
-extension AlertInfo {
-    fileprivate var isCodedOnly: Bool { !areas.isEmpty && areas.allSatisfy { !$0.isDrawn } }
 }
