@@ -351,6 +351,26 @@ extension EndToEnd {
             #expect(server.activity.requests.filter { $0.path.hasPrefix("/alerts") }.count == 1, "not a byte is fetched twice")
         }
 
+        /// What was told of a place is not told again under another name, nor a few streets away.
+        @Test func aPlaceThatMovesKeepsItsStorms() throws {
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try home("open-meteo", at: "1,1")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(try home.stormy("place", "rename", "here", "There").output == "here is called There now.\n")
+            let moved = try home.stormy("place", "move", "There", "-1.01,1.01")
+            #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            #expect(try home.stormy("place", "add", "Home", "2,2", "--no-sync").status == 0)
+            #expect(try home.stormy("place", "rename", "Home", "there").status == 65, "taken")
+            #expect(try home.stormy("place", "rename", "Nowhere", "X").status == 66)
+            #expect(try home.stormy("place", "move", "There").status == 64)
+            #expect(try home.stormy("place", "move", "There", "91,0").status == 65)
+            #expect(try (home.status()["storms"] as? [[String: Any]])?.map { $0["place"] as? String } == ["There"])
+        }
+
         @Test func aPlaceMayHaveItsOwn() throws {
             server.route("GET", Self.metNorway, .json(try metNorway(thunder: false)))
             let home = try home("open-meteo", at: "1,1")

@@ -64,6 +64,14 @@ SEEDS = {
         b"\0" + b'{"properties":{"updateTime":"2026-07-01T12:00:00+00:00","periods":[{"startTime":"2026-07-01T14:00:00-04:00",'
         b'"shortForecast":"Thunderstorms","windGust":"10 to 35 mph","temperature":70,"temperatureUnit":"F"}]}}',
         b"\0" + b'{"weather":[{"timestamp":"2026-07-01T12:00:00+00:00","condition":"thunderstorm","precipitation":3.2}]}',
+        b"\3" + b'<alert xmlns="urn:oasis:names:tc:emergency:cap:1.2"><identifier>a</identifier><sender>b</sender><sent>2026-07-01T12:00:00Z'
+        b'</sent><status>Actual</status><msgType>Update</msgType><references>b,c,2026-07-01T11:00:00Z</references><info><event>Gale'
+        b'</event><severity>Severe</severity><expires>2026-07-03T12:00:00Z</expires><area><areaDesc>x</areaDesc><polygon>49,9 51,9 '
+        b'51,11 49,11</polygon><circle>50,10 20</circle></area></info></alert>',
+        b"\4" + b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><link rel="alternate" href="a.xml"/></entry></feed>',
+        b"\5" + b'{"features":[{"geometry":{"type":"Polygon","coordinates":[[[9,49],[11,49],[11,51]]]},"properties":{"id":"a","status":'
+        b'"Actual","messageType":"Alert","sent":"2026-07-01T12:00:00Z","event":"Gale","severity":"Severe"}}]}',
+        b"\5" + b'{"alerts":[{"alert_id":"a","status":"actual","onset":"2026-07-01T12:00:00Z","event_en":"gale","severity":"severe"}]}',
         b"\1" + b'{"results":[{"name":"Storm Bay","latitude":-43.1,"longitude":147.5,"country":"Australia"}]}',
         b"\2" + b'[weather]\nbase_url = "http://a.test"\n[notifications]\nquiet_hours = "22:00-07:00"\n[background]\ngrace_seconds = 5\n'
         b'[upload.destinations.photos]\nkind = "webdav"\nurl = "https://a.test/dav/"\n',

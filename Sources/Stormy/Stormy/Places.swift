@@ -47,6 +47,33 @@ extension StormyStore {
         }
     }
 
+    /// It keeps its forecast and its storms.
+    package func renamePlace(_ name: String, to newName: String) throws {
+        var place = try place(named: name)
+        try queue.write { database in
+            let taken = try Place.filter(Column("name") == newName).fetchOne(database)
+            if let taken, taken.id != place.id { throw StormyStoreError.placeExists(newName) }
+            place.name = newName
+            try place.update(database)
+        }
+    }
+
+    /// It keeps its storms: what was told is not told again. Its forecast and warnings were those of another spot.
+    package func movePlace(_ name: String, to coordinates: Coordinates) throws -> Place {
+        var place = try place(named: name)
+        try queue.write { database in
+            (place.latitude, place.longitude) = (coordinates.latitude, coordinates.longitude)
+            // The service that it had may have no forecasts there.
+            if place.provider?.service().covers(coordinates) == false { place.provider = nil }
+            place.timeZone = nil
+            try place.update(database)
+            for table in ["forecast", "warning", "checkResult"] {
+                try database.execute(sql: "DELETE FROM \(table) WHERE place = ?", arguments: [place.id])
+            }
+        }
+        return place
+    }
+
     /// Its forecast and storms go with it.
     package func removePlace(_ name: String) throws {
         let place = try place(named: name)

@@ -2,21 +2,40 @@ import Foundation
 import StormyConfiguration
 import StormyWeather
 
+/// An hour of July 2026.
+private let now = Date(timeIntervalSince1970: 1_783_000_000)
+
+/// Warnings, whatever they say of each other and of whatever areas.
+private func look(at messages: [AlertMessage]) {
+    guard let place = try? Coordinates(latitude: 50, longitude: 10) else { return }
+    var book = AlertBook(messages)
+    book.noteMissing(from: [], messages, now: now)
+    book.keep(at: place)
+    _ = StormRule().assess(Forecast(hours: []), alerts: book.events(at: place, language: "en"), now: now)
+    book.prune(before: now)
+}
+
 /// What people and weather services write: it may be refused, with a place in the text, and must not trap.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = UnsafeBufferPointer(start: start, count: count)
     guard let first = bytes.first else { return 0 }
     let rest = Data(bytes.dropFirst())
-    switch first % 3 {
+    switch first % 6 {
     case 0:
-        // An hour of July 2026.
-        let (request, now) = (WeatherRequest(url: ""), Date(timeIntervalSince1970: 1_783_000_000))
+        let request = WeatherRequest(url: "")
         for provider in WeatherProvider.allCases {
             let answer = try? provider.service().read(rest, status: 200, to: request, now: now)
             if case .forecast(let forecast)? = answer { _ = StormRule().assess(forecast, now: now) }
         }
     case 1: _ = try? OpenMeteo.parseGeocoding(rest)
+    case 3:
+        if let message = try? CAPDocument.parse(rest) { look(at: [message]) }
+    case 4: _ = try? AlertFeed.parse(rest, base: "https://feed.example/all.xml")
+    case 5:
+        for service in AlertService.allCases {
+            if let messages = try? service.read(rest, status: 200, now: now) { look(at: messages) }
+        }
     default: _ = try? Configuration.parse(text: String(decoding: rest, as: UTF8.self), path: "config.toml")
     }
     return 0

@@ -10,7 +10,7 @@ struct PlaceVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "place", abstract: "Places to watch.",
         discussion: "Example:\n  stormy place add Sydney -33.87,151.21",
-        subcommands: [Add.self, List.self, Remove.self])
+        subcommands: [Add.self, List.self, Rename.self, Move.self, Remove.self])
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -42,17 +42,13 @@ struct PlaceVerb: AsyncParsableCommand {
                     "unexpected \"\(words.last ?? "")\"; usage: stormy place add NAME [LAT,LON] [--no-sync] [--provider SERVICE]")
             }
             try StormyTool.configure()
-            // One form of each letter: "Å" can be written in two ways that look alike.
-            let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines).precomposedStringWithCanonicalMapping
-            guard (1...100).contains(trimmed.count), !trimmed.unicodeScalars.contains(where: { $0.value < 32 }) else {
-                throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line")
-            }
+            let trimmed = try PlaceVerb.checked(name)
             let store = try StormyStore.open()
             let coordinates = try await coordinates(words.first, name: trimmed)
             try check(provider, for: coordinates)
             let place = try store.addPlace(trimmed, coordinates, provider: provider)
             Output.line("Added \(place.name) at \(coordinates.text).")
-            if syncs { await sync(place, store) }
+            if syncs { await PlaceVerb.sync(place, store) }
         }
 
         /// Before the name, or behind the coordinates, which nothing may be taken from.
@@ -97,16 +93,70 @@ struct PlaceVerb: AsyncParsableCommand {
             return best.coordinates
         }
 
-        private func sync(_ place: Place, _ store: StormyStore) async {
-            do {
-                let outcome = try await WeatherCheck(store: store).run(place, .fresh)
-                CheckVerb.printForPeople(outcome)
-            } catch {
-                let reason = CommandFailure(ofStormy: error).message
-                Output.note(
-                    "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
-                )
+    }
+
+    struct Rename: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Gives a place another name; its storms stay its own.",
+            discussion: "Example:\n  stormy place rename Sydney Home")
+
+        @Argument(help: "Its name.") var name: String
+        @Argument(help: "What you call it from now on.") var newName: String
+
+        func run() async throws {
+            try StormyTool.configure()
+            let checked = try PlaceVerb.checked(newName)
+            try StormyStore.open().renamePlace(name, to: checked)
+            Output.line("\(name) is called \(checked) now.")
+        }
+    }
+
+    struct Move: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Moves a place to other coordinates; its storms stay its own.",
+            usage: "stormy place move <name> <lat,lon> [--no-sync]", discussion: "Example:\n  stormy place move Home -33.9,151.2")
+
+        @Flag(name: .customLong("no-sync"), help: "Do not fetch its forecast now.") var isNotFetched = false
+        @Argument(help: "Its name.") var name: String
+        // As it may begin with a minus sign, what follows the name is taken as it stands.
+        @Argument(
+            parsing: .captureForPassthrough,
+            help: ArgumentHelp("Degrees north and east, negative: south and west.", valueName: "lat,lon"))
+        var rest: [String] = []
+
+        func run() async throws {
+            if rest.contains("--help") || rest.contains("-h") { throw CleanExit.helpRequest(Self.self) }
+            let words = rest.filter { $0 != "--" && $0 != "--no-sync" }
+            guard words.count == 1, let text = words.first else {
+                throw CommandFailure(.usage, "usage: stormy place move NAME LAT,LON [--no-sync]")
             }
+            try StormyTool.configure()
+            let coordinates = try Coordinates(parsing: text)
+            let store = try StormyStore.open()
+            let place = try store.movePlace(name, to: coordinates)
+            Output.line("\(place.name) is at \(coordinates.text) now.")
+            if !isNotFetched && !rest.contains("--no-sync") { await PlaceVerb.sync(place, store) }
+        }
+    }
+
+    /// One form of each letter: "Å" can be written in two ways that look alike.
+    private static func checked(_ name: String) throws -> String {
+        let trimmed = name.trimmingCharacters(in: .whitespacesAndNewlines).precomposedStringWithCanonicalMapping
+        guard (1...100).contains(trimmed.count), !trimmed.unicodeScalars.contains(where: { $0.value < 32 }) else {
+            throw CommandFailure(.badData, "a place's name has 1 to 100 characters on one line")
+        }
+        return trimmed
+    }
+
+    private static func sync(_ place: Place, _ store: StormyStore) async {
+        do {
+            let outcome = try await WeatherCheck(store: store).run(place, .fresh)
+            CheckVerb.printForPeople(outcome)
+        } catch {
+            let reason = CommandFailure(ofStormy: error).message
+            Output.note(
+                "The first forecast could not be fetched: \(reason)\(reason.hasSuffix(".") ? "" : ".") The next check tries again."
+            )
         }
     }
 
