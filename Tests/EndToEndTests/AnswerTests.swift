@@ -41,6 +41,22 @@ extension EndToEnd {
             #expect(text.contains("Here: calm.") && !text.contains("\u{1B}"))
         }
 
+        @Test func theForecastIsDrawn() throws {
+            #expect(try home.stormy("forecast").status == 66, "no place yet")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            #expect(try home.stormy("forecast", "--offline").status == 66, "none is stored")
+            let drawn = try home.stormy("forecast", "--hours", "9")
+            #expect(
+                drawn.status == 0 && drawn.output.contains("The next 9 hours:") && drawn.output.contains("!! !! !!"), "\(drawn)")
+            let hours = try #require(try home.rows("forecast", "--offline").first?["hours"] as? [[String: Any]])
+            #expect(hours.count == 24 && hours.filter { $0["stormy"] as? Bool == true }.count == 3)
+            let file = home.folder.path + "/here.svg"
+            #expect(try home.stormy("forecast", "Here", "--svg", file).output == file + "\n")
+            #expect(try String(contentsOfFile: file, encoding: .utf8).contains("<title id=\"t\">Here</title>"))
+            #expect(try home.stormy("forecast", "Here", "--svg", home.folder.path + "/none/here.svg").status == 73)
+            #expect(try home.stormy("forecast", "--hours", "0").status == 64)
+        }
+
         @Test func freshFailsOfflineReadsAndTheDefaultFallsBack() async throws {
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             // Nothing stored yet: unknown, which is neither stormy nor calm.

@@ -49,6 +49,8 @@ package struct CheckOutcome: Sendable {
     package var source: String
     /// Services that were asked before, each with its reason.
     package var notAnswered: [String] = []
+    /// What was judged; `nil`: there is none.
+    package var forecast: Forecast?
 }
 
 extension StormyStore {

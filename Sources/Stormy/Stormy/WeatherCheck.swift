@@ -105,7 +105,7 @@ package struct WeatherCheck: Sendable {
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
             place: known, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: fetched.content.source,
-            notAnswered: reasons)
+            notAnswered: reasons, forecast: fetched.content)
     }
 
     private static var session: URLSession {
@@ -156,7 +156,8 @@ package struct WeatherCheck: Sendable {
         return CheckOutcome(
             place: place, assessment: settings.rule.assess(record.content, beside: record.second, alerts: alerts, now: now),
             fetchedAt: record.fetchedAt, trouble: trouble,
-            isStale: trouble != nil || now.timeIntervalSince(record.fetchedAt) > Self.staleAge, source: record.content.source)
+            isStale: trouble != nil || now.timeIntervalSince(record.fetchedAt) > Self.staleAge, source: record.content.source,
+            forecast: record.content)
     }
 }
 

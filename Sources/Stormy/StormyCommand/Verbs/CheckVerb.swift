@@ -97,15 +97,17 @@ struct CheckVerb: AsyncParsableCommand {
         return outcomes.allSatisfy { $0.assessment?.isStormy == false } ? "No storm expected" : "The weather is not known"
     }
 
-    private static func line(_ outcome: CheckOutcome) -> String {
-        let name = outcome.place.name
+    static func line(_ outcome: CheckOutcome) -> String { "\(outcome.place.name): \(words(outcome))" }
+
+    /// What is expected, without the place.
+    static func words(_ outcome: CheckOutcome) -> String {
         switch outcome.assessment?.verdict {
         case .stormy?:
             let reasons = outcome.assessment?.reasons ?? []
-            return "\(name): \(StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current))"
-        case .calm?: return "\(name): calm"
-        case .unknown(let why)?: return "\(name): unknown, \(why)"
-        case nil: return "\(name): unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
+            return StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current)
+        case .calm?: return "calm"
+        case .unknown(let why)?: return "unknown, \(why)"
+        case nil: return "unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
         }
     }
 

@@ -1,0 +1,131 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundRuntime
+import Foundation
+import Stormy
+import StormyWeather
+
+struct ForecastVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forecast", abstract: "The coming hours as a plot in the terminal, or as a picture.",
+        discussion: "Example:\n  stormy forecast Sydney --svg sydney.svg")
+
+    @Argument(help: "One place; all of them without it.") var name: String?
+    @Flag(help: "Use the stored forecast only.") var offline = false
+    @Option(help: "How many hours, 1 to 72.") var hours = 24
+    @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())
+    var svg: String?
+    @Flag(help: "Print JSON.") var json = false
+
+    private struct Row: Encodable {
+        struct Hour: Encodable {
+            let start: Date
+            let rainMM: OrNull<Double>
+            let gustsKMH: OrNull<Double>
+            let temperatureC: OrNull<Double>
+            let stormy: Bool
+        }
+
+        let place: String
+        let source: String
+        let fetchedAt: OrNull<Date>
+        let stale: Bool
+        let hours: [Hour]
+    }
+
+    func validate() throws {
+        guard (1...72).contains(hours) else { throw ValidationError("--hours is a number from 1 to 72") }
+        if svg != nil, json { throw ValidationError("--svg and --json exclude each other") }
+    }
+
+    func run() async throws {
+        try StormyTool.configure()
+        let store = try StormyStore.open()
+        let places = try name.map { [try store.place(named: $0)] } ?? store.places()
+        guard !places.isEmpty else {
+            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
+        }
+        guard svg == nil || places.count == 1 else {
+            throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
+        }
+        let check = WeatherCheck(store: store)
+        var outcomes: [CheckOutcome] = []
+        for place in places { outcomes.append(try await check.run(place, offline ? .offline : .refreshOrStored)) }
+        if json {
+            try Output.json(outcomes.map(row))
+        } else if let svg, let outcome = outcomes.first {
+            try write(outcome, to: svg)
+        } else {
+            for (index, outcome) in outcomes.enumerated() { print(outcome, isFirst: index == 0) }
+        }
+        if outcomes.allSatisfy({ $0.forecast == nil }) {
+            throw ExitCode(offline ? ExitStatus.notFound.rawValue : ExitStatus.unavailable.rawValue)
+        }
+    }
+
+    private func plotted(_ outcome: CheckOutcome) -> PlottedHours? {
+        outcome.forecast.map {
+            PlottedHours(
+                $0, outcome.assessment, rule: StormySettings.current.rule, now: AppRuntime.shared.now, count: hours,
+                timeZone: outcome.place.zone, locale: PersonLocale.current)
+        }
+    }
+
+    private func row(_ outcome: CheckOutcome) -> Row {
+        Row(
+            place: outcome.place.name, source: outcome.source, fetchedAt: OrNull(outcome.fetchedAt), stale: outcome.isStale,
+            hours: (plotted(outcome)?.hours ?? []).map { hour in
+                Row.Hour(
+                    start: hour.start, rainMM: OrNull(hour.rainMM), gustsKMH: OrNull(hour.gustsKMH),
+                    temperatureC: OrNull(hour.temperatureC), stormy: hour.mark == .storm)
+            })
+    }
+
+    private func print(_ outcome: CheckOutcome, isFirst: Bool) {
+        if !isFirst { Output.line("") }
+        Output.line(CheckVerb.line(outcome) + (outcome.assessment?.isStormy == false ? "." : ""))
+        if let plotted = plotted(outcome) {
+            let zone =
+                outcome.place.zone.identifier == TimeZone.current.identifier ? "" : " (hours of \(outcome.place.zone.identifier))"
+            Output.line("The next \(plotted.hours.count) hours\(zone):")
+            for line in ForecastPlot(plotted, columns: Terminal.columns, style: Terminal.style).lines { Output.line(line) }
+        }
+        for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
+        if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
+        if let fetchedAt = outcome.fetchedAt {
+            Output.line("Forecast of \(outcome.source), \(Output.relative(fetchedAt, now: AppRuntime.shared.now)).")
+        }
+    }
+
+    private func write(_ outcome: CheckOutcome, to path: String) throws {
+        guard let plotted = plotted(outcome) else {
+            throw CommandFailure(.unavailable, "\(outcome.place.name): no forecast: \(outcome.trouble ?? "none is stored")")
+        }
+        let age = outcome.fetchedAt.map { ", " + Output.relative($0, now: AppRuntime.shared.now) } ?? ""
+        let picture = ForecastPicture(
+            plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source + age)
+        do {
+            try Data(picture.svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        } catch {
+            throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
+        }
+        Output.line(path)
+    }
+}
+
+/// What the terminal of this process shows.
+private enum Terminal {
+    /// 80 where nothing says.
+    static var columns: Int {
+        var size = winsize()
+        if ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }
+        return ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
+    }
+
+    static var style: ForecastPlot.Style {
+        let environment = ProcessInfo.processInfo.environment
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
+        guard locale.lowercased().replacingOccurrences(of: "-", with: "").contains("utf8") else { return .ascii }
+        return Output.usesColor && environment["TERM"] != "dumb" ? .coloured : .plain
+    }
+}

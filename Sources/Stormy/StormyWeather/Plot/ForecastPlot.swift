@@ -1,0 +1,111 @@
+import Foundation
+
+/// The coming hours as lines of text: an hour is three columns, and what does not fit beside follows below.
+package struct ForecastPlot {
+    /// What a terminal can show.
+    package enum Style: Sendable { case coloured, plain, ascii }
+
+    private let plotted: PlottedHours
+    private let style: Style
+    private let columns: Int
+
+    private static let labelWidth = 8
+    private static let blocks = Array("▁▂▃▄▅▆▇█")
+    private static let ramp = Array("_.-=+*#@")
+
+    /// - Parameter columns: of the terminal; no line is wider.
+    package init(_ plotted: PlottedHours, columns: Int, style: Style) {
+        (self.plotted, self.style) = (plotted, style)
+        self.columns = columns
+    }
+
+    package var lines: [String] {
+        guard !plotted.hours.isEmpty else { return ["No hour of it is to come."] }
+        // The last cell needs no space behind it.
+        let size = max(1, (columns - Self.labelWidth + 1) / 3)
+        let parts = stride(from: 0, to: plotted.hours.count, by: size).map {
+            Array(plotted.hours[$0..<min($0 + size, plotted.hours.count)])
+        }
+        return parts.enumerated().flatMap { index, part in (index == 0 ? [] : [""]) + block(part) } + legend
+    }
+
+    private func block(_ hours: [PlottedHours.Hour]) -> [String] {
+        let halves = hours.enumerated().compactMap { plotted.half($0.element, isFirst: $0.offset == 0) }
+        var lines = (halves.isEmpty ? [] : [line("", halves)]) + [line("", hours.map(plotted.label))]
+        if hours.contains(where: { $0.mark != .none }) {
+            lines.append(
+                line(
+                    "storm",
+                    hours.map { $0.mark == .storm ? painted("!!", "31;1") : $0.mark == .doubtful ? painted("??", "33") : "" }))
+        }
+        let rain = max(plotted.mostRain, 4)
+        lines.append(line("rain", hours.map { hour in hour.rainMM.map { painted(bar($0, of: rain), "34") } ?? "" }))
+        if let most = plotted.mostGusts {
+            let gusts = max(most, plotted.gustsLimit)
+            lines.append(
+                line(
+                    "gusts",
+                    hours.map { hour in
+                        hour.gustsKMH.map { painted(bar($0, of: gusts), $0 >= plotted.gustsLimit ? "31;1" : "36") } ?? ""
+                    }))
+        }
+        if hours.contains(where: { $0.temperatureC != nil }) {
+            lines.append(line("degrees", hours.map { hour in hour.temperatureC.map { "\(Int($0.rounded()))" } ?? "" }))
+        }
+        return lines
+    }
+
+    /// What the bars reach to, and what the marks mean.
+    private var legend: [String] {
+        var words: [String] = []
+        words.append("Rain up to \(PlottedHours.tenths(plotted.mostRain)) mm per hour")
+        if let gusts = plotted.mostGusts {
+            words.append("gusts up to \(Int(gusts.rounded())) km/h (a storm from \(Int(plotted.gustsLimit)) on)")
+        }
+        var text = words.joined(separator: ", ") + "; degrees are Celsius."
+        if plotted.hours.contains(where: { $0.mark == .storm }) { text += " !! a storm." }
+        if plotted.hours.contains(where: { $0.mark == .doubtful }) { text += " ?? not counted as one." }
+        return [""] + wrapped(text)
+    }
+
+    private func wrapped(_ text: String) -> [String] {
+        var lines: [String] = []
+        for word in text.split(separator: " ") {
+            if let last = lines.last, last.count + 1 + word.count <= columns {
+                lines[lines.count - 1] += " " + word
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines
+    }
+
+    /// Cells are of two columns and a space; escapes take none.
+    private func line(_ label: String, _ cells: [String]) -> String {
+        let head = label + String(repeating: " ", count: Self.labelWidth - label.count)
+        let text = head + cells.map { $0 + String(repeating: " ", count: max(0, 3 - Self.width($0))) }.joined()
+        return String(text.reversed().drop { $0 == " " }.reversed())
+    }
+
+    private static func width(_ text: String) -> Int {
+        guard text.contains("\u{1B}") else { return text.count }
+        var (width, isEscape) = (0, false)
+        for character in text {
+            if character == "\u{1B}" { isEscape = true }
+            if !isEscape { width += 1 }
+            if isEscape, character == "m" { isEscape = false }
+        }
+        return width
+    }
+
+    private func bar(_ value: Double, of most: Double) -> String {
+        guard value > 0, most > 0 else { return style == .ascii ? " " : "·" }
+        let signs = style == .ascii ? Self.ramp : Self.blocks
+        let index = min(signs.count - 1, Int((value / most * Double(signs.count)).rounded(.up)) - 1)
+        return String(repeating: signs[max(0, index)], count: 2)
+    }
+
+    private func painted(_ text: String, _ colour: String) -> String {
+        style == .coloured && !text.isEmpty ? "\u{1B}[\(colour)m\(text)\u{1B}[0m" : text
+    }
+}

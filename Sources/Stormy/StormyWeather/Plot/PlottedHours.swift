@@ -1,0 +1,82 @@
+import Foundation
+
+/// The coming hours of a place, with what is expected in each: what a plot and a picture draw.
+package struct PlottedHours: Sendable {
+    /// How an hour is marked.
+    package enum Mark: Sendable, Equatable { case none, storm, doubtful }
+
+    package struct Hour: Sendable, Equatable {
+        package var start: Date
+        package var rainMM: Double?
+        package var gustsKMH: Double?
+        package var temperatureC: Double?
+        package var mark: Mark
+    }
+
+    package let hours: [Hour]
+    package let timeZone: TimeZone
+    package let locale: Locale
+    /// From here on gusts are a storm.
+    package let gustsLimit: Double
+
+    /// Hours without any value in between are there, and empty.
+    ///
+    /// - Parameters:
+    ///   - count: how many from now on, at most.
+    package init(
+        _ forecast: Forecast, _ assessment: Assessment?, rule: StormRule, now: Date, count: Int, timeZone: TimeZone,
+        locale: Locale
+    ) {
+        (self.timeZone, self.locale, gustsLimit) = (timeZone, locale, rule.gustsKMH)
+        let first = Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
+        let known = Dictionary(forecast.hours.map { ($0.start, $0) }) { first, _ in first }
+        // Services whose hours begin at half past.
+        let offset = forecast.hours.first.map { $0.start.timeIntervalSince1970.truncatingRemainder(dividingBy: 3600) } ?? 0
+        func isIn(_ reasons: [StormReason]?, _ start: Date) -> Bool {
+            reasons?.contains { $0.from < start + 3600 && start < $0.until } ?? false
+        }
+        let all = (0..<max(0, count)).map { index -> Hour in
+            let start = first + Double(index) * 3600 + offset
+            let hour = known[start]
+            let mark: Mark =
+                isIn(assessment?.reasons, start) ? .storm : isIn(assessment?.unconfirmed, start) ? .doubtful : .none
+            return Hour(
+                start: start, rainMM: [hour?.precipitationMM, hour?.showersMM].compactMap { $0 }.max(), gustsKMH: hour?.gustsKMH,
+                temperatureC: hour?.temperatureC, mark: mark)
+        }
+        let last = all.lastIndex { $0.rainMM != nil || $0.gustsKMH != nil || $0.temperatureC != nil || $0.mark != .none }
+        hours = last.map { Array(all[...$0]) } ?? []
+    }
+
+    private func number(_ hour: Hour) -> Int {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = timeZone
+        return calendar.component(.hour, from: hour.start)
+    }
+
+    private var countsToTwelve: Bool { [.oneToTwelve, .zeroToEleven].contains(locale.hourCycle) }
+
+    /// "14", or "2" where people count to twelve.
+    func label(_ hour: Hour) -> String {
+        let number = number(hour)
+        if countsToTwelve { return "\(number % 12 == 0 ? 12 : number % 12)" }
+        return number < 10 ? "0\(number)" : "\(number)"
+    }
+
+    /// "am" and "pm" where they begin, where people count to twelve.
+    ///
+    /// - Parameter isFirst: nothing stands before it.
+    func half(_ hour: Hour, isFirst: Bool) -> String? {
+        let number = number(hour)
+        guard countsToTwelve else { return nil }
+        return isFirst || number % 12 == 0 ? number < 12 ? "am" : "pm" : ""
+    }
+
+    var mostRain: Double { hours.compactMap(\.rainMM).max() ?? 0 }
+    var mostGusts: Double? { hours.compactMap(\.gustsKMH).max() }
+
+    static func tenths(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
+    }
+}
