@@ -27,6 +27,9 @@ package enum Output {
         date.formatted(Date.ISO8601FormatStyle(timeZone: .current).timeZoneSeparator(.colon))
     }
 
+    /// A whole document, as it stands.
+    package static func document(_ text: String) { write(Data(text.utf8), to: .standardOutput) }
+
     package static func line(_ text: String = "") { _ = lineIsTaken(text) }
 
     /// - Returns: `false`: nobody can have read it, as standard output is closed or full.

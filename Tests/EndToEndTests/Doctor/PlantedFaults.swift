@@ -351,7 +351,7 @@ enum PlantedFaults {
         PlantedFault("a mistyped key", "configuration", says: "did you mean", plant: configured("[storm]\ngust_kmh = 80\n")),
         PlantedFault("a wrong value", "configuration", says: "cannot be", plant: configured("[schedule]\nspread_seconds = -3\n")),
         PlantedFault(
-            "an unsupported service", "configuration", plant: configured("[weather]\nprovider = \"nws\"\ncontact = \"a@b.c\"\n")),
+            "an unknown service", "configuration", plant: configured("[weather]\nprovider = \"yahoo\"\n")),
         PlantedFault(
             "a password that others read", "configuration", says: "other users",
             plant: configured(destination("user = \"me\"\npassword = \"hunter2\""), mode: 0o644)),

@@ -54,8 +54,11 @@ public struct DoctorCommand: BackgroundCommand {
         if worst != 0 { throw ExitCode(Int32(worst)) }
     }
 
-    private static func look() -> [DoctorFinding] {
-        let app = ExaminedApp.look(verb: configuration.commandName ?? "")
+    /// What is found now. Nothing is changed.
+    ///
+    /// - Parameter verb: by which the person asked.
+    package static func look(verb: String = configuration.commandName ?? "") -> [DoctorFinding] {
+        let app = ExaminedApp.look(verb: verb)
         let context = Context(command: app.command, pendingRequests: app.pendingRequests)
         return parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
     }

@@ -6,6 +6,8 @@ package struct ForecastPicture {
     private let title: String
     private let summary: String
     private let source: String
+    /// Tells it from another on one page.
+    private let mark: String
 
     private static let (width, height) = (760.0, 340.0)
     private static let (left, right, top, bottom) = (46.0, 714.0, 62.0, 284.0)
@@ -14,7 +16,9 @@ package struct ForecastPicture {
     ///   - title: "Sydney".
     ///   - summary: what is expected, in a sentence: also what a screen reader says.
     ///   - source: whom to credit, and how old it is.
-    package init(_ plotted: PlottedHours, title: String, summary: String, source: String) {
+    ///   - mark: tells it from another on one page.
+    package init(_ plotted: PlottedHours, title: String, summary: String, source: String, mark: String = "") {
+        self.mark = mark
         (self.plotted, self.title) = (plotted, title)
         (self.summary, self.source) = (summary, source)
     }
@@ -22,19 +26,11 @@ package struct ForecastPicture {
     package var svg: String {
         let parts = [storms, grid, rain, gusts, temperatures, legend]
         return """
-            <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" aria-labelledby="t d">
-            <title id="t">\(Self.escaped(title))</title>
-            <desc id="d">\(Self.escaped(summary))</desc>
+            <svg xmlns="http://www.w3.org/2000/svg" class="forecast" viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" aria-labelledby="t\(mark) d\(mark)">
+            <title id="t\(mark)">\(Self.escaped(title))</title>
+            <desc id="d\(mark)">\(Self.escaped(summary))</desc>
             <style>
-            svg { background: #ffffff; font: 13px sans-serif }
-            text { fill: #222222 } .quiet { fill: #666666 } .grid { stroke: #dddddd }
-            .storm { fill: #c62828; opacity: 0.18 } .doubt { fill: #f9a825; opacity: 0.18 } .rain { fill: #1565c0 }
-            .gusts { stroke: #00838f } .limit { stroke: #c62828 } .warm { stroke: #6d4c41 } .line { fill: none; stroke-width: 2 }
-            @media (prefers-color-scheme: dark) {
-            svg { background: #1e1e1e } text { fill: #eeeeee } .quiet { fill: #aaaaaa } .grid { stroke: #444444 }
-            .storm { fill: #ef5350; opacity: 0.3 } .doubt { fill: #fdd835; opacity: 0.22 } .rain { fill: #64b5f6 }
-            .gusts { stroke: #4dd0e1 } .limit { stroke: #ef5350 } .warm { stroke: #bcaaa4 }
-            }
+            \(Self.style)
             </style>
             <text x="\(Self.number(Self.left))" y="24" font-size="18" font-weight="bold">\(Self.escaped(title))</text>
             <text x="\(Self.number(Self.right))" y="24" text-anchor="end" class="quiet">\(Self.escaped(source))</text>
@@ -44,6 +40,21 @@ package struct ForecastPicture {
 
             """
     }
+
+    /// By classes of its own, so that it changes nothing else on a page.
+    private static let style = """
+        .forecast { background: #ffffff; font: 13px sans-serif }
+        .forecast text { fill: #222222 } .forecast .quiet { fill: #666666 } .forecast .grid { stroke: #dddddd }
+        .forecast .storm { fill: #c62828; opacity: 0.18 } .forecast .doubt { fill: #f9a825; opacity: 0.18 }
+        .forecast .rain { fill: #1565c0 } .forecast .gusts { stroke: #00838f } .forecast .limit { stroke: #c62828 }
+        .forecast .warm { stroke: #6d4c41 } .forecast .line { fill: none; stroke-width: 2 }
+        @media (prefers-color-scheme: dark) {
+        .forecast { background: #1e1e1e } .forecast text { fill: #eeeeee } .forecast .quiet { fill: #aaaaaa }
+        .forecast .grid { stroke: #444444 } .forecast .storm { fill: #ef5350; opacity: 0.3 }
+        .forecast .doubt { fill: #fdd835; opacity: 0.22 } .forecast .rain { fill: #64b5f6 } .forecast .gusts { stroke: #4dd0e1 }
+        .forecast .limit { stroke: #ef5350 } .forecast .warm { stroke: #bcaaa4 }
+        }
+        """
 
     // MARK: Places
 

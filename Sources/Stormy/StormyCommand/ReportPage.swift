@@ -1,0 +1,183 @@
+import BackgroundCommands
+import Foundation
+
+/// One page that needs nothing else: no script, no font, no network. Every text in it is escaped here.
+struct ReportPage {
+    struct Place {
+        let name: String
+        /// What is expected, in sentences.
+        let sentences: [String]
+        /// An SVG; `nil`: there is no forecast to draw.
+        let picture: String?
+    }
+
+    struct Storm {
+        let place: String
+        let time: String
+        /// Who said so, and why.
+        let reasons: [String]
+        let end: String
+    }
+
+    struct Transfer {
+        let name: String
+        let state: String
+        /// Where it is, and how that is known.
+        let place: String
+        let isTrouble: Bool
+    }
+
+    struct Day {
+        let name: String
+        let wakes: [(time: String, wake: WakeReport)]
+    }
+
+    let madeAt: String
+    let next: String
+    let places: [Place]
+    let storms: [Storm]
+    let days: [Day]
+    let transfers: [Transfer]
+    /// Of how many the table shows the newest.
+    let transferCount: Int
+    let findings: [DoctorFinding]
+    let credits: [String]
+
+    var html: String {
+        """
+        <!DOCTYPE html>
+        <html lang="en">
+        <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+        <title>Stormy: how it stands</title>
+        <style>
+        \(Self.style)
+        </style>
+        </head>
+        <body>
+        <a class="skip" href="#places">To the places</a>
+        <header><h1>Stormy</h1><p>\(Self.escaped(next))</p><p class="quiet">\(Self.escaped(madeAt))</p></header>
+        <nav aria-label="Parts of this page"><a href="#places">Places</a> <a href="#storms">Storms</a> <a href="#wakes">Wakes</a>
+        <a href="#transfers">Transfers</a> <a href="#desktop">This desktop</a></nav>
+        <main>
+        \(section("places", "Places", places.isEmpty ? empty("No place yet: stormy place add Sydney") : places.map(place).joined()))
+        \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Who said so", "How it ended"], storms.map(row))))
+        \(section("wakes", "Wakes of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
+        \(section("transfers", transferTitle, transfers.isEmpty ? empty("None.") : table(["What", "State", "Where"], transfers.map(row))))
+        \(section("desktop", "What this desktop can promise", table(["", "What", "How it stands"], findings.map(row))))
+        </main>
+        <footer><p class="quiet">\(Self.escaped("Forecasts and warnings: " + credits.joined(separator: ", ") + "."))</p></footer>
+        </body>
+        </html>
+
+        """
+    }
+
+    // MARK: Parts
+
+    private var transferTitle: String {
+        transferCount > transfers.count ? "Transfers: the newest \(transfers.count) of \(transferCount)" : "Transfers"
+    }
+
+    private func section(_ id: String, _ title: String, _ body: String) -> String {
+        "<section id=\"\(id)\" aria-labelledby=\"\(id)-title\"><h2 id=\"\(id)-title\">\(Self.escaped(title))</h2>\n\(body)\n</section>"
+    }
+
+    private func empty(_ words: String) -> String { "<p>\(Self.escaped(words))</p>" }
+
+    private func place(_ place: Place) -> String {
+        let sentences = place.sentences.map { "<p>\(Self.escaped($0))</p>" }.joined(separator: "\n")
+        return "<article><h3>\(Self.escaped(place.name))</h3>\n\(place.picture ?? "")\n\(sentences)</article>\n"
+    }
+
+    private func table(_ heads: [String], _ rows: [String]) -> String {
+        let cells = heads.map { "<th scope=\"col\">\(Self.escaped($0))</th>" }.joined()
+        return
+            "<div class=\"wide\"><table><thead><tr>\(cells)</tr></thead>\n<tbody>\n\(rows.joined(separator: "\n"))\n</tbody></table></div>"
+    }
+
+    private func row(_ storm: Storm) -> String {
+        cells([storm.place, storm.time, storm.reasons.joined(separator: "; "), storm.end])
+    }
+
+    private func row(_ transfer: Transfer) -> String {
+        cells([transfer.name, transfer.state, transfer.place], class: transfer.isTrouble ? "bad" : nil)
+    }
+
+    private func row(_ finding: DoctorFinding) -> String {
+        let sign =
+            switch finding.status {
+            case .ok: "✓ well"
+            case .warning: "! warning"
+            case .failed: "✗ not kept"
+            }
+        let end = finding.message.hasSuffix(".") ? "" : "."
+        let help = finding.fix.map { "\(end) What helps: \($0.command)" } ?? ""
+        return cells([sign, finding.check, finding.message + help], class: finding.status == .ok ? nil : "bad")
+    }
+
+    private func cells(_ texts: [String], class name: String? = nil) -> String {
+        "<tr\(name.map { " class=\"\($0)\"" } ?? "")>" + texts.map { "<td>\(Self.escaped($0))</td>" }.joined() + "</tr>"
+    }
+
+    /// A day is a box; what it stands for is said below, in words.
+    private var strip: String {
+        let boxes = days.reversed().map { day -> String in
+            let failures = day.wakes.count { $0.wake.outcome == .failed }
+            let name = failures > 0 ? "bad" : "good"
+            let words =
+                "\(day.name): \(Self.count(day.wakes.count, "wake"))" + (failures > 0 ? ", \(failures) not completed" : "")
+            return "<li class=\"\(name)\" title=\"\(Self.escaped(words))\"><span>\(Self.escaped(words))</span></li>"
+        }
+        return "<ol class=\"strip\">\(boxes.joined())</ol>\n"
+    }
+
+    /// The newest are open.
+    private func day(_ day: Day) -> String {
+        let wakes = day.wakes.map { time, wake in
+            "<li class=\"\(wake.outcome == .failed ? "bad" : "")\">\(Self.escaped("\(time) \(wake.name): \(wake.words)"))</li>"
+        }
+        let isOpen = days.first?.name == day.name ? " open" : ""
+        return
+            "<details\(isOpen)><summary>\(Self.escaped(day.name)): \(Self.count(day.wakes.count, "wake"))</summary><ul>\n\(wakes.joined(separator: "\n"))\n</ul></details>\n"
+    }
+
+    // MARK: Text
+
+    private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars.prefix(2000) {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            default:
+                let category = scalar.properties.generalCategory
+                // Nothing that turns what follows round, and no control character.
+                if category == .control || category == .format { result += " " } else { result.unicodeScalars.append(scalar) }
+            }
+        }
+        return result
+    }
+
+    private static let style = """
+        :root { color-scheme: light dark; --ink: #222; --quiet: #666; --paper: #fff; --edge: #ddd; --bad: #c62828; --good: #2e7d32 }
+        @media (prefers-color-scheme: dark) {
+        :root { --ink: #eee; --quiet: #aaa; --paper: #1e1e1e; --edge: #444; --bad: #ef9a9a; --good: #81c784 } }
+        body { font: 16px/1.5 sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem; margin: 0 auto; padding: 1rem }
+        h1 { margin-bottom: 0 } h2 { border-bottom: 1px solid var(--edge); margin-top: 2.5rem } .quiet { color: var(--quiet) }
+        a { color: inherit } nav a { margin-right: 1rem } .skip { position: absolute; left: -100rem } .skip:focus { position: static }
+        article svg { width: 100%; height: auto } .wide { overflow-x: auto } table { border-collapse: collapse; width: 100% }
+        th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.8rem 0.3rem 0; border-bottom: 1px solid var(--edge) }
+        td { overflow-wrap: break-word; max-width: 24rem; min-width: 4rem } .bad { color: var(--bad) } summary { cursor: pointer }
+        .strip { display: flex; flex-wrap: wrap; gap: 4px; padding: 0; list-style: none }
+        .strip li { width: 1.4rem; height: 1.4rem; border-radius: 4px; overflow: hidden }
+        .strip .good { background: var(--good) } .strip .bad { background: var(--bad) } .strip span { opacity: 0 }
+        """
+}

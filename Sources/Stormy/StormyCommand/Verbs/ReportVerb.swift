@@ -1,0 +1,156 @@
+import ArgumentParser
+import BackgroundCommands
+import BackgroundRuntime
+import BackgroundTransfer
+import Foundation
+import Stormy
+import StormyWeather
+
+struct ReportVerb: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "report",
+        abstract: "One page that says how it stands: hours to come, storms, wakes and why, transfers, this desktop.",
+        discussion: "Example:\n  stormy report --open")
+
+    @Flag(help: "Open it in the browser.") var open = false
+    @Option(name: [.customShort("o"), .long], help: "The file; \u{201C}-\u{201D}: standard output.", completion: .file())
+    var output: String?
+
+    /// Days of wakes and storms.
+    private static let days = 30.0
+    /// Transfers that are listed, and places that are drawn.
+    private static let (mostTransfers, mostPictures) = (200, 20)
+
+    func run() async throws {
+        try StormyTool.configureIfPossible()
+        let store = try StormyStore.open()
+        let page = try await page(store).html
+        if output == "-" { return Output.document(page) }
+        let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
+        do {
+            try Data(page.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+            // Places and photos are the person's own business.
+            chmod(path, 0o600)
+        } catch {
+            throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
+        }
+        Output.line(path)
+        if open { try Browser.open(path) }
+    }
+
+    private func page(_ store: StormyStore) async throws -> ReportPage {
+        let (now, check) = (AppRuntime.shared.now, WeatherCheck(store: store))
+        let since = now - Self.days * 86_400
+        let places = try store.places()
+        var outcomes: [CheckOutcome] = []
+        // What is known here: a page is made in a moment, network or not.
+        for place in places { outcomes.append(try await check.run(place, .offline)) }
+        let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
+        let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
+        let schedule = try StatusReport.schedule(store)
+        return ReportPage(
+            madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", next: Self.next(schedule, now),
+            places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
+            storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
+            days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
+            transferCount: transfers.count, findings: DoctorCommand.look(),
+            credits: Set(outcomes.map(\.source) + outcomes.flatMap { ($0.assessment?.reasons ?? []).compactMap(\.source) })
+                .sorted())
+    }
+
+    private static func next(_ schedule: StatusReport.Schedule, _ now: Date) -> String {
+        guard schedule.enabled, let next = schedule.next.value else {
+            return "The daily check is off: stormy schedule turns it on."
+        }
+        return "The next check is at \(Output.moment(next, now: now))."
+    }
+
+    private func place(_ outcome: CheckOutcome, _ number: Int?) -> ReportPage.Place {
+        var sentences = [CheckVerb.line(outcome) + (outcome.assessment?.isStormy == true ? "" : ".")]
+        sentences += (outcome.assessment?.reasons ?? []).map { "Because: \($0.explanation)." }
+        sentences += (outcome.assessment?.unconfirmed ?? []).map { reason in
+            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            return "Not counted: \(reason.explanation), \(hours)."
+        }
+        if let fetchedAt = outcome.fetchedAt {
+            let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
+            sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ": an old one" : "").")
+        }
+        let picture = number.flatMap { number in
+            outcome.forecast.map { forecast in
+                let plotted = PlottedHours(
+                    forecast, outcome.assessment, rule: StormySettings.current.rule, now: AppRuntime.shared.now, count: 24,
+                    timeZone: outcome.place.zone, locale: PersonLocale.current)
+                return ForecastPicture(
+                    plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source,
+                    mark: "\(number)"
+                ).svg
+            }
+        }
+        return ReportPage.Place(name: outcome.place.name, sentences: sentences, picture: picture)
+    }
+
+    private func storm(_ storm: StormRecord, _ place: Place?) -> ReportPage.Storm {
+        let end =
+            storm.isCancelled ? "cancelled" : storm.isClosed ? "over" : storm.isTold ? "expected, told" : "expected, not told yet"
+        return ReportPage.Storm(
+            place: place?.name ?? "a place that was removed",
+            time: StormText.span(
+                StormWindow(from: storm.begins, until: storm.ends), timeZone: place?.zone ?? .current,
+                locale: PersonLocale.current)
+                + " on " + storm.begins.formatted(Self.dayStyle(place?.zone ?? .current)),
+            reasons: storm.reasons.map(\.explanation), end: end)
+    }
+
+    private static func dayStyle(_ zone: TimeZone) -> Date.FormatStyle {
+        Date.FormatStyle(locale: PersonLocale.current, timeZone: zone).year().month(.abbreviated).day().weekday(.abbreviated)
+    }
+
+    private static func days(_ wakes: [WakeReport]) -> [ReportPage.Day] {
+        let hours = Date.FormatStyle(locale: PersonLocale.current).hour().minute()
+        var days: [(name: String, wakes: [(String, WakeReport)])] = []
+        for wake in wakes {
+            let name = wake.startedAt.formatted(dayStyle(.current))
+            if days.last?.name != name { days.append((name, [])) }
+            days[days.count - 1].wakes.append((wake.startedAt.formatted(hours), wake))
+        }
+        return days.map { ReportPage.Day(name: $0.name, wakes: $0.wakes.map { (time: $0.0, wake: $0.1) }) }
+    }
+
+    private func transfer(_ transfer: BackgroundTransferStatus) -> ReportPage.Transfer {
+        let isWeather = transfer.session == WeatherSession.identifier
+        let file = transfer.file.map { URL(fileURLWithPath: $0).lastPathComponent }
+        let name = isWeather ? "weather" : file ?? transfer.kind.rawValue
+        let proof = transfer.receipt.map { receipt in
+            "\(Self.withoutSecrets(receipt.url)), \(Output.bytes(receipt.byteCount)), known by \(receipt.proof.rawValue)"
+        }
+        let trouble = transfer.trouble.map(\.message)
+        return ReportPage.Transfer(
+            name: name, state: transfer.isHeld ? "held" : transfer.state.rawValue,
+            place: proof ?? trouble ?? transfer.url.map(Self.withoutSecrets) ?? "", isTrouble: transfer.state == .failed)
+    }
+
+    /// An address may hold a password, or be signed.
+    private static func withoutSecrets(_ address: String) -> String {
+        guard var parts = URLComponents(string: address) else { return "" }
+        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
+        return parts.string ?? ""
+    }
+}
+
+/// What opens a page on this desktop.
+enum Browser {
+    /// - Throws: ``CommandFailure`` where nothing does.
+    static func open(_ path: String) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["xdg-open", path]
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        let isStarted = (try? process.run()) != nil
+        if isStarted { process.waitUntilExit() }
+        guard isStarted, process.terminationStatus == 0 else {
+            throw CommandFailure(.unavailable, "no browser could be started by xdg-open; the page is \(path)")
+        }
+    }
+}

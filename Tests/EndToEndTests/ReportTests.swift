@@ -1,0 +1,75 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// One page that says how it stands.
+    @Suite struct Report {
+        @Test func itSaysHowItStands() async throws {
+            let (server, desktop) = (try await FaultyServer.start(), try Desktop())
+            Weather.serve(.json(Weather.forecast()), on: server)
+            server.route("PUT", "/d/*", .status(201))
+            let home = try Home(
+                server: server, desktop: desktop,
+                extra: "[upload.destinations.there]\nkind = \"put\"\nurl = \"\(server.url)/d/a.jpg?signature=hunter2\"\n")
+            // A person's words are no markup.
+            let name = "<script>alert(1)</script> & \"Co\""
+            try home.stormy("place", "add", name, "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            let photo = home.folder.appendingPathComponent("a<b>.jpg")
+            try JPEG.withoutPosition.write(to: photo)
+            #expect(try home.stormy("upload", "--wait", photo.path).status == 0)
+            // What was expected is a forecast of an hour ago by then: nothing is asked.
+            Weather.serve(ResponseScript([.stall]), on: server)
+            let asked = server.activity.requests.count
+            let made = try home.stormy("report")
+            let path = home.directories.data.path + "/report.html"
+            #expect(made.status == 0 && made.output == path + "\n", "\(made)")
+            #expect(server.activity.requests.count == asked)
+            let page = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+            for part in [
+                "Because: thunderstorm (WMO 95) with rain of 2.4 mm per hour", "refresh StormyNoon: completed: by hand",
+                "expected, told",
+                "a&lt;b&gt;.jpg", "known by answer", "<svg", "The next check is at ",
+                "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;Co&quot;",
+                "Forecasts and warnings: Open-Meteo.", "✓ well",
+            ] {
+                #expect(page.contains(part), "\(part)")
+            }
+            #expect(!page.contains("<script") && !page.contains("hunter2") && !page.contains("http-equiv=\"refresh\""))
+            // Nothing in it is fetched from anywhere.
+            for word in ["src=", "@import", "url(", "<link", "<iframe", "<img"] { #expect(!page.contains(word), "\(word)") }
+            let printed = try home.stormy("report", "-o", "-").output
+            #expect(printed.hasPrefix("<!DOCTYPE html>") && printed.hasSuffix("</html>\n"))
+        }
+
+        /// In an empty home, without a desktop and with a configuration that cannot be read.
+        @Test func itIsMadeOfNothing() throws {
+            let home = try Home()
+            try home.configure("[weather\n")
+            let made = try home.stormy("report", "-o", home.folder.path + "/page.html")
+            #expect(made.status == 0 && made.errors.contains("config.toml"), "\(made)")
+            let page = try String(contentsOfFile: home.folder.path + "/page.html", encoding: .utf8)
+            #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ not kept"))
+            #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
+        }
+
+        @Test func aBrowserIsAsked() throws {
+            let home = try Home()
+            let bin = home.folder.appendingPathComponent("bin")
+            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+            let opener = bin.appendingPathComponent("xdg-open")
+            try Data("#!/bin/sh\necho \"$1\" > \"$HOME/opened\"\n".utf8).write(to: opener)
+            chmod(opener.path, 0o700)
+            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+            let path = try home.stormy("report", "--open").output
+            #expect(try String(contentsOfFile: home.folder.path + "/opened", encoding: .utf8) == path)
+            try Data("#!/bin/sh\nexit 3\n".utf8).write(to: opener)
+            let failed = try home.stormy("report", "--open")
+            #expect(failed.status == 69 && failed.errors.contains("no browser could be started"), "\(failed)")
+        }
+    }
+}
