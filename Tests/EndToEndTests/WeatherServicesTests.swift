@@ -250,6 +250,32 @@ extension EndToEnd {
             #expect(desktop.listen(for: 2).count == 2)
         }
 
+        /// Who warns says nothing: the storm that two services forecast is told all the same, and the silence is said.
+        @Test func silentWarningsHoldUpNoStorm() throws {
+            Weather.serve(.json(Weather.forecast().replacing("2.4", with: "0.1")), on: server)
+            server.route("GET", Self.metNorway, .json(try metNorway(thunder: true)))
+            server.route("GET", "/alerts*", ResponseScript([.stall]))
+            let home = try home("open-meteo", at: "52.52,13.4")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(try home.stormy("status").output.contains("Not used: warnings of bright-sky: no answer so far"))
+            // A person who looks later sees the cancellation at once, and nothing stays on the screen.
+            server.route("GET", "/alerts*", .json(try germanWarning()))
+            let other = try self.home("open-meteo", at: "52.52,13.4", extra: "[storm]\nthunderstorm = false\n")
+            #expect(try other.stormy("check", "--notify", "--exit-code").status == 10)
+            #expect(desktop.listen(for: 2).count == 2)
+            server.route("GET", "/alerts*", none)
+            #expect(try other.stormy("check", "--exit-code").status == 0)
+            try other.wait("that it is taken back") { transaction in
+                try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.life.isTakenBack }
+            }
+            // Listed again it stands again.
+            server.route("GET", "/alerts*", .json(try germanWarning()))
+            #expect(try other.stormy("check", "--notify", "--exit-code").status == 10)
+            #expect(desktop.listen(for: 3).count == 3)
+        }
+
         /// Nobody has a forecast: what is warned of is told all the same. And a mild warning is said, and no storm.
         @Test func aWarningNeedsNoForecast() throws {
             Weather.serve(.status(403, body: "Forbidden"), on: server)

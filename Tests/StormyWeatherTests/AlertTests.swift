@@ -43,7 +43,7 @@ private func document(
         #expect(info.from == message.sent && info.until == instant("2022-08-26T21:00:00Z"))
         // The rest of its areas are municipalities, known by their codes alone.
         #expect(info.areas[0].polygons[0].count == 3 && info.areas.dropFirst().allSatisfy { !$0.isDrawn })
-        #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.info == nil)
+        #expect(AlertBook([message]).events(at: at(48, 11), language: nil).first?.infos.isEmpty == true)
         let cuts = stride(from: 0, to: data.count - 20, by: 7).filter { length in
             (try? CAPDocument.parse(data.prefix(length))) != nil
         }
@@ -130,9 +130,9 @@ private func document(
             """
         let messages = try AlertService.metNorway.read(Data(met.utf8), status: 200, now: .now)
         #expect(messages.map(\.identifier) == ["2.49.0.1.578.0.1"])
-        let oslo = AlertBook(messages).events(at: at(59.9, 10.75), language: "en").first?.info
+        let oslo = AlertBook(messages).events(at: at(59.9, 10.75), language: "en").first?.infos.first
         #expect(oslo?.hazard == .thunderstorm && oslo?.until == instant("2026-07-01T18:00:00Z"))
-        #expect(AlertBook(messages).events(at: at(63, 10.75), language: "en").first?.info == nil, "outside its area")
+        #expect(AlertBook(messages).events(at: at(63, 10.75), language: "en").first?.infos.isEmpty == true, "outside its area")
         for service in AlertService.allCases {
             #expect(throws: WeatherError.self) { try service.read(Data("<html>".utf8), status: 200, now: .now) }
             #expect(throws: WeatherError.rateLimited(reason: "")) { try service.read(Data(), status: 429, now: .now) }
@@ -151,10 +151,30 @@ private func document(
             ("STURMBÖEN", .wind),
             ("STARKREGEN", .rain), ("FROST", .other), ("Kuling", .wind), ("3; Thunderstorm", .thunderstorm),
             ("8; forest-fire", .other),
-            ("Dense Fog Advisory", .other), ("Orages", .thunderstorm),
+            ("Dense Fog Advisory", .other), ("Orages", .thunderstorm), ("Extreme Heat Event", .other),
+            ("Water storage warning", .other),
+            ("Hazardous air quality event", .other), ("Training area closure", .other), ("Tempestade", .thunderstorm),
+            ("Vendaval", .wind),
+            ("Temporali", .thunderstorm), ("Burze", .thunderstorm), ("Onweer", .thunderstorm), ("Ukonilma", .thunderstorm),
+            ("Bouřky", .thunderstorm), ("Zivatar", .thunderstorm), ("Granizo", .thunderstorm), ("Special Marine Warning", .wind),
+            ("Severe Weather Statement", .thunderstorm), ("Gale", .wind), ("coastalevent", .other),
+            ("Grey weather, dense FOG", .other),
         ] as [(String, AlertHazard)]) func whatAWarningIsAbout(_ event: String, _ hazard: AlertHazard) throws
     {
         let text = document(info: "<info><event>\(event)</event></info>")
+        #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.hazard == hazard)
+    }
+
+    /// MeteoAlarm's number says it in every language.
+    @Test(
+        arguments: [("1; Wind", .wind), ("3; x", .thunderstorm), ("7; coastalevent", .other), ("2; snow-ice", .snow)]
+            as [(String, AlertHazard)])
+    func aNumberCountsBeforeWords(_ type: String, _ hazard: AlertHazard) throws {
+        let text = document(
+            info: """
+                <info><event>Thunder of some tongue</event><parameter><valueName>awareness_type</valueName><value>\(type)</value></parameter>
+                </info>
+                """)
         #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.hazard == hazard)
     }
 
@@ -230,7 +250,7 @@ private func document(
         for order in [[first, second, third], [third, second, first], [second, third, first, second]] {
             let events = AlertBook(order).events(at: nil, language: nil)
             #expect(events.count == 1 && events[0].messages == ["a", "b", "c"])
-            #expect(events[0].info?.from == noon + 4 * 3600, "the newest counts")
+            #expect(events[0].infos.first?.from == noon + 4 * 3600, "the newest counts")
             #expect(state(order + [cancel]) == [.cancelled] && state([cancel] + order) == [.cancelled])
         }
         // One that names the first of the chain, and comes last; and one that names several events.
@@ -240,12 +260,12 @@ private func document(
         #expect(state([first, message("d", 30, .cancel, of: ["a"]), message("e", 40, .update, of: ["d"])]) == [.standing])
         // Sent again under its identifier it is the same.
         let again = AlertBook([first, message("a", 15, from: 9, until: 10)]).events(at: nil, language: nil)
-        #expect(again.count == 1 && again[0].info?.from == noon + 9 * 3600)
+        #expect(again.count == 1 && again[0].infos.first?.from == noon + 9 * 3600)
         // What only refers to others says nothing yet.
-        #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.info) == [nil])
+        #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.infos) == [[]])
     }
 
-    @Test func severityAndHazardDecideWhatCounts() {
+    @Test func severityAndHazardDecideWhatCounts() throws {
         let calm = Forecast(
             hours: (0..<30).map {
                 ForecastHour(start: noon + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
@@ -260,6 +280,10 @@ private func document(
         for weak in [CAPSeverity.moderate, .minor, nil] {
             let assessment = judged(message("a", 0, severity: weak))
             #expect(assessment.verdict == .calm && assessment.unconfirmed?.map(\.kind) == [.alert])
+        }
+        for mood in ["<urgency>Past</urgency>", "<certainty>Unlikely</certainty>", "<responseType>AllClear</responseType>"] {
+            let text = document(info: "<info><event>Storm</event><severity>Severe</severity>\(mood)</info>")
+            #expect(try CAPDocument.parse(Data(text.utf8))?.infos.first?.severity == nil, "\(mood)")
         }
         #expect(judged(message("a", 0, severity: .moderate), .moderate).isStormy == true)
         #expect(judged(message("a", 0), .off).isStormy == false)
@@ -277,6 +301,89 @@ private func document(
             ])
     }
 
+    private let calm: Forecast = Forecast(
+        hours: (0..<30).map {
+            ForecastHour(
+                start: instant("2026-07-01T12:00:00Z") + Double($0) * 3600, weatherCode: $0 == 3 ? 95 : 3, precipitationMM: 0.1,
+                gustsKMH: 10)
+        })
+
+    private func looks(_ looks: [[AlertMessage]], place: Coordinates? = nil) -> [Desk] {
+        looks.reduce(into: [Desk(StormRule(), place ?? at(50, 10))]) { desks, messages in
+            desks[0].look(messages, at: noon, forecast: calm)
+        }
+    }
+
+    /// Weaker, elsewhere, over early, or put off for days: what was told is untrue then, and taken back.
+    @Test func whatIsNoWarningAnyMoreIsTakenBack() {
+        var weaker = message("b", 10, .update, of: ["a"], severity: .moderate)
+        let over = message("b", 10, .update, of: ["a"], from: -3, until: -1)
+        let later = message("b", 10, .update, of: ["a"], from: 40, until: 42)
+        var elsewhere = message("b", 10, .update, of: ["a"])
+        elsewhere.infos[0].areas = [AlertArea(name: "There", circles: [.init(center: at(20, 10), kilometres: 50)])]
+        for update in [weaker, over, later, elsewhere] {
+            let desk = looks([[message("a", 0)], [update]])[0]
+            #expect(desk.notices == 1 && !desk.isShown, "\(update)")
+        }
+        // Thunder that a warning alone confirmed goes with it, also where the warning is too mild to count by itself.
+        for severity in [CAPSeverity.severe, .minor] {
+            weaker = message("a", 0, event: "Gewitter", severity: severity)
+            weaker.infos[0].hazard = .thunderstorm
+            let desk = looks([[weaker], [message("c", 5, .cancel, of: ["a"])]])[0]
+            #expect(desk.notices == 1 && !desk.isShown)
+        }
+    }
+
+    /// A service that lists nothing for once has taken nothing back for ever.
+    @Test func whatIsListedAgainStandsAgain() {
+        var book = AlertBook([message("a", 0)])
+        func list(_ messages: [AlertMessage]) {
+            let before = book.messages
+            for message in messages { book.note(message) }
+            book.noteMissing(from: messages, before, now: noon)
+        }
+        list([])
+        #expect(book.events(at: nil, language: nil).map(\.state) == [.cancelled])
+        list([message("a", 0)])
+        #expect(book.events(at: nil, language: nil).map(\.state) == [.standing])
+        list([message("b", 5, .update, of: ["a"])])
+        #expect(book.events(at: nil, language: nil).map(\.state) == [.standing])
+    }
+
+    /// Two hazards or times in one message are both said; thirteen messages of the same words are one.
+    @Test func eachHazardIsSaidOnce() {
+        var twofold = message("a", 0)
+        twofold.infos.append(message("x", 0, from: 8, until: 9, event: "Rain").infos[0])
+        twofold.infos.append(message("x", 0, from: -3, until: -1, event: "Past", severity: .extreme).infos[0])
+        func reasons(_ messages: [AlertMessage]) -> [String?] {
+            StormRule().assess(calm, alerts: AlertBook(messages).events(at: nil, language: nil), now: noon).reasons
+                .filter { $0.kind == .alert }.map(\.event)
+        }
+        #expect(reasons([twofold]) == ["Storm", "Rain"])
+        #expect(reasons((0..<13).map { message("m\($0)", 0) }) == ["Storm"])
+    }
+
+    /// Of a feed, a message that draws nothing counts with one of its event that does.
+    @Test func whatDrawsNothingBelongsToWhatDoes() {
+        func drawn(_ identifier: String) -> AlertMessage {
+            var message = message(identifier, 0)
+            message.infos[0].areas = [AlertArea(name: "Here", circles: [.init(center: at(50, 10), kilometres: 50)])]
+            return message
+        }
+        func coded(_ identifier: String, _ kind: AlertMessage.Kind, of reference: String) -> AlertMessage {
+            var message = message(identifier, 10, kind == .cancel ? .alert : kind, of: [reference])
+            message.kind = kind
+            message.infos[0].areas = [AlertArea(name: "Coded")]
+            return message
+        }
+        var book = AlertBook([drawn("a"), coded("b", .cancel, of: "a"), coded("c", .update, of: "elsewhere"), drawn("far")])
+        book.keep(at: at(50, 10), isAsked: false)
+        #expect(book.events(at: at(50, 10), language: nil).map(\.state) == [.cancelled, .standing])
+        #expect(Set(book.messages.map(\.identifier)) == ["a", "b", "far"])
+        book.keep(at: at(0, 0), isAsked: false)
+        #expect(book.messages.isEmpty)
+    }
+
     /// In three languages, and two hazards: what is told is what the reader understands, and of a storm.
     @Test func theReadersLanguageCounts() {
         func info(_ language: String, _ event: String, _ hazard: AlertHazard, _ severity: CAPSeverity) -> AlertInfo {
@@ -291,7 +398,9 @@ private func document(
                 info("en-GB", "frost", .other, .extreme),
                 info("fr", "tempête", .wind, .severe),
             ])
-        func event(_ language: String?) -> String? { AlertBook([message]).events(at: nil, language: language).first?.info?.event }
+        func event(_ language: String?) -> String? {
+            AlertBook([message]).events(at: nil, language: language).first?.infos.first?.event
+        }
         #expect(
             [event("de"), event("fr"), event("en"), event("it"), event(nil)] == ["STURM", "tempête", "gale", "gale", "gale"])
     }
@@ -331,13 +440,13 @@ private final class Desk {
 
     init(_ rule: StormRule, _ place: Coordinates) { (self.rule, self.place) = (rule, place) }
 
-    func look(_ messages: [AlertMessage], at now: Date) {
+    func look(_ messages: [AlertMessage], at now: Date, forecast: Forecast? = nil) {
         for message in messages { book.note(message) }
         let calm = Forecast(
             hours: (0..<30).map {
                 ForecastHour(start: now + Double($0) * 3600, weatherCode: 3, precipitationMM: 0, gustsKMH: 10)
             })
-        let seen = rule.assess(calm, alerts: book.events(at: place, language: "en"), now: now)
+        let seen = rule.assess(forecast ?? calm, alerts: book.events(at: place, language: "en"), now: now)
         let decision = StormTracker.decide(existing: storms, seen: seen, now: now)
         for id in decision.close {
             if let index = storms.firstIndex(where: { $0.id == id }) { storms[index].isClosed = true }
@@ -355,7 +464,10 @@ private final class Desk {
                 storms[index].isClosed = false
                 storms[index].messages.formUnion(messages)
             } else {
-                storms.append(KnownStorm(id: id, window: window, told: true, messages: messages, isWarnedOfOnly: true))
+                storms.append(
+                    KnownStorm(
+                        id: id, window: window, told: true, messages: messages,
+                        isWarnedOfOnly: reasons.allSatisfy(\.hangsOnWarnings)))
                 notices += 1
                 shown.insert(id)
             }

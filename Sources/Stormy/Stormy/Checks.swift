@@ -63,7 +63,12 @@ extension StormyStore {
 
     /// The last answer, for whoever asks again. `nil`: none, or one that was fetched under a clock that was ahead.
     func lastAnswer(of place: Place, now: Date) throws -> FetchedForecast? {
-        try lastForecast(of: place).flatMap { $0.fetchedAt <= now ? $0.fetched : nil }
+        try lastForecast(of: place).flatMap { record in
+            guard record.fetchedAt <= now else { return nil }
+            var fetched = record.fetched
+            fetched.fetchedAt = record.fetchedAt
+            return fetched
+        }
     }
 
     /// What cannot be read is as good as none: the next answer takes its place.

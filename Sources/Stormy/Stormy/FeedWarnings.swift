@@ -13,6 +13,8 @@ struct FeedWarnings: Sendable {
     private static let lanes = 4
     /// Seconds without a byte, and for all of an answer.
     private static let patience: (Double, Double) = (10, 20)
+    /// Seconds after which no further document is asked for: a person may wait.
+    private static let longestRefresh: Duration = .seconds(40)
 
     let store: StormyStore
     let settings: StormySettings
@@ -29,10 +31,11 @@ struct FeedWarnings: Sendable {
             do {
                 let (messages, missing) = try await messages(of: feed)
                 let coded = messages.count(where: \.isCodedOnly)
-                let drawn = messages.filter { !$0.isCodedOnly }
+                // A warning that draws nothing says nothing here; what changes or ends another does.
+                let placed = messages.filter { !$0.isCodedOnly || $0.kind != .alert }
                 for place in places {
                     try store.takeWarnings(
-                        drawn, isWhole: missing == 0, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
+                        placed, isFeed: true, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
                 }
                 var reasons: [String] = []
                 if coded > 0 {
@@ -64,6 +67,7 @@ struct FeedWarnings: Sendable {
             }
         }
         let now = BGTaskScheduler.now
+        // One that a feed names for long may be written anew under its address.
         let known = try store.documents(links, now: now)
         let unknown = Set(links.filter { known[$0] == nil })
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
@@ -75,9 +79,10 @@ struct FeedWarnings: Sendable {
     private func documents(_ links: [String], now: Date) async throws -> [String: WarningDocument] {
         var found: [String: WarningDocument] = [:]
         var left = links.makeIterator()
+        let deadline = ContinuousClock.now + Self.longestRefresh
         try await withThrowingTaskGroup(of: WarningDocument?.self) { group in
             func addNext() {
-                guard let link = left.next() else { return }
+                guard ContinuousClock.now < deadline, let link = left.next() else { return }
                 group.addTask { try await document(link, now: now) }
             }
             for _ in 0..<Self.lanes { addNext() }

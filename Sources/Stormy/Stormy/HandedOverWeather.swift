@@ -75,13 +75,28 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
         switch answer {
         case .forecast(let fetched):
-            if try question.take(fetched, of: place).isStormy == true { try StormTeller(store: question.store).tell(place) }
+            _ = try take(fetched, of: place, now: now)
+            try StormTeller(store: question.store).tell(place)
         case .more(let next):
             let task = session.downloadTask(with: next)
             task.taskDescription = source.label
             task.resume()
         }
     }
+
+    /// It may be the second word on thunder that another service forecasts: then both count.
+    private func take(_ fetched: FetchedForecast, of place: Place, now: Date) throws -> Assessment {
+        if let last = try question.store.lastForecast(of: place), last.provider != fetched.provider,
+            (0..<Self.sameQuestion).contains(now.timeIntervalSince(last.fetchedAt)),
+            question.settings.rule.assess(last.content, now: now).hasDoubtfulThunder
+        {
+            return try question.take(last.fetched, beside: fetched.content, of: place)
+        }
+        return try question.take(fetched, of: place)
+    }
+
+    /// Seconds within which two services answer one question.
+    private static let sameQuestion: Double = 3600
 
     /// - Parameter source: whose answer could not be used. `nil`: nobody's, or that of a place which is asked for in other words today.
     private func askAgain(_ source: WeatherSource?, of task: URLSessionTask, _ session: URLSession) throws {

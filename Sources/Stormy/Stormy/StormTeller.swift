@@ -30,12 +30,7 @@ package struct StormTeller: Sendable {
     package func tell(_ place: Place) throws {
         // As it is now: the answer that showed the storm also told the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
-        // Taken back, and told again should the warning come back.
-        let cancelled = try store.cancelledStorms(of: place)
-        if !cancelled.isEmpty {
-            Self.withdraw(cancelled)
-            try store.markUntold(cancelled)
-        }
+        try takeBackCancelled(at: place)
         let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now)
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
@@ -43,6 +38,14 @@ package struct StormTeller: Sendable {
             try add(storm, place)
             try store.markTold(storm, now: BGTaskScheduler.now)
         }
+    }
+
+    /// Takes back what was told of storms that were cancelled; told again should the warning come back.
+    package func takeBackCancelled(at place: Place) throws {
+        let cancelled = try store.cancelledStorms(of: place)
+        if cancelled.isEmpty { return }
+        Self.withdraw(cancelled)
+        try store.markUntold(cancelled)
     }
 
     /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed.

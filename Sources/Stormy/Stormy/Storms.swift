@@ -38,7 +38,7 @@ extension StormyStore {
                 KnownStorm(
                     id: storm.id!, window: StormWindow(from: storm.begins, until: storm.ends), told: storm.isTold,
                     isClosed: storm.isClosed, messages: Set(storm.reasons.flatMap { $0.messages ?? [] }),
-                    isWarnedOfOnly: storm.reasons.allSatisfy { $0.kind == .alert })
+                    isWarnedOfOnly: storm.reasons.allSatisfy(\.hangsOnWarnings))
             }, seen: assessment, now: now)
         for change in decision.changes {
             switch change {

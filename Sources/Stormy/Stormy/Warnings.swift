@@ -14,6 +14,12 @@ struct WarningRecord: StoreRecord {
     var askedAt: Date
     /// Why it could not be asked since; `nil`: it could.
     var trouble: String?
+
+    /// What a feed warned of that was taken out of the configuration counts no more.
+    var isAsked: Bool {
+        guard StormySettings.areSet, AlertService(rawValue: service) == nil else { return true }
+        return StormySettings.current.warningFeeds.contains(service)
+    }
 }
 
 extension StormyStore {
@@ -26,7 +32,7 @@ extension StormyStore {
     func warnings(of place: Place) throws -> [AlertEvent] { try queue.read { try Self.warnings(of: place, $0) } }
 
     static func warnings(of place: Place, _ database: Database) throws -> [AlertEvent] {
-        let records = try WarningRecord.filter(Column("place") == place.id).fetchAll(database)
+        let records = try WarningRecord.filter(Column("place") == place.id).fetchAll(database).filter(\.isAsked)
         let language = PersonLocale.current.language.languageCode?.identifier
         return records.flatMap { AlertBook($0.messages).events(at: place.coordinates, language: language) }
     }
@@ -38,8 +44,10 @@ extension StormyStore {
     }
 
     /// Why services could not be asked for warnings at a place.
-    package func warningTroubles(of place: Place) throws -> [String] {
-        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
+    package func warningTroubles(of place: Place) throws -> [String] { try warningTroubles(of: place.id ?? 0) }
+
+    package func warningTroubles(of place: Int64) throws -> [String] {
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place).fetchAll($0) }.filter(\.isAsked)
         return records.compactMap { record in record.trouble.map { "warnings of \(Self.shown(record.service)): \($0)" } }
     }
 
@@ -51,18 +59,19 @@ extension StormyStore {
 
     /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
     ///
-    /// - Parameter isWhole: it is all that stands: what is missing was taken back.
+    /// - Parameter isFeed: what it does not list is not taken back, as a feed may hold its newest ones alone; and what draws no area is not
+    ///   meant by itself.
     func takeWarnings(
-        _ current: [AlertMessage], isWhole: Bool = true, by service: String, of place: Place, rule: StormRule, now: Date
+        _ current: [AlertMessage], isFeed: Bool = false, by service: String, of place: Place, rule: StormRule, now: Date
     ) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             let before = try Self.record(service, place, database)?.messages ?? []
             var book = AlertBook(before)
             for message in current { book.note(message) }
-            if isWhole { book.noteMissing(from: current, before, now: now) }
+            if !isFeed { book.noteMissing(from: current, before, now: now) }
             book.prune(before: now - Self.retention)
-            if let coordinates = place.coordinates { book.keep(at: coordinates) }
+            if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
             try record.save(database)
             let forecast = Self.forecast(of: place, database)

@@ -89,22 +89,28 @@ package struct WeatherCheck: Sendable {
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
         let now = BGTaskScheduler.now
+        var reasons = reasons
         let alerts = try store.warnings(of: place)
         let first = settings.rule.assess(fetched.content, alerts: alerts, now: now)
         var second: Forecast?
         if first.isStormy != true, first.hasDoubtfulThunder, let other = others.first {
-            second = (try? await fetch(other))?.content
+            do { second = try await fetch(other).content } catch {
+                reasons.append(
+                    "\(other.name), for a second word on thunder: \((error as? WeatherUnavailable)?.description ?? "\(error)")")
+            }
         }
         // Of another day, or with nothing in it: no answer. What is stored stays.
         if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
             throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(why)")
         }
-        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        let fetchedAt = fetched.fetchedAt ?? now
+        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: fetchedAt, rule: settings.rule, now: now)
         StormQuestion.withdrawTrouble(at: place)
         // The answer told the place's time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
-            place: known, assessment: assessment, fetchedAt: now, trouble: nil, isStale: false, source: fetched.content.source,
+            place: known, assessment: assessment, fetchedAt: fetchedAt, trouble: nil, isStale: false,
+            source: fetched.content.source,
             notAnswered: reasons, forecast: fetched.content)
     }
 
@@ -151,13 +157,14 @@ package struct WeatherCheck: Sendable {
             let why = record == nil ? "no forecast is stored yet" : "the stored forecast is dated in the future"
             return CheckOutcome(
                 place: place, assessment: warned.isStormy == true ? warned : nil, fetchedAt: nil, trouble: trouble ?? why,
-                isStale: true, source: record?.content.source ?? OpenMeteo.source)
+                isStale: true, source: record?.content.source ?? OpenMeteo.source,
+                notAnswered: try store.warningTroubles(of: place))
         }
         return CheckOutcome(
             place: place, assessment: settings.rule.assess(record.content, beside: record.second, alerts: alerts, now: now),
             fetchedAt: record.fetchedAt, trouble: trouble,
             isStale: trouble != nil || now.timeIntervalSince(record.fetchedAt) > Self.staleAge, source: record.content.source,
-            forecast: record.content)
+            notAnswered: try store.warningTroubles(of: place), forecast: record.content)
     }
 }
 

@@ -48,26 +48,46 @@ package struct StormQuestion {
         return try await take(fetched, of: place, others: others).isStormy
     }
 
-    /// What official services warn of there. One that does not answer leaves what it warned of before, and is said.
+    /// What official services warn of there. One that does not answer leaves what it warned of before, and is said; one that says nothing
+    /// is waited for in the background after a while.
     private func lookAtWarnings(at place: Place) async throws {
-        for source in try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place)) {
-            do {
-                let request = try source.request()
-                let session = URLSession(configuration: WeatherSession.configuration())
-                let (data, response) = try await withTaskCancellationHandler {
-                    try await session.data(for: request)
-                } onCancel: {
-                    let task = session.downloadTask(with: request)
-                    task.taskDescription = source.label
-                    task.resume()
-                }
-                try source.take(data, response, into: store, now: BGTaskScheduler.now)
-            } catch let error as WeatherError {
-                try store.noteWarningTrouble(error.message, by: source.service.rawValue, of: place)
-            } catch let error as URLError {
-                // Handed over, or cancelled by hand: both are said until there is an answer.
-                try store.noteWarningTrouble(error.localizedDescription, by: source.service.rawValue, of: place)
+        let sources = try settings.warningSources(for: place, askedAt: store.warningsAskedAt(at: place))
+        await withTaskGroup(of: Void.self) { group in
+            for source in sources {
+                group.addTask { await logged("the warnings of \(place.name)") { try await ask(source) } }
             }
+        }
+    }
+
+    private func ask(_ source: WarningSource) async throws {
+        let request = try source.request()
+        let session = URLSession(configuration: WeatherSession.configuration())
+        let asking = Task {
+            try await withTaskCancellationHandler {
+                try await session.data(for: request)
+            } onCancel: {
+                let task = session.downloadTask(with: request)
+                task.taskDescription = source.label
+                task.resume()
+            }
+        }
+        let patience = Task {
+            try await Task.sleep(for: .seconds(Self.patience)); asking.cancel()
+        }
+        defer { patience.cancel() }
+        do {
+            let (data, response) = try await withTaskCancellationHandler {
+                try await asking.value
+            } onCancel: {
+                asking.cancel()
+            }
+            try source.take(data, response, into: store, now: BGTaskScheduler.now)
+        } catch let error as WeatherError {
+            try store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
+        } catch let error as URLError {
+            // Handed over, or cancelled by hand: both are said until there is an answer.
+            let why = error.code == .cancelled ? "no answer so far; it is waited for" : error.localizedDescription
+            try store.noteWarningTrouble(why, by: source.service.rawValue, of: source.place)
         }
     }
 
@@ -184,8 +204,8 @@ package struct StormQuestion {
         var second: Forecast?
         let alerts = try store.warnings(of: place)
         let first = settings.rule.assess(fetched.content, alerts: alerts, now: BGTaskScheduler.now)
-        if first.isStormy != true, first.hasDoubtfulThunder, let other = others.first {
-            if case .answer(let answer) = try await ask(other, isLast: true) { second = answer.content }
+        if first.isStormy != true, first.hasDoubtfulThunder, !Task.isCancelled, let other = others.first {
+            if case .answer(let answer) = try await ask(other, isLast: false) { second = answer.content }
         }
         return try take(fetched, beside: second, of: place)
     }
@@ -193,12 +213,13 @@ package struct StormQuestion {
     /// - Throws: ``WeatherUnknown``; what the store says.
     func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
         let now = BGTaskScheduler.now
+        let fetchedAt = fetched.fetchedAt ?? now
         // Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
         let alerts = try store.warnings(of: place)
         if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
             throw try unknown(why, at: place)
         }
-        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: now, rule: settings.rule, now: now)
+        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: fetchedAt, rule: settings.rule, now: now)
         Self.withdrawTrouble(at: place)
         return assessment
     }
@@ -240,6 +261,11 @@ package struct StormQuestion {
 }
 
 /// What fails is said on standard error; the agent keeps that in its log.
+func logged(_ name: String, _ body: () async throws -> Void) async {
+    do { try await body() } catch { logError("\(name) could not be recorded: \(error)") }
+}
+
+/// The same of what waits for nothing.
 @discardableResult
 func logged<Value>(_ name: String, _ body: () throws -> Value) -> Value? {
     do { return try body() } catch {

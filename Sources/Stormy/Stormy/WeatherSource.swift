@@ -106,6 +106,8 @@ struct FetchedForecast: Sendable, Equatable {
     var lastModified: String?
     /// Before that there is nothing newer.
     var expiresAt: Date?
+    /// Of one that is stored, and was not asked for again; `nil`: now.
+    var fetchedAt: Date?
 
     /// Seconds: what is valid for longer is a mistake, and would keep a check from seeing anything.
     static let longestValidity: Double = 6 * 3600

@@ -22,6 +22,7 @@ struct StatusReport: Encodable {
         let source: String
         let fetchedAt: OrNull<Date>
         let trouble: OrNull<String>
+        let notAnswered: [String]
     }
 
     struct Storm: Encodable {
@@ -64,7 +65,8 @@ struct StatusReport: Encodable {
             return Check(
                 place: name, at: check.at, stormy: OrNull(check.isStormy),
                 reasons: (check.assessment?.reasons ?? []).map(CheckVerb.Reason.init), source: check.source,
-                fetchedAt: OrNull(check.fetchedAt), trouble: OrNull(check.trouble))
+                fetchedAt: OrNull(check.fetchedAt), trouble: OrNull(check.trouble),
+                notAnswered: try store.warningTroubles(of: check.place))
         }
     }
 

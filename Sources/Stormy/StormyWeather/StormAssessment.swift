@@ -108,6 +108,12 @@ package struct StormReason: Sendable, Equatable, Codable {
         return detail + because + (source.map { ": \($0)" } ?? "")
     }
 
+    /// It counts as long as somebody warns of it, and no longer.
+    package var hangsOnWarnings: Bool {
+        if case .alert = key { return true }
+        return kind == .alert
+    }
+
     /// ``key`` in words; `nil`: there is none.
     package var keyWords: String? { key.map { $0.words(for: kind) } }
 
@@ -142,6 +148,24 @@ package struct StormReason: Sendable, Equatable, Codable {
         return sorted(runs)
     }
 
+    /// The same warning for thirteen municipalities is one: of the same words by the same people, at times that touch.
+    static func warnings(_ reasons: [StormReason]) -> [StormReason] {
+        var merged: [StormReason] = []
+        for reason in reasons.sorted(by: { $0.from < $1.from }) {
+            let index = merged.firstIndex {
+                $0.event == reason.event && $0.source == reason.source && $0.peak == reason.peak && reason.from <= $0.until
+            }
+            guard let index else {
+                merged.append(reason)
+                continue
+            }
+            merged[index].until = max(merged[index].until, reason.until)
+            let known = merged[index].messages ?? []
+            merged[index].messages = known + (reason.messages ?? []).filter { !known.contains($0) }
+        }
+        return merged
+    }
+
     /// By when they begin, and at one time in their order.
     static func sorted(_ reasons: [StormReason]) -> [StormReason] {
         reasons.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
@@ -174,7 +198,7 @@ package struct Assessment: Sendable, Equatable, Codable {
     package var unconfirmed: [StormReason]?
     /// The other service that was asked, as the first had thunder that nothing confirmed.
     package var second: String?
-    /// Messages of warnings that were cancelled: who was told of them is told that they are over.
+    /// Messages of warnings that are none any more: what was told of them alone is taken back.
     package var cancelled: [String]?
 
     /// An assessment from its parts.

@@ -67,8 +67,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     ) -> Assessment {
         var assessment = assess(forecast, second, alerts, now)
         let warnings = reasons(of: alerts, now: now)
-        let cancelled = alerts.filter { $0.state == .cancelled }.flatMap(\.messages)
-        if !cancelled.isEmpty { assessment.cancelled = cancelled }
+        if !warnings.over.isEmpty { assessment.cancelled = warnings.over }
         assessment.unconfirmed = (assessment.unconfirmed ?? []) + warnings.others
         if warnings.counting.isEmpty { return assessment }
         assessment.verdict = .stormy
@@ -76,19 +75,24 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Warnings that are a key by themselves, and those that are not: of too little severity, or of no storm.
-    private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason]) {
+    /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
+    /// are none any more: cancelled, weaker, elsewhere, or put off beyond the horizon.
+    private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
-        var (counting, others): ([StormReason], [StormReason]) = ([], [])
+        var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])
         for alert in alerts {
-            guard let info = alert.info, alert.state == .standing, info.until > now, info.from < horizonEnd else { continue }
-            let reason = StormReason(
-                kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
-                key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages)
-            let counts = info.hazard != .other && info.severity.map { $0.rank >= alertSeverity.rank } == true
-            if counts { counting.append(reason) } else { others.append(reason) }
+            var doesCount = false
+            for info in alert.infos where info.until > now && info.from < horizonEnd {
+                let reason = StormReason(
+                    kind: .alert, peak: Double(info.severity?.rank ?? 0), from: info.from, until: info.until,
+                    key: info.severity.map { .severity($0) }, source: info.issuer, event: info.event, messages: alert.messages)
+                let counts = info.hazard != .other && info.severity.map { $0.rank >= alertSeverity.rank } == true
+                if counts { counting.append(reason) } else { others.append(reason) }
+                doesCount = doesCount || counts
+            }
+            if !doesCount { over += alert.messages }
         }
-        return (StormReason.sorted(counting), others)
+        return (StormReason.warnings(counting), StormReason.warnings(others), over)
     }
 
     private func assess(_ forecast: Forecast, _ second: Forecast?, _ alerts: [AlertEvent], _ now: Date) -> Assessment {
@@ -115,14 +119,12 @@ package struct StormRule: Sendable, Equatable, Codable {
                 StormReason(kind: kind, peak: peak, from: hour.start, until: hour.end, key: key, source: forecast.source)
             }
             if thunderstorm, let code = hour.weatherCode, WeatherCode.isThunderstorm(code) {
+                let alert = confirmation(of: hour, by: alerts)
                 let key =
-                    confirmation(in: hour) ?? confirmation(of: hour, by: alerts)
-                    ?? second.flatMap { confirmation(of: hour, by: $0) }
-                if key == nil {
-                    unconfirmed.append(reason(.thunderstorm, Double(code), nil))
-                } else {
-                    found.append(reason(.thunderstorm, Double(code), key))
-                }
+                    confirmation(in: hour) ?? alert.map { .alert($0.issuer) } ?? second.flatMap { confirmation(of: hour, by: $0) }
+                var thunder = reason(.thunderstorm, Double(code), key)
+                if case .alert = key { thunder.messages = alert?.messages }
+                if key == nil { unconfirmed.append(thunder) } else { found.append(thunder) }
             }
             if let gusts = hour.gustsKMH, gusts >= gustsKMH { found.append(reason(.gusts, gusts, .limit(gustsKMH))) }
             if let rain = hour.rainMM, rain >= rainMMPerHour { found.append(reason(.rain, rain, .limit(rainMMPerHour))) }
@@ -146,9 +148,12 @@ package struct StormRule: Sendable, Equatable, Codable {
     }
 
     /// Somebody warns of thunder then, of whatever severity.
-    private func confirmation(of hour: ForecastHour, by alerts: [AlertEvent]) -> StormKey? {
-        let infos = alerts.filter { $0.state == .standing }.compactMap(\.info)
-        return infos.first { $0.hazard == .thunderstorm && $0.from < hour.end && hour.start < $0.until }.map { .alert($0.issuer) }
+    private func confirmation(of hour: ForecastHour, by alerts: [AlertEvent]) -> (issuer: String, messages: [String])? {
+        for alert in alerts {
+            let info = alert.infos.first { $0.hazard == .thunderstorm && $0.from < hour.end && hour.start < $0.until }
+            if let info { return (info.issuer, alert.messages) }
+        }
+        return nil
     }
 
     /// Another service forecasts thunder for that hour, or for one beside it.

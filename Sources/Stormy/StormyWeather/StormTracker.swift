@@ -74,9 +74,10 @@ package enum StormTracker {
             let records = storm.records
             guard let last = storm.shown.last, let first = storm.shown.first else {
                 for record in records where !record.isClosed {
-                    let isCancelled = record.isWarnedOfOnly && !record.messages.isDisjoint(with: cancelled)
+                    let isOver = record.window.until <= now
+                    let isCancelled = !isOver && record.isWarnedOfOnly && !record.messages.isDisjoint(with: cancelled)
                     if isCancelled { decision.withdraw.append(record.id) }
-                    if isCancelled || record.window.until <= now { decision.close.append(record.id) }
+                    if isCancelled || isOver { decision.close.append(record.id) }
                 }
                 continue
             }

@@ -50,6 +50,7 @@ struct CheckVerb: AsyncParsableCommand {
         let ageSeconds: OrNull<Int>
         let stale: Bool
         let trouble: OrNull<String>
+        let notAnswered: [String]
     }
 
     func run() async throws {
@@ -69,6 +70,8 @@ struct CheckVerb: AsyncParsableCommand {
         let troubles = offline ? [] : try await check.lookAtFeeds()
         for place in places { outcomes.append(try await check.run(place, mode)) }
         for trouble in troubles where !json { Output.note("  Not used: \(trouble)") }
+        // Of what is cancelled nobody should read any more.
+        for place in places { try StormTeller(store: store).takeBackCancelled(at: place) }
         if notify { for place in places { try StormTeller(store: store).tell(place) } }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
@@ -89,7 +92,8 @@ struct CheckVerb: AsyncParsableCommand {
             unconfirmed: (outcome.assessment?.unconfirmed ?? []).map(Reason.init), source: outcome.source,
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
-            stale: outcome.isStale, trouble: OrNull(outcome.trouble))
+            stale: outcome.isStale, trouble: OrNull(outcome.trouble),
+            notAnswered: outcome.notAnswered)
     }
 
     private static func title(_ outcomes: [CheckOutcome]) -> String {

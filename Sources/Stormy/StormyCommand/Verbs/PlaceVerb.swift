@@ -150,7 +150,9 @@ struct PlaceVerb: AsyncParsableCommand {
 
     private static func sync(_ place: Place, _ store: StormyStore) async {
         do {
-            let outcome = try await WeatherCheck(store: store).run(place, .fresh)
+            let check = WeatherCheck(store: store)
+            for trouble in try await check.lookAtFeeds() { Output.note("  Not used: \(trouble)") }
+            let outcome = try await check.run(place, .fresh)
             CheckVerb.printForPeople(outcome)
         } catch {
             let reason = CommandFailure(ofStormy: error).message

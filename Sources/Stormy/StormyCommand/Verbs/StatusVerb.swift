@@ -56,6 +56,7 @@ struct StatusVerb: AsyncParsableCommand {
             Output.line(
                 "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
                     + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
+            for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
             for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {

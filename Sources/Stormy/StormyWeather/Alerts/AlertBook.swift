@@ -7,8 +7,9 @@ package struct AlertEvent: Sendable, Equatable {
     /// Identifiers of all its messages that are known, those that are only referred to too, ascending.
     package var messages: [String]
     package var state: State
-    /// What its newest message says; `nil`: that is not known, as only what refers to it is.
-    package var info: AlertInfo?
+    /// What its newest message says of the place, in one language: of each hazard and time. Empty: it is cancelled, lies elsewhere by now,
+    /// or only what refers to it is known.
+    package var infos: [AlertInfo]
 }
 
 /// The messages that are known of a place, and which of them are one event.
@@ -32,30 +33,40 @@ package struct AlertBook: Sendable, Equatable {
         }
     }
 
-    /// A service that lists what stands does not say what it has taken back: what it no longer lists, and is not over, was cancelled.
+    /// A service that lists what stands does not say what it has taken back: what it no longer lists, and is not over, was cancelled. What it
+    /// lists again stands again.
     ///
     /// - Parameters:
     ///   - current: all that it lists now.
     ///   - before: what it listed before.
     package mutating func noteMissing(from current: [AlertMessage], _ before: [AlertMessage], now: Date) {
         let listed = Set(current.map(\.identifier))
+        messages.removeAll { message in message.identifier.hasSuffix(Self.gone) && !listed.isDisjoint(with: message.references) }
         for event in events(at: nil, language: nil) where event.state == .standing && listed.isDisjoint(with: event.messages) {
             for message in before
             where event.messages.contains(message.identifier) && message.infos.contains(where: { $0.until > now }) {
                 note(
                     AlertMessage(
-                        identifier: "\(message.identifier) gone", sent: now, kind: .cancel, references: [message.identifier]))
+                        identifier: message.identifier + Self.gone, sent: now, kind: .cancel, references: [message.identifier]))
             }
         }
     }
 
-    /// Leaves out what is not about a place, nor belongs to something that is: of a whole country's warnings a book holds few.
-    package mutating func keep(at place: Coordinates) {
-        let meant = messages.filter { message in message.infos.contains { $0.contains(place) ?? true } }
-        let names = Set(meant.flatMap { [$0.identifier] + $0.references })
-        messages.removeAll { message in
-            !names.contains(message.identifier) && names.isDisjoint(with: message.references)
+    /// Ends the identifier of a cancellation that nobody sent.
+    private static let gone = " gone"
+
+    /// Leaves out events that are not about a place: of a whole country's warnings a book holds few.
+    ///
+    /// - Parameter isAsked: the service was asked for this place: what draws no area is meant. Of a feed's, such a message counts with one
+    ///   of its event that is drawn round the place.
+    package mutating func keep(at place: Coordinates, isAsked: Bool) {
+        let kept = groups().filter { group in
+            messages.contains { message in
+                group.contains(message.identifier) && message.infos.contains { $0.contains(place) ?? isAsked }
+            }
         }
+        let names = Set(kept.flatMap { $0 })
+        messages.removeAll { !names.contains($0.identifier) }
     }
 
     /// Forgets what has been over for long: a late cancellation would find nothing to end.
@@ -92,10 +103,9 @@ package struct AlertBook: Sendable, Equatable {
             // A cancellation that names an early message of the chain, and comes after all of it, means all of it.
             let last = standing.map(\.sent).max() ?? .distantPast
             let isEnded = standing.isEmpty || cancellations.contains { $0.sent >= last && !$0.references.isEmpty }
-            let info = standing.reversed().lazy.compactMap { $0.info(at: place, language: language) }.first
-            return AlertEvent(
-                messages: group.sorted(), state: isEnded && !cancellations.isEmpty ? .cancelled : .standing,
-                info: isEnded && !cancellations.isEmpty ? nil : info)
+            let isCancelled = isEnded && !cancellations.isEmpty
+            let infos = isCancelled ? [] : standing.last?.infos(at: place, language: language) ?? []
+            return AlertEvent(messages: group.sorted(), state: isCancelled ? .cancelled : .standing, infos: infos)
         }
     }
 
@@ -124,16 +134,13 @@ extension AlertMessage {
         return answers.allSatisfy { $0 == nil } || answers.contains(true)
     }
 
-    /// What it says of a place, in the language if it can. Of several the most severe.
-    fileprivate func info(at place: Coordinates?, language: String?) -> AlertInfo? {
+    /// What it says of a place, in the language if it can.
+    fileprivate func infos(at place: Coordinates?, language: String?) -> [AlertInfo] {
         let meant = infos.filter { info in place.map { info.contains($0) ?? true } ?? true }
-        let spoken = meant.filter { info in
-            language.map { info.language?.lowercased().hasPrefix($0.lowercased()) == true } ?? false
+        func spoken(_ wanted: String?) -> [AlertInfo] {
+            guard let wanted = wanted?.lowercased() else { return [] }
+            return meant.filter { $0.language?.lowercased().hasPrefix(wanted) == true }
         }
-        let english = meant.filter { $0.language?.lowercased().hasPrefix("en") == true }
-        let chosen = [spoken, english, meant].first { !$0.isEmpty } ?? []
-        return chosen.max {
-            ($0.hazard == .other ? 0 : 1, $0.severity?.rank ?? 0) < ($1.hazard == .other ? 0 : 1, $1.severity?.rank ?? 0)
-        }
+        return [spoken(language), spoken("en"), meant.filter { $0.language == meant.first?.language }].first { !$0.isEmpty } ?? []
     }
 }

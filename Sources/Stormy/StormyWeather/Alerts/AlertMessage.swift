@@ -48,7 +48,9 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         issuer: String, areas: [AlertArea]
     ) {
         (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
-        (self.from, self.until, self.issuer, self.areas) = (from, until, issuer, areas)
+        // An end before its beginning says that it is over then.
+        (self.from, self.until) = (min(from, until), until)
+        (self.issuer, self.areas) = (issuer, areas)
     }
 
     /// Where it is; `nil`: its areas are known by codes alone.
@@ -59,8 +61,11 @@ package struct AlertInfo: Sendable, Equatable, Codable {
 }
 
 extension CAPSeverity {
-    /// As a service writes it, in whatever case; `nil`: unknown, or none of CAP's.
-    init?(capName text: String?) {
+    /// As a service writes it, in whatever case; `nil`: unknown, or none of CAP's, or of what is over, will hardly come, or is no danger
+    /// any more.
+    init?(capName text: String?, urgency: String? = nil, certainty: String? = nil, responses: [String] = []) {
+        if urgency?.lowercased() == "past" || certainty?.lowercased() == "unlikely" { return nil }
+        if responses.contains(where: { $0.lowercased() == "allclear" }) { return nil }
         guard let text, let severity = CAPSeverity(rawValue: text.lowercased()), severity != .off else { return nil }
         self = severity
     }

@@ -65,6 +65,12 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     // MARK: Their own words
 
+    private static func severity(_ warning: JSONValue) -> CAPSeverity? {
+        CAPSeverity(
+            capName: warning["severity"]?.text, urgency: warning["urgency"]?.text, certainty: warning["certainty"]?.text,
+            responses: [warning["response"]?.text, warning["response_type"]?.text].compactMap { $0 })
+    }
+
     private static func metAlert(_ feature: JSONValue, _ now: Date) -> AlertMessage? {
         guard let properties = feature["properties"], let identifier = properties["id"]?.text,
             properties["status"]?.text?.lowercased() ?? "actual" == "actual",
@@ -74,8 +80,9 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let event = properties["eventAwarenessName"]?.text ?? properties["event"]?.text ?? "warning"
         let info = AlertInfo(
             event: event.singleLine(limit: 80),
-            hazard: HazardWords.hazard([properties["event"]?.text, properties["awareness_type"]?.text].compactMap { $0 }),
-            severity: CAPSeverity(capName: properties["severity"]?.text), from: from,
+            hazard: HazardWords.hazard(
+                [properties["event"]?.text].compactMap { $0 }, awarenessType: properties["awareness_type"]?.text),
+            severity: severity(properties), from: from,
             until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration), issuer: "MET Norway",
             areas: areas(feature["geometry"], properties["area"]?.text))
         return AlertMessage(
@@ -96,7 +103,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         let expired = (properties["parameters"]?["expiredReferences"]?.elements ?? []).compactMap(\.text)
         let info = AlertInfo(
             language: "en-US", event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-            severity: CAPSeverity(capName: properties["severity"]?.text), from: from,
+            severity: severity(properties), from: from,
             until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
             issuer: (properties["senderName"]?.text ?? "US National Weather Service").singleLine(limit: 80),
             areas: areas(feature["geometry"], properties["areaDesc"]?.text))
@@ -106,7 +113,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     }
 
     private static func germanAlert(_ alert: JSONValue) -> AlertMessage? {
-        guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.map({ "\(Int($0))" }),
+        guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.flatMap({ Int(exactly: $0) }).map(String.init),
             alert["status"]?.text?.lowercased() ?? "actual" == "actual",
             let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
         else { return nil }
@@ -115,7 +122,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
             guard let event = alert["event_\(language)"]?.text, !event.isEmpty else { return nil }
             return AlertInfo(
                 language: language, event: event.singleLine(limit: 80), hazard: HazardWords.hazard([event]),
-                severity: CAPSeverity(capName: alert["severity"]?.text), from: from, until: until,
+                severity: severity(alert), from: from, until: until,
                 issuer: "Deutscher Wetterdienst", areas: [])
         }
         return infos.isEmpty

@@ -45,8 +45,10 @@ package enum CAPDocument {
         let codes = info.all("eventCode").filter { $0["valueName"]?.text == "GROUP" }.compactMap { $0["value"]?.text }
         return AlertInfo(
             language: info["language"]?.text, event: event.singleLine(limit: 80),
-            hazard: HazardWords.hazard([event] + codes + parameters(info, "awareness_type")),
-            severity: CAPSeverity(capName: info["severity"]?.text), from: from,
+            hazard: HazardWords.hazard([event] + codes, awarenessType: parameters(info, "awareness_type").first),
+            severity: CAPSeverity(
+                capName: info["severity"]?.text, urgency: info["urgency"]?.text, certainty: info["certainty"]?.text,
+                responses: info.all("responseType").map(\.text)), from: from,
             until: until ?? from.addingTimeInterval(AlertInfo.assumedDuration),
             issuer: (info["senderName"]?.text ?? sender).singleLine(limit: 80), areas: areas(info))
     }
