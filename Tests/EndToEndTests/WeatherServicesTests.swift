@@ -348,7 +348,13 @@ extension EndToEnd {
             #expect(said.output.contains("Because: warning: Gale here, extreme: Met."), "\(said)")
             #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
             #expect(said.errors.contains("/feed.xml: 1 of its 3 warnings name their areas by code alone"), "\(said)")
-            #expect(server.requests(matching: "/cap/*").count == 4, "documents never change")
+            #expect(server.requests(matching: "/cap/*").count == 4, "each once")
+            // The feed says that one was written anew.
+            let anew =
+                "<entry><updated>2026-07-01T12:00:00Z</updated><link type=\"application/cap+xml\" href=\"/cap/there\"/></entry>"
+            server.route("GET", "/feed.xml", .status(200, body: .text("<feed>\(anew)</feed>")))
+            for _ in 0..<2 { try home.stormy("check") }
+            #expect(server.requests(matching: "/cap/there").count == 2)
             server.route("GET", "/feed.xml", feed("here", "there", "end"))
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
             try desktop.waitForEmptyScreen()

@@ -87,21 +87,24 @@ private func document(
         let base = "https://alerts.example/feeds/all.xml"
         let atom = """
             <feed xmlns="http://www.w3.org/2005/Atom">
-            <entry><link rel="alternate" href="one.html"/><link type="application/cap+xml" href="cap/one.xml"/></entry>
+            <entry><updated>2026-07-01T12:00:00Z</updated><link rel="alternate" href="one.html"/><link type="application/cap+xml" href="cap/one.xml"/></entry>
             <entry><link href="https://other.example/two.xml"/></entry><entry><id>javascript:alert(1)</id></entry>
             <entry><content type="text/xml">\(document("three").replacing("<?xml version=\"1.0\" encoding=\"UTF-8\"?>", with: ""))</content></entry>
             </feed>
             """
         let entries = try AlertFeed.parse(Data(atom.utf8), base: base)
         #expect(
-            entries.prefix(2) == [.link("https://alerts.example/feeds/cap/one.xml"), .link("https://other.example/two.xml")])
+            entries.prefix(2) == [
+                .link("https://alerts.example/feeds/cap/one.xml", updated: "2026-07-01T12:00:00Z"),
+                .link("https://other.example/two.xml", updated: nil),
+            ])
         guard case .message(let message) = try #require(entries.last) else { throw WeatherError.noData }
         #expect(entries.count == 3 && message.identifier == "three")
         let rss =
             "<rss><channel><item><title>x</title><link>https://a.example/1</link></item><item><guid>2</guid></item></channel></rss>"
         #expect(
             try AlertFeed.parse(Data(rss.utf8), base: base) == [
-                .link("https://a.example/1"), .link("https://alerts.example/feeds/2"),
+                .link("https://a.example/1", updated: nil), .link("https://alerts.example/feeds/2", updated: nil),
             ])
         #expect(try AlertFeed.parse(Data(document().utf8), base: base).count == 1)
         #expect(throws: WeatherError.notCAP) { try AlertFeed.parse(Data("<html/>".utf8), base: base) }

@@ -59,31 +59,30 @@ struct FeedWarnings: Sendable {
     /// - Returns: what it leads to, and how many documents are missing.
     private func messages(of feed: String) async throws -> ([AlertMessage], Int) {
         let entries = try AlertFeed.parse(await fetch(feed), base: feed)
-        var (messages, links): ([AlertMessage], [String]) = ([], [])
+        var (messages, links): ([AlertMessage], [String: String?]) = ([], [:])
         for entry in entries {
             switch entry {
             case .message(let message): messages.append(message)
-            case .link(let link): links.append(link)
+            case .link(let link, let updated): links[link] = .some(updated)
             }
         }
         let now = BGTaskScheduler.now
-        // One that a feed names for long may be written anew under its address.
         let known = try store.documents(links, now: now)
-        let unknown = Set(links.filter { known[$0] == nil })
+        let unknown = links.filter { known[$0.key] == nil }
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
         let all = known.merging(fetched) { $1 }
         return (messages + all.values.compactMap(\.message), unknown.count - fetched.count)
     }
 
-    /// Each once: documents never change. One that cannot be had is asked for again next time.
-    private func documents(_ links: [String], now: Date) async throws -> [String: WarningDocument] {
+    /// One that cannot be had is asked for again next time.
+    private func documents(_ links: [(key: String, value: String?)], now: Date) async throws -> [String: WarningDocument] {
         var found: [String: WarningDocument] = [:]
         var left = links.makeIterator()
         let deadline = ContinuousClock.now + Self.longestRefresh
         try await withThrowingTaskGroup(of: WarningDocument?.self) { group in
             func addNext() {
                 guard ContinuousClock.now < deadline, let link = left.next() else { return }
-                group.addTask { try await document(link, now: now) }
+                group.addTask { try await document(link.key, updated: link.value, now: now) }
             }
             for _ in 0..<Self.lanes { addNext() }
             while let document = try await group.next() {
@@ -94,11 +93,11 @@ struct FeedWarnings: Sendable {
         return found
     }
 
-    private func document(_ link: String, now: Date) async throws -> WarningDocument? {
+    private func document(_ link: String, updated: String?, now: Date) async throws -> WarningDocument? {
         guard let data = try? await fetch(link) else { return nil }
         let message: AlertMessage?
         do { message = try CAPDocument.parse(data) } catch { return nil }
-        let document = WarningDocument(link: link, message: message, seenAt: now)
+        let document = WarningDocument(link: link, message: message, seenAt: now, updated: updated)
         try store.keepDocument(document)
         return document
     }
@@ -123,18 +122,24 @@ struct WarningDocument: StoreRecord {
     var link: String
     var message: AlertMessage?
     var seenAt: Date
+    /// When it was written, in the feed's words.
+    var updated: String?
 }
 
 extension StormyStore {
     /// Seconds that a document is kept after its feed has named it last.
     private static let documentRetention: Double = 7 * 86_400
 
-    /// Those of these links that were fetched. The others of long ago are forgotten.
-    func documents(_ links: [String], now: Date) throws -> [String: WarningDocument] {
+    /// Those of these links that were fetched as they are now. The others of long ago are forgotten.
+    ///
+    /// - Parameter links: with the feed's word on when each was written.
+    func documents(_ links: [String: String?], now: Date) throws -> [String: WarningDocument] {
         try queue.write { database in
             var known: [String: WarningDocument] = [:]
-            for link in Set(links) {
-                guard var document = try WarningDocument.fetchOne(database, key: link) else { continue }
+            for (link, updated) in links {
+                guard var document = try WarningDocument.fetchOne(database, key: link), document.updated == updated else {
+                    continue
+                }
                 document.seenAt = now
                 try document.update(database)
                 known[link] = document

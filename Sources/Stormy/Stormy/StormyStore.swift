@@ -263,6 +263,7 @@ package final class StormyStore: Sendable {
                 table.primaryKey("link", .text)
                 table.column("message", .text)
                 table.column("seenAt", .double).notNull()
+                table.column("updated", .text)
             }
             try database.alter(table: "storm") { $0.add(column: "isCancelled", .boolean).notNull().defaults(to: false) }
         }

@@ -5,8 +5,8 @@ import TransferMachines
 package enum AlertFeed {
     /// What a feed leads to.
     package enum Entry: Sendable, Equatable {
-        /// The address of a document; documents never change, so each is fetched once.
-        case link(String)
+        /// The address of a document, and when the feed says that it was written: each is fetched once for each time.
+        case link(String, updated: String?)
         case message(AlertMessage)
     }
 
@@ -36,7 +36,8 @@ package enum AlertFeed {
                     return .message(message)
                 }
             }
-            return link(element).flatMap { resolved($0, base) }.map { [.link($0)] } ?? []
+            let updated = (element["updated"] ?? element["pubDate"])?.text.singleLine(limit: 60)
+            return link(element).flatMap { resolved($0, base) }.map { [.link($0, updated: updated)] } ?? []
         }
     }
 
