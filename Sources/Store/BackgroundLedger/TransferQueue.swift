@@ -244,7 +244,9 @@ extension LedgerTransaction {
     private static func folder(_ url: String) -> String { url.hasSuffix("/") ? String(url.dropLast()) : url }
 
     /// Addresses of the files that other uploads into a folder left there. Their rows hold the folder without secrets.
-    package func storedUploads(to url: String, except id: Int64) throws -> Set<String> {
+    ///
+    /// - Parameter part: of those alone that have it, in whatever case; empty: of all.
+    package func storedUploads(to url: String, except id: Int64, having part: String = "") throws -> Set<String> {
         let folder = Self.folder(TransferRecord.withoutSecrets(url, of: .upload))
         return try Set(
             String.fetchAll(
@@ -252,7 +254,8 @@ extension LedgerTransaction {
                     sql: """
                         SELECT json_extract(receipt, '$.url') FROM transfer
                         WHERE kind = 'upload' AND state = 'completed' AND url IN (?, ?) AND id <> ? AND receipt IS NOT NULL
-                        """), arguments: [folder, folder + "/", id]))
+                        AND instr(lower(receipt), ?) > 0
+                        """), arguments: [folder, folder + "/", id, part.lowercased()]))
     }
 
     /// An unfinished download that will get this name.

@@ -72,6 +72,10 @@ extension BackgroundSession {
 
     /// Seconds between two looks.
     private static let lookInterval = 0.03
+    /// Ends that are claimed at once, and transfers that are awaited, up to which nothing is gained by waiting for more.
+    private static let fewEnds = 32
+    /// Seconds in which more of them gather.
+    private static let gatheringTime = 0.08
 
     private var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
 
@@ -191,6 +195,10 @@ extension BackgroundSession {
                 return true
             }
             acknowledge(told.compactMap(\.0.id))
+            // Of many that end one after the other each claim would find one, and keep the agent waiting.
+            if claimed.count < Self.fewEnds, awaitedTransfers.count > Self.fewEnds {
+                Thread.sleep(forTimeInterval: Self.gatheringTime)
+            }
             if told.count < claimed.count {
                 let rest = claimed.dropFirst(told.count).compactMap(\.0.id)
                 DurableWrites.shared.commit("background session \(identifier): what is left to tell") { transaction in

@@ -105,9 +105,20 @@ enum AttemptPreparation {
                 try uploadMachine(other, transaction)?.openName
             })
         if alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.step == .put {
-            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id))
+            let part = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
+            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id, having: part))
         }
         return names
+    }
+
+    /// What a name and its numbered forms have in common, as far as it is written the same in an address, and not so long that it may have been
+    /// cut. Of thousands of stored names few have it.
+    private static func plainBeginning(of name: String) -> String {
+        let stem = name.lastIndex(of: ".").map { name[..<$0] } ?? name[...]
+        return String(
+            stem.prefix(40).prefix { character in
+                character.isASCII && (character.isLetter || character.isNumber || character == "-" || character == "_")
+            })
     }
 
     /// The copy in the spool, never the original: that may have changed since it was queued.
