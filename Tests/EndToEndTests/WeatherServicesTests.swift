@@ -250,6 +250,20 @@ extension EndToEnd {
             #expect(desktop.listen(for: 2).count == 2)
         }
 
+        /// Seen by hand and told to nobody, it is not told at noon when the forecast is calm by then.
+        @Test func whatIsCalmByNoonIsNotTold() throws {
+            Weather.serve(.json(Weather.forecast()), on: server)
+            server.route("GET", "/alerts*", none)
+            let home = try home("open-meteo", at: "52.52,13.4", extra: "[alerts]\ncap_feeds = [\"\(server.url)/feed.xml\"]\n")
+            server.route("GET", "/feed.xml", .status(200, body: .text("<feed/>")))
+            #expect(try home.stormy("check", "--exit-code").status == 10)
+            Weather.serve(.json(Weather.calm), on: server)
+            #expect(try home.stormy("check", "--notify", "--exit-code").status == 0)
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(try desktop.heardSoFar() == [])
+        }
+
         /// Who warns says nothing: the storm that two services forecast is told all the same, and the silence is said.
         @Test func silentWarningsHoldUpNoStorm() throws {
             Weather.serve(.json(Weather.forecast().replacing("2.4", with: "0.1")), on: server)

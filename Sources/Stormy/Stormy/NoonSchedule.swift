@@ -150,7 +150,7 @@ struct NoonCheck {
             group.addTask {
                 do {
                     try await FeedWarnings(store: store, settings: settings).refresh()
-                    for place in places { try StormTeller(store: store).tell(place) }
+                    for place in places { try StormTeller(store: store).tell(place, isWarnedOf: true) }
                 } catch {
                     trouble.note(error)
                 }
@@ -158,9 +158,9 @@ struct NoonCheck {
             for place in places {
                 group.addTask {
                     do {
-                        _ = try await question.isStormy(at: place)
-                        // Also where the forecast is waited for, or calm: of a storm that is warned of, or is cancelled.
-                        try StormTeller(store: store).tell(place)
+                        let isStormy = try await question.isStormy(at: place)
+                        // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.
+                        try StormTeller(store: store).tell(place, isWarnedOf: isStormy != true)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
                         // What an earlier look saw, and nobody was told of.

@@ -27,11 +27,15 @@ package struct StormTeller: Sendable {
 
     /// Notifies of every storm of the place that was not told yet. Add first (the same identifier twice is one
     /// notification), then mark: a death in between tells the same thing again, which changes nothing.
-    package func tell(_ place: Place) throws {
+    ///
+    /// - Parameter isWarnedOf: of those alone that somebody warns of: no forecast of now says that the others are still to come.
+    package func tell(_ place: Place, isWarnedOf: Bool = false) throws {
         // As it is now: the answer that showed the storm also told the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
         try takeBackCancelled(at: place)
-        let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now)
+        let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now).filter { storm in
+            !isWarnedOf || storm.reasons.contains(where: \.hangsOnWarnings)
+        }
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {

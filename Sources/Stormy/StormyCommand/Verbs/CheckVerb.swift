@@ -72,7 +72,11 @@ struct CheckVerb: AsyncParsableCommand {
         for trouble in troubles where !json { Output.note("  Not used: \(trouble)") }
         // Of what is cancelled nobody should read any more.
         for place in places { try StormTeller(store: store).takeBackCancelled(at: place) }
-        if notify { for place in places { try StormTeller(store: store).tell(place) } }
+        if notify {
+            for (place, outcome) in zip(places, outcomes) {
+                try StormTeller(store: store).tell(place, isWarnedOf: outcome.assessment?.isStormy != true)
+            }
+        }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
             try Output.json(outcomes.map(Self.row))
