@@ -309,6 +309,18 @@ extension EndToEnd {
                 "\(said)")
         }
 
+        /// A feed that says nothing keeps no noon from its end, and is said.
+        @Test func aSilentFeedHoldsUpNoNoon() throws {
+            Weather.serve(.json(Weather.forecast()), on: server)
+            server.route("GET", "/feed*", ResponseScript([.stall]))
+            let feeds = (1...3).map { "\"\(server.url)/feed\($0)\"" }.joined(separator: ", ")
+            let home = try home("open-meteo", at: "1,1", extra: "[alerts]\ncap_feeds = [\(feeds)]\n")
+            try home.stormy("schedule")
+            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(try home.stormy("status").output.contains("Not used: warnings of 127.0.0.1/feed3: "))
+        }
+
         @Test func whoCannotBeAskedForWarningsIsSaid() throws {
             Weather.serve(.json(Weather.calm), on: server)
             server.route("GET", "/alerts*", .status(200, headers: ["Content-Type": "text/html"], body: "<html>log in</html>"))

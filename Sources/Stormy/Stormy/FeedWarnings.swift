@@ -19,8 +19,24 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
+    /// - Parameter limit: what is not there by then is asked for by the next check.
     /// - Returns: why feeds could not be asked, or not placed.
     /// - Throws: what the store says.
+    @discardableResult
+    func refresh(within limit: Duration) async throws -> [String] {
+        let asking = Task { try await refresh() }
+        let end = Task {
+            try await Task.sleep(for: limit); asking.cancel()
+        }
+        defer { end.cancel() }
+        return try await withTaskCancellationHandler {
+            try await asking.value
+        } onCancel: {
+            asking.cancel()
+        }
+    }
+
+    /// The same, until all have answered or failed.
     @discardableResult
     func refresh() async throws -> [String] {
         guard settings.rule.alertSeverity != .off, !settings.warningFeeds.isEmpty else { return [] }

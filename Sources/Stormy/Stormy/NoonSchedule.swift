@@ -114,6 +114,9 @@ package struct NoonSchedule: Sendable {
 
 /// What happens at noon.
 struct NoonCheck {
+    /// Seconds for all feeds of warnings: a slow one keeps no check from its end.
+    private static let feedTime: Duration = .seconds(15)
+
     let store: StormyStore
     let settings: StormySettings
 
@@ -149,7 +152,7 @@ struct NoonCheck {
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 do {
-                    try await FeedWarnings(store: store, settings: settings).refresh()
+                    try await FeedWarnings(store: store, settings: settings).refresh(within: Self.feedTime)
                     for place in places { try StormTeller(store: store).tell(place, isWarnedOf: true) }
                 } catch {
                     trouble.note(error)

@@ -38,7 +38,10 @@ struct WarningSource: Sendable {
     /// - Throws: ``WeatherError``, what the store says.
     func take(_ data: Data, _ response: URLResponse?, into store: StormyStore, now: Date) throws {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
-        let messages = try service.read(data, status: status, now: now)
+        let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
+        // Nobody warns there, or a mirror has forecasts alone: nothing to say, and nothing taken back.
+        if case .failure(.notCovered) = answer { return }
+        let messages = try answer.get()
         try store.takeWarnings(messages, by: service.rawValue, of: place, rule: settings.rule, now: now)
     }
 }
