@@ -54,6 +54,7 @@ extension EndToEnd {
             #expect(made.status == 0 && made.errors.contains("config.toml"), "\(made)")
             let page = try String(contentsOfFile: home.folder.path + "/page.html", encoding: .utf8)
             #expect(page.contains("No place yet") && page.contains("Nothing has run yet.") && page.contains("✗ not kept"))
+            #expect(page.contains("What helps: ") && !page.contains("stormy report"), "the lines are those of doctor")
             #expect(try home.stormy("report", "-o", "/nowhere/page.html").status == 73)
         }
 

@@ -53,7 +53,7 @@ struct ReportVerb: AsyncParsableCommand {
             places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
             storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
-            transferCount: transfers.count, findings: DoctorCommand.look(),
+            transferCount: transfers.count, findings: DoctorCommand.look(verb: Self.configuration.commandName ?? ""),
             credits: Set(outcomes.map(\.source) + outcomes.flatMap { ($0.assessment?.reasons ?? []).compactMap(\.source) })
                 .sorted())
     }
