@@ -7,7 +7,6 @@ package struct WakeReport: Sendable {
     package enum Outcome: Sendable { case completed, failed, running }
 
     package let startedAt: Date
-    package let endedAt: Date?
     /// "refresh StormyNoon".
     package let name: String
     package let outcome: Outcome
@@ -23,7 +22,7 @@ package struct WakeReport: Sendable {
     }
 
     private init(_ record: LaunchRecord) {
-        (startedAt, endedAt, name) = (record.startedAt, record.endedAt, "\(record.kind.words) \(record.identifier)")
+        (startedAt, name) = (record.startedAt, "\(record.kind.words) \(record.identifier)")
         let woke = record.simulated ? "by hand" : record.woke.map { "because \($0)" }
         let reasons = [record.generation > 1 ? record.reason : nil, record.detail, woke].compactMap { $0 }
         words = (record.outcome?.rawValue ?? "running") + (reasons.isEmpty ? "" : ": \(reasons.joined(separator: "; "))")

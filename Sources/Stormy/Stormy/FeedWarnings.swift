@@ -12,7 +12,7 @@ struct FeedWarnings: Sendable {
     /// Of these side by side.
     private static let lanes = 4
     /// Seconds without a byte, and for all of an answer.
-    private static let patience: (Double, Double) = (10, 20)
+    private static let (patience, longestAnswer) = (10.0, 20.0)
     /// Seconds after which no further document is asked for: a person may wait.
     private static let longestRefresh: Duration = .seconds(40)
 
@@ -24,16 +24,7 @@ struct FeedWarnings: Sendable {
     /// - Throws: what the store says.
     @discardableResult
     func refresh(within limit: Duration) async throws -> [String] {
-        let asking = Task { try await refresh() }
-        let end = Task {
-            try await Task.sleep(for: limit); asking.cancel()
-        }
-        defer { end.cancel() }
-        return try await withTaskCancellationHandler {
-            try await asking.value
-        } onCancel: {
-            asking.cancel()
-        }
+        try await within(limit) { try await refresh() }
     }
 
     /// The same, until all have answered or failed.
@@ -119,13 +110,9 @@ struct FeedWarnings: Sendable {
     }
 
     private func fetch(_ address: String) async throws -> Data {
-        guard let url = URL(string: address) else { throw URLError(.badURL) }
-        let configuration = URLSessionConfiguration.ephemeral
-        (configuration.timeoutIntervalForRequest, configuration.timeoutIntervalForResource) = Self.patience
-        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
-        var request = URLRequest(url: url)
-        request.setValue(settings.userAgent, forHTTPHeaderField: "User-Agent")
-        let (data, response) = try await URLSession(configuration: configuration).data(for: request)
+        let request = try URLRequest(WeatherRequest(url: address), userAgent: settings.userAgent)
+        let session = URLSession(configuration: .question(patience: Self.patience, longest: Self.longestAnswer))
+        let (data, response) = try await session.data(for: request)
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         guard (200...299).contains(status) else { throw WeatherError.service(status: status, reason: "") }
         return data

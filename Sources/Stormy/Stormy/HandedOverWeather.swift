@@ -116,10 +116,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
     private func sources(of task: URLSessionTask) throws -> [WeatherSource] {
         guard let url = task.originalRequest?.url else { return [] }
         let all = try question.store.places().flatMap { question.settings.sources(for: $0) }
-        let asked = all.filter { source in
-            let own = try? source.firstRequest(now: BGTaskScheduler.now).url
-            return own?.query == url.query && own?.path == url.path
-        }
+        let now = BGTaskScheduler.now
+        let asked = all.filter { (try? $0.firstRequest(now: now))?.isAsked(by: url) ?? false }
         if !asked.isEmpty { return asked }
         // Open-Meteo's label is a place's name, as that of earlier versions: what they asked for is asked in other words today.
         return all.filter { $0.provider != .openMeteo && $0.isMeant(by: task.taskDescription) }

@@ -150,12 +150,15 @@ struct NoonCheck {
         let (trouble, unknown) = (FirstError(), FirstError())
         // Side by side: a place whose service stalls holds back no other.
         await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                do {
-                    try await FeedWarnings(store: store, settings: settings).refresh(within: Self.feedTime)
-                    for place in places { try StormTeller(store: store).tell(place, isWarnedOf: true) }
-                } catch {
-                    trouble.note(error)
+            // Nobody names a feed, mostly.
+            if !settings.warningFeeds.isEmpty {
+                group.addTask {
+                    do {
+                        try await FeedWarnings(store: store, settings: settings).refresh(within: Self.feedTime)
+                        for place in places { try StormTeller(store: store).tell(place, isWarnedOf: true) }
+                    } catch {
+                        trouble.note(error)
+                    }
                 }
             }
             for place in places {

@@ -20,18 +20,10 @@ struct WarningSource: Sendable {
 
     /// - Throws: ``WeatherRequestError``
     func request() throws -> URLRequest {
-        let asked = try service.request(for: coordinates, baseURL: settings.weatherBaseURL)
-        guard let url = URL(string: asked.url) else { throw URLError(.badURL) }
-        var request = URLRequest(url: url)
-        request.setValue(settings.userAgent, forHTTPHeaderField: "User-Agent")
-        for (name, value) in asked.headers { request.setValue(value, forHTTPHeaderField: name) }
-        return request
+        try URLRequest(service.request(for: coordinates, baseURL: settings.weatherBaseURL), userAgent: settings.userAgent)
     }
 
-    func isAsked(by url: URL) -> Bool {
-        let own = try? request().url
-        return own?.query == url.query && own?.path == url.path
-    }
+    func isAsked(by url: URL) -> Bool { (try? request())?.isAsked(by: url) ?? false }
 
     /// Reads an answer, and takes what it warns of.
     ///

@@ -23,7 +23,7 @@ package struct WeatherCheck: Sendable {
     /// A person waits: seconds without a byte before the service is called unavailable.
     private static let patience: Double = 15
     /// Seconds for all of an answer, however it drips: a person or a script waits for it.
-    fileprivate static let longestAnswer: Double = 60
+    private static let longestAnswer: Double = 60
     /// Seconds after which a stored copy is called stale.
     private static let staleAge: Double = 3 * 3600
 
@@ -114,12 +114,8 @@ package struct WeatherCheck: Sendable {
             notAnswered: reasons, forecast: fetched.content)
     }
 
-    private static var session: URLSession {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = patience
-        configuration.timeoutIntervalForResource = longestAnswer
-        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
-        return URLSession(configuration: configuration)
+    fileprivate static var session: URLSession {
+        URLSession(configuration: .question(patience: patience, longest: longestAnswer))
     }
 
     private func fetch(_ source: WeatherSource) async throws -> FetchedForecast {
@@ -178,12 +174,8 @@ package struct PlaceSearch: Sendable {
         let text = try OpenMeteo.geocodingURL(
             name: name, count: 5, language: language, baseURL: StormySettings.current.geocodingBaseURL)
         guard let url = URL(string: text) else { throw URLError(.badURL) }
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.timeoutIntervalForRequest = 15
-        configuration.timeoutIntervalForResource = WeatherCheck.longestAnswer
-        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
         do {
-            let (data, response) = try await URLSession(configuration: configuration).data(from: url)
+            let (data, response) = try await WeatherCheck.session.data(from: url)
             return try OpenMeteo.parseGeocoding(data, status: (response as? HTTPURLResponse)?.statusCode ?? 200)
         } catch {
             let why = (error as? WeatherError)?.message ?? error.localizedDescription

@@ -34,7 +34,7 @@ package struct StormQuestion {
     /// Asks the weather services through the background session, one after the other until one has an answer.
     ///
     /// When the time of this launch runs out the await is cancelled: the app ends in time, and the download that is
-    /// promoted here goes on in the agent, on the same connection, until its result launches the app.
+    /// promoted then goes on in the agent.
     ///
     /// - Returns: `nil`: handed over.
     /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
@@ -62,24 +62,9 @@ package struct StormQuestion {
     private func ask(_ source: WarningSource) async throws {
         let request = try source.request()
         let session = URLSession(configuration: WeatherSession.configuration())
-        let asking = Task {
-            try await withTaskCancellationHandler {
-                try await session.data(for: request)
-            } onCancel: {
-                let task = session.downloadTask(with: request)
-                task.taskDescription = source.label
-                task.resume()
-            }
-        }
-        let patience = Task {
-            try await Task.sleep(for: .seconds(Self.patience)); asking.cancel()
-        }
-        defer { patience.cancel() }
         do {
-            let (data, response) = try await withTaskCancellationHandler {
-                try await asking.value
-            } onCancel: {
-                asking.cancel()
+            let (data, response) = try await within(Self.patience) {
+                try await session.data(for: request, promotedAs: source.label)
             }
             try source.take(data, response, into: store, now: BGTaskScheduler.now)
         } catch let error as WeatherError {
@@ -123,41 +108,23 @@ package struct StormQuestion {
         case trouble(String)
     }
 
-    /// Seconds for a service that says nothing, where another can be asked: it is waited for in the background from then on.
-    private static let patience: Double = 10
+    /// For a service that says nothing, where another can be asked: it is waited for in the background from then on.
+    private static let patience: Duration = .seconds(10)
 
     private func ask(_ source: WeatherSource, isLast: Bool) async throws -> Word {
         let session = URLSession(configuration: WeatherSession.configuration())
         let began = BGTaskScheduler.now
         let stored = try store.lastAnswer(of: source.place, now: began)
-        let asking = Task {
-            try await source.fetch(stored: stored, now: began) { request in
-                do {
-                    return try await withTaskCancellationHandler {
-                        try await session.data(for: request)
-                    } onCancel: {
-                        let task = session.downloadTask(with: request)
-                        task.taskDescription = source.label
-                        task.resume()
-                    }
-                } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
-                    throw HandedOver(request: request, began: began)
-                }
-            }
-        }
-        let patience =
-            isLast
-            ? nil
-            : Task {
-                try await Task.sleep(for: .seconds(Self.patience)); asking.cancel()
-            }
-        defer { patience?.cancel() }
         do {
             return .answer(
-                try await withTaskCancellationHandler {
-                    try await asking.value
-                } onCancel: {
-                    asking.cancel()
+                try await within(isLast ? nil : Self.patience) {
+                    try await source.fetch(stored: stored, now: began) { request in
+                        do {
+                            return try await session.data(for: request, promotedAs: source.label)
+                        } catch let error as URLError where error.code == .cancelled && Task.isCancelled {
+                            throw HandedOver(request: request, began: began)
+                        }
+                    }
                 })
         } catch let error as HandedOver {
             return .handedOver(error)

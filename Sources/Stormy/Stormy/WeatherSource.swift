@@ -31,13 +31,7 @@ struct WeatherSource: Sendable {
     /// - Throws: ``WeatherRequestError``
     func firstRequest(now: Date) throws -> URLRequest { try urlRequest(service.request(for: coordinates, now: now)) }
 
-    private func urlRequest(_ asked: WeatherRequest) throws -> URLRequest {
-        guard let url = URL(string: asked.url) else { throw URLError(.badURL) }
-        var request = URLRequest(url: url)
-        request.setValue(userAgent, forHTTPHeaderField: "User-Agent")
-        for (name, value) in asked.headers { request.setValue(value, forHTTPHeaderField: name) }
-        return request
-    }
+    private func urlRequest(_ asked: WeatherRequest) throws -> URLRequest { try URLRequest(asked, userAgent: userAgent) }
 
     /// What an answer comes to: a forecast, or the next request.
     enum Answer {

@@ -1,5 +1,6 @@
 import BackgroundCommands
 import Foundation
+import StormyWeather
 
 /// One page that needs nothing else: no script, no font, no network. Every text in it is escaped here.
 struct ReportPage {
@@ -148,23 +149,7 @@ struct ReportPage {
 
     private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
 
-    static func escaped(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars.prefix(2000) {
-            switch scalar {
-            case "&": result += "&amp;"
-            case "<": result += "&lt;"
-            case ">": result += "&gt;"
-            case "\"": result += "&quot;"
-            case "'": result += "&#39;"
-            default:
-                let category = scalar.properties.generalCategory
-                // Nothing that turns what follows round, and no control character.
-                if category == .control || category == .format { result += " " } else { result.unicodeScalars.append(scalar) }
-            }
-        }
-        return result
-    }
+    private static func escaped(_ text: String) -> String { text.escapedForMarkup(limit: 2000) }
 
     private static let style = """
         :root { color-scheme: light dark; --ink: #222; --quiet: #666; --paper: #fff; --edge: #ddd; --bad: #c62828; --good: #2e7d32 }

@@ -16,8 +16,7 @@ struct StormyRoot: AsyncParsableCommand {
         version: StormyTool.version,
         subcommands: [
             PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, ForecastVerb.self, ReportVerb.self,
-            StatusVerb.self,
-            WhyCommand.self,
+            StatusVerb.self, WhyCommand.self,
             HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
             SimulateCommand.self, DoctorCommand.self, ConfigVerb.self, InstallCommand.self, UninstallCommand.self, DemoVerb.self,
             RehearseVerb.self,

@@ -29,6 +29,9 @@ package struct ForecastHour: Sendable, Equatable, Codable {
     /// When the hour ends.
     package var end: Date { start.addingTimeInterval(ForecastHour.seconds) }
 
+    /// Precipitation of every kind: some models give one of the two alone.
+    var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
+
     /// The length of an hour, in seconds.
     package static let seconds: TimeInterval = 3600
 

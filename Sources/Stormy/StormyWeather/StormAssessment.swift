@@ -171,7 +171,8 @@ package struct StormReason: Sendable, Equatable, Codable {
         reasons.enumerated().sorted { ($0.element.from, $0.offset) < ($1.element.from, $1.offset) }.map(\.element)
     }
 
-    fileprivate static func tenths(_ value: Double) -> String {
+    /// "4.2", "20": of what is not negative.
+    static func tenths(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
     }

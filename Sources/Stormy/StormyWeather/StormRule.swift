@@ -200,8 +200,3 @@ package struct StormRule: Sendable, Equatable, Codable {
         return minutes < 60 ? "\(minutes) min" : "\(minutes / 60) h \(minutes % 60) min"
     }
 }
-
-extension ForecastHour {
-    /// Of every kind. Some models give one of the two alone.
-    fileprivate var rainMM: Double? { [precipitationMM, showersMM].compactMap { $0 }.max() }
-}

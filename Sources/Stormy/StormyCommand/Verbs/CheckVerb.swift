@@ -60,10 +60,7 @@ struct CheckVerb: AsyncParsableCommand {
     private func check() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        let places = try name.map { [try store.place(named: $0)] } ?? store.places()
-        guard !places.isEmpty else {
-            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
-        }
+        let places = try PlaceVerb.places(named: name, in: store)
         let check = WeatherCheck(store: store)
         let mode: WeatherCheck.Mode = fresh ? .fresh : offline ? .offline : .refreshOrStored
         var outcomes: [CheckOutcome] = []

@@ -41,10 +41,7 @@ struct ForecastVerb: AsyncParsableCommand {
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
-        let places = try name.map { [try store.place(named: $0)] } ?? store.places()
-        guard !places.isEmpty else {
-            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
-        }
+        let places = try PlaceVerb.places(named: name, in: store)
         guard svg == nil || places.count == 1 else {
             throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
         }

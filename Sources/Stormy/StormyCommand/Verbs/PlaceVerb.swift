@@ -92,7 +92,6 @@ struct PlaceVerb: AsyncParsableCommand {
             }
             return best.coordinates
         }
-
     }
 
     struct Rename: AsyncParsableCommand {
@@ -137,6 +136,17 @@ struct PlaceVerb: AsyncParsableCommand {
             Output.line("\(place.name) is at \(coordinates.text) now.")
             if !isNotFetched && !rest.contains("--no-sync") { await PlaceVerb.sync(place, store) }
         }
+    }
+
+    /// One place, or all of them.
+    ///
+    /// - Throws: ``CommandFailure`` where there is none.
+    static func places(named name: String?, in store: StormyStore) throws -> [Place] {
+        let places = try name.map { [try store.place(named: $0)] } ?? store.places()
+        guard !places.isEmpty else {
+            throw CommandFailure(.notFound, "no place yet; add one: stormy place add Sydney -33.87,151.21")
+        }
+        return places
     }
 
     /// One form of each letter: "Å" can be written in two ways that look alike.

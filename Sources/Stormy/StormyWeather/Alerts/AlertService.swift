@@ -46,12 +46,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     ///
     /// - Throws: ``WeatherError``. No warning at all is an empty list, and no error.
     package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> [AlertMessage] {
-        let answer: JSONValue
-        do {
-            answer = try ServiceAnswer.json(data, status: status)
-        } catch .service(status: 404, _) {
-            throw .notCovered
-        }
+        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
         guard let elements = list?.elements else { throw .noData }
         return elements.compactMap { element in

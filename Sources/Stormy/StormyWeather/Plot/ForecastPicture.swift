@@ -126,7 +126,7 @@ package struct ForecastPicture {
     }
 
     private var legend: String {
-        var words = [("rain", "rain up to \(PlottedHours.tenths(plotted.mostRain)) mm per hour")]
+        var words = [("rain", "rain up to \(StormReason.tenths(plotted.mostRain)) mm per hour")]
         if let gusts = plotted.mostGusts { words.append(("gusts", "gusts up to \(Int(gusts.rounded())) km/h")) }
         if plotted.hours.contains(where: { $0.temperatureC != nil }) { words.append(("warm", "degrees Celsius")) }
         let y = Self.height - 14
@@ -164,10 +164,15 @@ package struct ForecastPicture {
         "<text class=\"\(name)\" x=\"\(Self.number(x))\" y=\"\(Self.number(y))\">\(Self.escaped(words))</text>"
     }
 
-    private static func number(_ value: Double) -> String { PlottedHours.tenths(value) }
+    private static func number(_ value: Double) -> String { StormReason.tenths(value) }
 
-    static func escaped(_ text: String) -> String {
-        text.singleLine(limit: 200).replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-            .replacingOccurrences(of: ">", with: "&gt;").replacingOccurrences(of: "\"", with: "&quot;")
+    private static func escaped(_ text: String) -> String { text.escapedForMarkup(limit: 200) }
+}
+
+extension StringProtocol {
+    /// On one line, without control characters, as the text or an attribute of HTML or XML.
+    package func escapedForMarkup(limit: Int) -> String {
+        let entities: [Character: String] = ["&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;", "'": "&#39;"]
+        return singleLine(limit: limit).map { entities[$0] ?? String($0) }.joined()
     }
 }

@@ -58,7 +58,7 @@ package struct ForecastPlot {
     /// What the bars reach to, and what the marks mean.
     private var legend: [String] {
         var words: [String] = []
-        words.append("Rain up to \(PlottedHours.tenths(plotted.mostRain)) mm per hour")
+        words.append("Rain up to \(StormReason.tenths(plotted.mostRain)) mm per hour")
         if let gusts = plotted.mostGusts {
             words.append("gusts up to \(Int(gusts.rounded())) km/h (a storm from \(Int(plotted.gustsLimit)) on)")
         }

@@ -41,7 +41,7 @@ package struct PlottedHours: Sendable {
             let mark: Mark =
                 isIn(assessment?.reasons, start) ? .storm : isIn(assessment?.unconfirmed, start) ? .doubtful : .none
             return Hour(
-                start: start, rainMM: [hour?.precipitationMM, hour?.showersMM].compactMap { $0 }.max(), gustsKMH: hour?.gustsKMH,
+                start: start, rainMM: hour?.rainMM, gustsKMH: hour?.gustsKMH,
                 temperatureC: hour?.temperatureC, mark: mark)
         }
         let last = all.lastIndex { $0.rainMM != nil || $0.gustsKMH != nil || $0.temperatureC != nil || $0.mark != .none }
@@ -74,9 +74,4 @@ package struct PlottedHours: Sendable {
 
     var mostRain: Double { hours.compactMap(\.rainMM).max() ?? 0 }
     var mostGusts: Double? { hours.compactMap(\.gustsKMH).max() }
-
-    static func tenths(_ value: Double) -> String {
-        let tenths = Int((value * 10).rounded())
-        return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
-    }
 }

@@ -27,12 +27,7 @@ package struct BrightSky: WeatherService {
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
     ) throws(WeatherError) -> WeatherAnswer {
-        let answer: JSONValue
-        do {
-            answer = try ServiceAnswer.json(data, status: status)
-        } catch .service(status: 404, _) {
-            throw .notCovered
-        }
+        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         var hours: [Date: ForecastHour] = [:]
         for row in answer["weather"]?.elements ?? [] {
             guard let start = AnswerTime.date(row["timestamp"]), hours[start] == nil else { continue }

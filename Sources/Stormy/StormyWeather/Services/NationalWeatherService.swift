@@ -30,12 +30,7 @@ package struct NationalWeatherService: WeatherService {
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
     ) throws(WeatherError) -> WeatherAnswer {
-        let answer: JSONValue
-        do {
-            answer = try ServiceAnswer.json(data, status: status)
-        } catch .service(status: 404, _) {
-            throw .notCovered
-        }
+        let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         // As linked data the members stand at the top.
         let properties = answer["properties"] ?? answer
         if let place = properties["forecastHourly"]?.text { return .more(try hourly(place)) }

@@ -59,6 +59,11 @@ package enum ServiceAnswer {
         return (texts.first { !$0.isEmpty } ?? "").singleLine(limit: 200)
     }
 
+    /// The same of a service that says 404 where it does not cover a place.
+    static func jsonOfAPlace(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
+        do { return try json(data, status: status) } catch .service(status: 404, _) { throw .notCovered }
+    }
+
     private static func isRateLimit(status: Int, reason: String) -> Bool {
         status == 429 || reason.contains("request limit exceeded") || reason.contains("Too many concurrent requests")
     }

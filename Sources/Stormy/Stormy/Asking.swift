@@ -1,0 +1,67 @@
+import BackgroundTransfer
+import Foundation
+import StormyWeather
+
+// What all questions to weather services have in common.
+
+/// Lets work run until it is done. It is cancelled when its time is up, or whoever waits for it is.
+///
+/// - Parameter limit: `nil`: as long as it takes.
+func within<Value: Sendable>(
+    _ limit: Duration?, _ work: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    let working = Task { try await work() }
+    let end = limit.map { limit in
+        Task {
+            try await Task.sleep(for: limit)
+            working.cancel()
+        }
+    }
+    defer { end?.cancel() }
+    return try await withTaskCancellationHandler {
+        try await working.value
+    } onCancel: {
+        working.cancel()
+    }
+}
+
+extension URLSession {
+    /// Awaits an answer. Cancelled, the await ends, and the download that is promoted here goes on in the agent, on the same connection,
+    /// until its result launches the app.
+    func data(for request: URLRequest, promotedAs label: String) async throws -> (Data, URLResponse) {
+        try await withTaskCancellationHandler {
+            try await data(for: request)
+        } onCancel: {
+            let task = downloadTask(with: request)
+            task.taskDescription = label
+            task.resume()
+        }
+    }
+}
+
+extension URLSessionConfiguration {
+    /// For a question that somebody waits for.
+    ///
+    /// - Parameters:
+    ///   - patience: seconds without a byte.
+    ///   - longest: seconds for all of an answer, however it drips.
+    static func question(patience: Double, longest: Double) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.timeoutIntervalForRequest = patience
+        configuration.timeoutIntervalForResource = longest
+        configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
+        return configuration
+    }
+}
+
+extension URLRequest {
+    init(_ asked: WeatherRequest, userAgent: String) throws {
+        guard let url = URL(string: asked.url) else { throw URLError(.badURL) }
+        self.init(url: url)
+        setValue(userAgent, forHTTPHeaderField: "User-Agent")
+        for (name, value) in asked.headers { setValue(value, forHTTPHeaderField: name) }
+    }
+
+    /// Of whichever server: a mirror is asked in the same words.
+    func isAsked(by other: URL) -> Bool { url?.query == other.query && url?.path == other.path }
+}
