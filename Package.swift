@@ -293,17 +293,17 @@ let package = Package(
     cxxLanguageStandard: .cxx17
 )
 
-// Built by `make fuzz` alone: their main function is the fuzzer's.
-if Context.environment["FUZZING"] == "1" {
-    let fuzzing = strict + [.unsafeFlags(["-parse-as-library"])]
-    package.targets += [
-        .executableTarget(name: "fuzz-wire", dependencies: ["TransferMachines"], swiftSettings: fuzzing),
-        .executableTarget(name: "fuzz-resume", dependencies: ["BackgroundTransfer"], swiftSettings: fuzzing),
-        .executableTarget(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: fuzzing),
-        .executableTarget(
-            name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: fuzzing),
-        .executableTarget(name: "fuzz-photo", dependencies: ["Stormy"], swiftSettings: fuzzing),
-    ]
+// The main function of these programs is the fuzzer's (`make fuzz`). Every other build compiles them as libraries that nobody links, so that a
+// change they do not follow is seen by the build of the tests.
+let fuzzed: [(name: String, modules: [Target.Dependency])] = [
+    ("fuzz-wire", ["TransferMachines"]), ("fuzz-resume", ["BackgroundTransfer"]), ("fuzz-ledger", ["BackgroundLedger"]),
+    ("fuzz-configuration", ["StormyConfiguration", "StormyWeather"]), ("fuzz-photo", ["Stormy"]),
+]
+let isFuzzing = Context.environment["FUZZING"] == "1"
+package.targets += fuzzed.map { name, modules in
+    isFuzzing
+        ? .executableTarget(name: name, dependencies: modules, swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+        : .target(name: name, dependencies: modules, swiftSettings: strict)
 }
 
 for target in package.targets where target.type != .test {

@@ -10,7 +10,9 @@ private func look(at messages: [AlertMessage]) {
     guard let place = try? Coordinates(latitude: 50, longitude: 10) else { return }
     var book = AlertBook(messages)
     book.noteMissing(from: [], messages, now: now)
-    book.keep(at: place)
+    book.keep(at: place, isAsked: false)
+    var asked = book
+    asked.keep(at: place, isAsked: true)
     _ = StormRule().assess(Forecast(hours: []), alerts: book.events(at: place, language: "en"), now: now)
     book.prune(before: now)
 }
