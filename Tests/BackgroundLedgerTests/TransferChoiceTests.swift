@@ -111,6 +111,8 @@ import Testing
             _ = try transaction.waitingSessions()
             _ = try transaction.movingTransfers(session: "s")
             _ = try transaction.runningTransfers()
+            _ = try transaction.uploadsWithOpenAnswer(to: "http://a/photos", except: 1)
+            _ = try transaction.storedUploads(to: "http://a/photos", except: 1, beginning: "a")
             transaction.database.trace(nil)
         }
         #expect(plans.count > 10)
@@ -121,6 +123,7 @@ import Testing
                     let detail: String = row["detail"]
                     #expect(!detail.hasPrefix("SCAN transfer") || detail.contains("INDEX"), "\(detail): \(sql)")
                     #expect(!detail.contains("ORDER BY") || sql.contains("sessionEvent"), "\(detail): \(sql)")
+                    #expect(!sql.contains("storedName") || detail.contains("storedName>?"), "\(detail): \(sql)")
                     #expect(!detail.hasPrefix("SCAN sessionEvent") || detail.contains("INDEX"), "\(detail): \(sql)")
                 }
             }

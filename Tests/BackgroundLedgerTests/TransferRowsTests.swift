@@ -43,6 +43,33 @@ import Testing
         #expect(try ledger.read { try $0.tally(of: []) }.unfinished == 0)
     }
 
+    /// The names that a new upload may collide with, and no others. A damaged receipt holds up nobody.
+    @Test func whatUploadsStoredIsFoundByItsName() throws {
+        func stored(_ key: String, in folder: String, at url: String, _ state: TransferRecord.State = .completed) throws -> Int64
+        {
+            try insert(key) { record in
+                (record.kind, record.url, record.state) = (.upload, folder, state)
+                record.receipt = UploadReceipt(
+                    url: url, byteCount: 1, sha256: "", storedAt: now, proof: .answer, checkedAt: nil)
+            }
+        }
+        let folder = "http://nas/photos"
+        let first = try stored("1", in: folder, at: "\(folder)/IMG_1.jpg")
+        _ = try stored("2", in: folder + "/", at: "\(folder)/img_1-1.jpg")
+        _ = try stored("3", in: folder, at: "\(folder)/IMG_2.jpg")
+        _ = try stored("4", in: "http://nas/other", at: "http://nas/other/IMG_1.jpg")
+        _ = try stored("5", in: folder, at: "\(folder)/IMG_1-3.jpg", .failed)
+        let damaged = try stored("6", in: folder, at: "\(folder)/IMG_1-4.jpg")
+        try ledger.write { try $0.database.execute(sql: "UPDATE transfer SET receipt = '{' WHERE id = ?", arguments: [damaged]) }
+        func names(_ beginning: String, except id: Int64 = 0) throws -> Set<String> {
+            try ledger.read { try $0.storedUploads(to: folder, except: id, beginning: beginning) }
+        }
+        #expect(try names("IMG_1") == ["\(folder)/IMG_1.jpg", "\(folder)/img_1-1.jpg"])
+        #expect(try names("IMG_1", except: first) == ["\(folder)/img_1-1.jpg"])
+        #expect(try names("MG_1").isEmpty)
+        #expect(try names("").count == 3)
+    }
+
     private func change(_ id: Int64, _ body: (inout TransferRecord) -> Void) throws {
         try ledger.write { transaction in
             var record = try #require(try transaction.transfer(id))

@@ -43,6 +43,7 @@ enum LedgerSchema {
         migrator.registerMigration("8: which file a download replaces") { database in
             try database.alter(table: "transfer") { $0.add(column: "replacedFile", .text) }
         }
+        migrator.registerMigration("9: names of what uploads stored") { database in try addStoredNames(database) }
         return migrator
     }
 
@@ -287,5 +288,22 @@ enum LedgerSchema {
             table.column("createdAt", .double).notNull()
             table.column("deliveredAt", .double)
         }
+    }
+
+    /// Whether a name is taken is asked before each PUT, however many uploads their folder has had. SQLite computes both columns: a receipt
+    /// that is no JSON has neither.
+    private static func addStoredNames(_ database: Database) throws {
+        try database.alter(table: "transfer") { table in
+            table.add(column: "storedURL", .text).generatedAs(
+                sql: "CASE WHEN json_valid(receipt) THEN json_extract(receipt, '$.url') END", .virtual)
+            // What follows the last stroke.
+            table.add(column: "storedName", .text).generatedAs(
+                sql: "lower(replace(storedURL, rtrim(storedURL, replace(storedURL, '/', '')), ''))", .virtual)
+        }
+        try database.execute(
+            sql: """
+                CREATE INDEX transferStored ON transfer (url, storedName)
+                    WHERE kind = 'upload' AND state = 'completed' AND receipt IS NOT NULL
+                """)
     }
 }

@@ -245,17 +245,18 @@ extension LedgerTransaction {
 
     /// Addresses of the files that other uploads into a folder left there. Their rows hold the folder without secrets.
     ///
-    /// - Parameter part: of those alone that have it, in whatever case; empty: of all.
-    package func storedUploads(to url: String, except id: Int64, having part: String = "") throws -> Set<String> {
+    /// - Parameter beginning: of those alone whose names begin with it, in whatever case of its ASCII letters; empty: of all.
+    package func storedUploads(to url: String, except id: Int64, beginning: String = "") throws -> Set<String> {
         let folder = Self.folder(TransferRecord.withoutSecrets(url, of: .upload))
+        let lowest = beginning.lowercased()
         return try Set(
             String.fetchAll(
                 database.cachedStatement(
                     sql: """
-                        SELECT json_extract(receipt, '$.url') FROM transfer
-                        WHERE kind = 'upload' AND state = 'completed' AND url IN (?, ?) AND id <> ? AND receipt IS NOT NULL
-                        AND instr(lower(receipt), ?) > 0
-                        """), arguments: [folder, folder + "/", id, part.lowercased()]))
+                        SELECT storedURL FROM transfer
+                        WHERE kind = 'upload' AND state = 'completed' AND receipt IS NOT NULL AND url IN (?, ?) AND id <> ?
+                        AND storedName >= ? AND storedName < ?
+                        """), arguments: [folder, folder + "/", id, lowest, lowest + "\u{10FFFF}"]))
     }
 
     /// An unfinished download that will get this name.

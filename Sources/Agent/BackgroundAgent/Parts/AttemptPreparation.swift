@@ -105,8 +105,8 @@ enum AttemptPreparation {
                 try uploadMachine(other, transaction)?.openName
             })
         if alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.step == .put {
-            let part = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
-            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id, having: part))
+            let beginning = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
+            names.formUnion(try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
         }
         return names
     }
