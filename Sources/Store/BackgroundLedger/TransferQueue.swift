@@ -231,13 +231,15 @@ extension LedgerTransaction {
     }
 
     /// Uploads into a folder that were begun and are not there for all that is known.
-    package func uploadsWithOpenAnswer(to url: String, except id: Int64) throws -> [TransferRecord] {
+    ///
+    /// - Parameter part: of those alone whose names have it, in whatever case of its ASCII letters, and of few others.
+    package func uploadsWithOpenAnswer(to url: String, except id: Int64, having part: String = "") throws -> [TransferRecord] {
         try TransferRecord.fetchAll(
             database.cachedStatement(
                 sql: """
                     SELECT * FROM transfer WHERE url IN (?, ?) AND id <> ? AND kind = 'upload' AND uploadState IS NOT NULL
-                    AND state NOT IN ('completed', 'cancelled')
-                    """), arguments: [Self.folder(url), Self.folder(url) + "/", id])
+                    AND state NOT IN ('completed', 'cancelled') AND instr(lower(upload), ?) > 0
+                    """), arguments: [Self.folder(url), Self.folder(url) + "/", id, part.lowercased()])
     }
 
     /// Without the last stroke: with it or without it is one folder.

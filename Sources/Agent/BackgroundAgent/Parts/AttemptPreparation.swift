@@ -100,12 +100,12 @@ enum AttemptPreparation {
         _ transfer: TransferRecord, _ transaction: LedgerTransaction, alsoStored: Bool
     ) throws -> Set<String> {
         guard let id = transfer.id else { return [] }
+        let beginning = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
         var names = Set(
-            try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id).compactMap { other in
+            try transaction.uploadsWithOpenAnswer(to: transfer.url, except: id, having: beginning).compactMap { other in
                 try uploadMachine(other, transaction)?.openName
             })
         if alsoStored || transfer.upload?.method == .put && transfer.uploadMemory?.step == .put {
-            let beginning = Self.plainBeginning(of: transfer.upload?.fileName ?? "")
             names.formUnion(try transaction.storedUploads(to: transfer.url, except: id, beginning: beginning))
         }
         return names
