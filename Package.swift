@@ -240,7 +240,8 @@ let package = Package(
             name: "BackgroundTasksTests",
             dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundTasks", "ProcessSupport"], swiftSettings: strict),
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
-        .testTarget(name: "StormyTests", dependencies: ["Stormy", grdb], swiftSettings: strict),
+        .testTarget(
+            name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
         .testTarget(
             name: "StormyConfigurationTests", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
         .testTarget(
@@ -295,15 +296,17 @@ let package = Package(
 
 // The main function of these programs is the fuzzer's (`make fuzz`). Every other build compiles them as libraries that nobody links, so that a
 // change they do not follow is seen by the build of the tests.
-let fuzzed: [(name: String, modules: [Target.Dependency])] = [
-    ("fuzz-wire", ["TransferMachines"]), ("fuzz-resume", ["BackgroundTransfer"]), ("fuzz-ledger", ["BackgroundLedger"]),
-    ("fuzz-configuration", ["StormyConfiguration", "StormyWeather"]), ("fuzz-photo", ["Stormy"]),
+let fuzzed: [Target] = [
+    .target(name: "fuzz-wire", dependencies: ["TransferMachines"], swiftSettings: strict),
+    .target(name: "fuzz-resume", dependencies: ["BackgroundTransfer"], swiftSettings: strict),
+    .target(name: "fuzz-ledger", dependencies: ["BackgroundLedger"], swiftSettings: strict),
+    .target(name: "fuzz-configuration", dependencies: ["StormyConfiguration", "StormyWeather"], swiftSettings: strict),
+    .target(name: "fuzz-photo", dependencies: ["Stormy"], swiftSettings: strict),
 ]
+let fuzzing = strict + [.unsafeFlags(["-parse-as-library"])]
 let isFuzzing = Context.environment["FUZZING"] == "1"
-package.targets += fuzzed.map { name, modules in
-    isFuzzing
-        ? .executableTarget(name: name, dependencies: modules, swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
-        : .target(name: name, dependencies: modules, swiftSettings: strict)
+package.targets += fuzzed.map { target in
+    isFuzzing ? .executableTarget(name: target.name, dependencies: target.dependencies, swiftSettings: fuzzing) : target
 }
 
 for target in package.targets where target.type != .test {

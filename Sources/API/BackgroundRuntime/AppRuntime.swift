@@ -15,7 +15,7 @@ package final class AppRuntime: Sendable {
     package let manifest: AppManifest
     package let directories: AppDirectories
     private let opened = Mutex<Opened?>(nil)
-    private let watch = Mutex<LedgerWatch?>(nil)
+    private let watch = Mutex<DatabaseWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
     private let testHost: TestHost?
     private let waits = HostedWaits()
@@ -291,14 +291,14 @@ package final class AppRuntime: Sendable {
     }
 
     /// Rings for every commit to the ledger by any process, this one included, until the returned watch is cancelled.
-    package func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> LedgerWatch.Token {
+    package func onCommit(_ action: @escaping @Sendable () -> Void) throws(StoreError) -> DatabaseWatch.Token {
         let ledger = try ledger()
         if testHost != nil {
             let number = ledger.onCommit(action)
-            return LedgerWatch.Token { ledger.forget(number) }
+            return DatabaseWatch.Token { ledger.forget(number) }
         }
         let shared = watch.withLock { watch in
-            let shared = watch ?? LedgerWatch(directories)
+            let shared = watch ?? DatabaseWatch(database: directories.ledger.path)
             watch = shared
             return shared
         }

@@ -19,7 +19,7 @@ final class ContinuedTasks: Sendable {
     }
 
     private struct State {
-        var token: LedgerWatch.Token?
+        var token: DatabaseWatch.Token?
         var running: [Int64: Running] = [:]
         var ended: Set<Int64> = []
         /// Something that this process asked for waits or runs.

@@ -9,17 +9,8 @@ package struct WeatherUnavailable: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// A check by hand: in this process, at once, with an answer for a person who waits.
+/// A check by hand: in this process, at once, with an answer for a person who waits. ``AsyncOpen`` and ``AutoOpen`` ask it for each place.
 package struct WeatherCheck: Sendable {
-    package enum Mode: Sendable {
-        /// Refresh; fall back to the stored copy.
-        case refreshOrStored
-        /// Refresh or fail.
-        case fresh
-        /// The stored copy only.
-        case offline
-    }
-
     /// A person waits: seconds without a byte before the service is called unavailable.
     private static let patience: Double = 15
     /// Seconds for all of an answer, however it drips: a person or a script waits for it.
@@ -30,32 +21,15 @@ package struct WeatherCheck: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
-    package init(store: StormyStore, settings: StormySettings = .current) {
+    init(store: StormyStore, settings: StormySettings = .current) {
         self.store = store
         self.settings = settings
     }
 
-    /// - Throws: ``WeatherUnavailable`` in `.fresh` mode; store errors always.
-    package func run(_ place: Place, _ mode: Mode) async throws -> CheckOutcome {
-        switch mode {
-        case .offline: return try stored(place, trouble: nil)
-        case .fresh, .refreshOrStored:
-            do {
-                return try await refresh(place)
-            } catch let error as WeatherUnavailable {
-                try store.noteTrouble(error.description, of: place, now: BGTaskScheduler.now)
-                if case .fresh = mode { throw error }
-                return try stored(place, trouble: error.description)
-            }
-        }
-    }
-
-    /// Asks the feeds of official warnings, once for all places.
+    /// Asks the services of a place, and stores what they answer.
     ///
-    /// - Returns: what the person should know of it.
-    package func lookAtFeeds() async throws -> [String] { try await FeedWarnings(store: store, settings: settings).refresh() }
-
-    private func refresh(_ place: Place) async throws -> CheckOutcome {
+    /// - Throws: ``WeatherUnavailable``; what the store says.
+    func refresh(_ place: Place) async throws -> CheckOutcome {
         let sources = settings.sources(for: place)
         var reasons = try await lookAtWarnings(at: place)
         for (index, source) in sources.enumerated() {
@@ -143,8 +117,8 @@ package struct WeatherCheck: Sendable {
         }
     }
 
-    /// Judged now: the same forecast may be calm an hour later.
-    private func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
+    /// What is stored, judged now: the same forecast may be calm an hour later.
+    func stored(_ place: Place, trouble: String?) throws -> CheckOutcome {
         let (now, record, alerts) = (BGTaskScheduler.now, try store.lastForecast(of: place), try store.warnings(of: place))
         // Fetched under a clock that was ahead: nobody knows how old it is.
         guard let record, record.fetchedAt <= now else {

@@ -18,7 +18,7 @@ final class BackgroundSession: SessionEngine {
         var tasks: [Int: URLSessionTask] = [:]
         /// Transfers whose await was cancelled here: a task with an equal request adopts them.
         var cancelledAwaits: Set<Int64> = []
-        var watch: LedgerWatch.Token?
+        var watch: DatabaseWatch.Token?
         var look = Look.idle
         var lastLook: ContinuousClock.Instant?
         var telling = Telling()

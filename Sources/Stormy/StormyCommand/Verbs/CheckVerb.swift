@@ -61,12 +61,9 @@ struct CheckVerb: AsyncParsableCommand {
         try StormyTool.configure()
         let store = try StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
-        let check = WeatherCheck(store: store)
-        let mode: WeatherCheck.Mode = fresh ? .fresh : offline ? .offline : .refreshOrStored
-        var outcomes: [CheckOutcome] = []
-        let troubles = offline ? [] : try await check.lookAtFeeds()
-        for place in places { outcomes.append(try await check.run(place, mode)) }
-        for trouble in troubles where !json { Output.note("  Not used: \(trouble)") }
+        let weather = try await open(store, places.map(\.name))
+        let outcomes = weather.outcomes
+        for trouble in weather.troubles where !json { Output.note("  Not used: \(trouble)") }
         // Of what is cancelled nobody should read any more.
         for place in places { try StormTeller(store: store).takeBackCancelled(at: place) }
         if notify {
@@ -84,6 +81,11 @@ struct CheckVerb: AsyncParsableCommand {
         if outcomes.allSatisfy({ $0.fetchedAt == nil }) {
             throw ExitCode(offline ? ExitStatus.notFound.rawValue : ExitStatus.unavailable.rawValue)
         }
+    }
+
+    private func open(_ store: StormyStore, _ places: [String]) async throws -> OpenedWeather {
+        if fresh { return try await AsyncOpen(store, places: places).opened() }
+        return try await AutoOpen(store, places: places, offline ? .never : .always).opened()
     }
 
     private static func row(_ outcome: CheckOutcome) -> Row {

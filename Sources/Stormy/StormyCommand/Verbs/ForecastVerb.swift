@@ -45,9 +45,7 @@ struct ForecastVerb: AsyncParsableCommand {
         guard svg == nil || places.count == 1 else {
             throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
         }
-        let check = WeatherCheck(store: store)
-        var outcomes: [CheckOutcome] = []
-        for place in places { outcomes.append(try await check.run(place, offline ? .offline : .refreshOrStored)) }
+        let outcomes = try await AutoOpen(store, places: places.map(\.name), offline ? .never : .always).opened().outcomes
         if json {
             try Output.json(outcomes.map(row))
         } else if let svg, let outcome = outcomes.first {

@@ -160,10 +160,9 @@ struct PlaceVerb: AsyncParsableCommand {
 
     private static func sync(_ place: Place, _ store: StormyStore) async {
         do {
-            let check = WeatherCheck(store: store)
-            for trouble in try await check.lookAtFeeds() { Output.note("  Not used: \(trouble)") }
-            let outcome = try await check.run(place, .fresh)
-            CheckVerb.printForPeople(outcome)
+            let weather = try await AsyncOpen(store, places: [place.name]).opened()
+            for trouble in weather.troubles { Output.note("  Not used: \(trouble)") }
+            weather.outcomes.forEach(CheckVerb.printForPeople)
         } catch {
             let reason = CommandFailure(ofStormy: error).message
             Output.note(

@@ -39,12 +39,11 @@ struct ReportVerb: AsyncParsableCommand {
     }
 
     private func page(_ store: StormyStore) async throws -> ReportPage {
-        let (now, check) = (AppRuntime.shared.now, WeatherCheck(store: store))
+        let now = AppRuntime.shared.now
         let since = now - Self.days * 86_400
         let places = try store.places()
-        var outcomes: [CheckOutcome] = []
         // What is known here: a page is made in a moment, network or not.
-        for place in places { outcomes.append(try await check.run(place, .offline)) }
+        let outcomes = places.isEmpty ? [] : try await AutoOpen(store, .never).opened().outcomes
         let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
         let schedule = try StatusReport.schedule(store)

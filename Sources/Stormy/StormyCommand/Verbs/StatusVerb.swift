@@ -22,12 +22,19 @@ struct StatusVerb: AsyncParsableCommand {
         try show(store)
         guard watch else { return }
         let (rings, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        // Of the ledger, and of the store.
         let token = try AppRuntime.shared.onCommit { continuation.yield() }
+        let looks = Task {
+            do { for try await _ in store.looks() { continuation.yield() } } catch {
+                Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
+            }
+        }
         for await _ in rings {
             Output.clearScreen()
             try show(store)
         }
         token.cancel()
+        looks.cancel()
     }
 
     private func show(_ store: StormyStore) throws {

@@ -4,8 +4,8 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Turns the bell into calls, on a queue of its own. One inotify descriptor per process however many listen.
-package final class LedgerWatch: Sendable {
+/// Turns the bell of a database into calls, on a queue of its own. One inotify descriptor however many listen.
+package final class DatabaseWatch: Sendable {
     private struct Listeners {
         var next = 0
         var actions: [Int: @Sendable () -> Void] = [:]
@@ -15,14 +15,16 @@ package final class LedgerWatch: Sendable {
     private static let deafPause = 0.5
 
     private let listeners = Mutex(Listeners())
-    private let queue = DispatchQueue(label: "ledger-watch")
+    private let queue = DispatchQueue(label: "database-watch")
     /// Set once in `init`; dispatch sources may be used from any thread.
     nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
     /// Where other programs have used up the system's inotify instances or watches, everybody is called every half second: to be called
     /// for nothing is no harm.
-    init(_ directories: AppDirectories) {
-        if let bell = try? BellBox(Bell(directories)) {
+    ///
+    /// - Parameter database: its path; this process has opened it.
+    package init(database: String) {
+        if let bell = try? BellBox(Bell(database: database)) {
             source = DispatchSource.makeReadSource(fileDescriptor: bell.descriptor, queue: queue)
             // @Sendable: a handler made in an isolated context would trap when called on this queue.
             source.setEventHandler { @Sendable [weak self] in
@@ -45,7 +47,8 @@ package final class LedgerWatch: Sendable {
         for action in actions { action() }
     }
 
-    func add(_ action: @escaping @Sendable () -> Void) -> Token {
+    /// Calls for every commit by any process, this one included, until the token is cancelled or released.
+    package func add(_ action: @escaping @Sendable () -> Void) -> Token {
         let number = listeners.withLock { listeners in
             listeners.next += 1
             listeners.actions[listeners.next] = action

@@ -1,0 +1,145 @@
+import BackgroundTasks
+import Foundation
+import StormyWeather
+import Synchronization
+
+/// One opening: asks for what its behavior wants, a few places at a time, and says how far it is.
+struct WeatherOpening: Sendable {
+    /// Places that are asked for side by side.
+    private static let lanes = 6
+    /// For all feeds of warnings: what is not there by then is asked for by the next check.
+    private static let feedTime: Duration = .seconds(15)
+
+    let check: WeatherCheck
+    let names: [String]?
+    let behavior: OpenBehavior
+    let timeout: Duration?
+    let fallsBack: Bool
+
+    private var store: StormyStore { check.store }
+
+    func begin() -> AsyncStream<OpenState> {
+        AsyncStream { continuation in
+            let task = Task {
+                await run { continuation.yield($0) }
+                continuation.finish()
+            }
+            OpeningsUnderWay.begin(task, of: store.queue.path)
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
+
+    private func run(_ tell: @Sendable (OpenState) -> Void) async {
+        do {
+            while true {
+                tell(.connecting)
+                let places = try places()
+                if !places.isEmpty { return tell(.open(try await open(places, tell))) }
+                tell(.waitingForUser)
+                for try await look in store.looks() where !look.places.isEmpty { break }
+                try Task.checkCancellation()
+            }
+        } catch {
+            tell(.error(error))
+        }
+    }
+
+    private func places() throws -> [Place] { try names.map { try $0.map(store.place(named:)) } ?? store.places() }
+
+    private func open(_ places: [Place], _ tell: @Sendable (OpenState) -> Void) async throws -> OpenedWeather {
+        let asked =
+            switch behavior {
+            case .never: [Place]()
+            case .once: try places.filter { try store.lastForecast(of: $0) == nil }
+            case .always: places
+            }
+        if asked.isEmpty { return OpenedWeather(outcomes: try places.map { try check.stored($0, trouble: nil) }, troubles: []) }
+        tell(.progress(done: 0, total: asked.count))
+        let began = ContinuousClock.now
+        let troubles = try await FeedWarnings(store: store, settings: check.settings)
+            .refresh(within: min(Self.feedTime, timeout ?? Self.feedTime))
+        let answers = try await ask(asked, within: timeout.map { max(.zero, $0 - (ContinuousClock.now - began)) }, tell)
+        // Whoever listened has left, or a newer opening has begun.
+        try Task.checkCancellation()
+        var failure: WeatherUnavailable?
+        let outcomes = try places.map { place in
+            guard let id = place.id, asked.contains(place) else { return try check.stored(place, trouble: nil) }
+            switch answers[id] {
+            case .success(let outcome): return outcome
+            case .failure(let error): return try fallBack(place, error.description, &failure)
+            case nil: return try fallBack(place, noAnswer, &failure)
+            }
+        }
+        if let failure { throw failure }
+        return OpenedWeather(outcomes: outcomes, troubles: troubles)
+    }
+
+    private var noAnswer: String {
+        let seconds = timeout.map { " within " + $0.formatted(.units(allowed: [.seconds, .milliseconds])) } ?? ""
+        return "the weather service did not answer\(seconds)"
+    }
+
+    private func fallBack(_ place: Place, _ reason: String, _ failure: inout WeatherUnavailable?) throws -> CheckOutcome {
+        try store.noteTrouble(reason, of: place, now: BGTaskScheduler.now)
+        if !fallsBack { failure = failure ?? WeatherUnavailable(description: reason) }
+        return try check.stored(place, trouble: reason)
+    }
+
+    /// - Returns: by place; nothing of those that had no answer in time.
+    /// - Throws: what the store says.
+    private func ask(
+        _ places: [Place], within limit: Duration?, _ tell: @Sendable (OpenState) -> Void
+    ) async throws -> [Int64: Result<CheckOutcome, WeatherUnavailable>] {
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            var (left, answers) = (places.makeIterator(), [Int64: Result<CheckOutcome, WeatherUnavailable>]())
+            func addNext() {
+                guard let place = left.next() else { return }
+                group.addTask { try await ask(place) }
+            }
+            if let limit {
+                group.addTask {
+                    try await Task.sleep(for: limit)
+                    return .timeIsUp
+                }
+            }
+            for _ in 0..<Self.lanes { addNext() }
+            while answers.count < places.count, let answer = try await group.next() {
+                switch answer {
+                case .timeIsUp:
+                    group.cancelAll()
+                    return answers
+                case .place(let id, let result):
+                    answers[id] = result
+                    tell(.progress(done: answers.count, total: places.count))
+                    addNext()
+                }
+            }
+            group.cancelAll()
+            return answers
+        }
+    }
+
+    private enum Answer: Sendable {
+        case place(Int64, Result<CheckOutcome, WeatherUnavailable>)
+        case timeIsUp
+    }
+
+    private func ask(_ place: Place) async throws -> Answer {
+        let id = place.id ?? 0
+        do {
+            return .place(id, .success(try await check.refresh(place)))
+        } catch let error as WeatherUnavailable {
+            return .place(id, .failure(error))
+        }
+    }
+}
+
+/// The opening that goes on, of each store.
+private enum OpeningsUnderWay {
+    private static let tasks = Mutex<[String: Task<Void, Never>]>([:])
+
+    /// Cancels the one before.
+    static func begin(_ task: Task<Void, Never>, of store: String) {
+        tasks.withLock { $0.updateValue(task, forKey: store) }?.cancel()
+    }
+}
