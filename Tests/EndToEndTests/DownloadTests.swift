@@ -80,6 +80,10 @@ extension EndToEnd {
                 #expect(try Data(contentsOf: folder.appendingPathComponent("late (1).img")) == Self.file.data)
                 let listed = try home.stormy("transfers").output
                 #expect(listed.contains("late (1).img"), "\(listed)")
+                // Whole addresses and paths are for whoever asks for them.
+                #expect(!listed.contains(server.url) && !listed.contains(folder.path), "\(listed)")
+                let long = try home.stormy("transfers", "-v").output
+                #expect(long.contains("    from \(server.url)/late\n    to \(folder.path)/late (1).img\n"), "\(long)")
             }
         }
 

@@ -63,6 +63,26 @@ extension EndToEnd {
             #expect(night.contains(noon.contains("PM") ? " 2:00 AM (in " : " 02:00 (in "), "\(night)")
         }
 
+        /// What a person reads; what a script reads is metric everywhere.
+        @Test(arguments: [
+            ("en_US.UTF-8", "rain of 0.09 in per hour"), ("en_GB.UTF-8", "rain of 2.4 mm per hour"),
+            ("C", "rain of 2.4 mm per hour"),
+        ])
+        func unitsAreThoseOfTheLocale(_ locale: String, _ rain: String) async throws {
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server)
+            home.environment["STORMY_NO_AGENT"] = "1"
+            home.environment["LC_ALL"] = nil
+            home.environment["LC_MEASUREMENT"] = locale
+            home.environment["LANG"] = "C"
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            let said = try home.stormy("check").output
+            #expect(said.contains(rain), "\(said)")
+            #expect(said.hasSuffix("The daily check is off: stormy schedule turns it on.\n"), "\(said)")
+            #expect(try home.stormy("check", "--json").output.contains("with rain of 2.4 mm per hour"))
+        }
+
         /// A terminal of forty columns: no line wraps. A dumb one gets none that redraws itself.
         @Test func progressFitsTheTerminal() async throws {
             let server = try await FaultyServer.start()

@@ -278,7 +278,8 @@ private func document(
                 calm, alerts: AlertBook([message]).events(at: nil, language: nil), now: noon)
         }
         let severe = judged(message("a", 0))
-        #expect(severe.verdict == .stormy && severe.reasons.map(\.explanation) == ["warning: Storm, severe: DWD"])
+        #expect(
+            severe.verdict == .stormy && severe.reasons.map { $0.explanation(in: .metric) } == ["warning: Storm, severe: DWD"])
         #expect(severe.reasons[0].messages == ["a"])
         for weak in [CAPSeverity.moderate, .minor, nil] {
             let assessment = judged(message("a", 0, severity: weak))
@@ -299,7 +300,7 @@ private func document(
         mild.infos[0].hazard = .thunderstorm
         let alerts = AlertBook([mild]).events(at: nil, language: nil)
         #expect(
-            StormRule().assess(thunder, alerts: alerts, now: noon).reasons.map(\.explanation) == [
+            StormRule().assess(thunder, alerts: alerts, now: noon).reasons.map { $0.explanation(in: .metric) } == [
                 "thunderstorm (WMO 95) of which DWD warns: Open-Meteo"
             ])
     }

@@ -21,7 +21,8 @@ import Testing
         let forecast = Forecast(hours: hours)
         return PlottedHours(
             forecast, rule.assess(forecast, now: noon + 600), rule: rule, now: noon + 600, count: count,
-            timeZone: try #require(TimeZone(identifier: zone)), locale: Locale(identifier: locale))
+            timeZone: try #require(TimeZone(identifier: zone)), locale: Locale(identifier: locale),
+            units: WeatherUnits(region: Locale(identifier: locale).region?.identifier))
     }
 
     @Test func aDayInEightyColumns() throws {

@@ -109,7 +109,7 @@ private func why(_ assessment: Assessment) -> String? {
             8: hour(8, code: 95, rain: 0.1, gusts: 40),
         ])
         #expect(
-            rule.assess(forecast, now: noon).reasons.map(\.explanation) == [
+            rule.assess(forecast, now: noon).reasons.map { $0.explanation(in: .metric) } == [
                 "strong thunderstorm (WMO 96) with rain of 4.2 mm per hour in unstable air (CAPE 900 J/kg): Open-Meteo",
                 "gusts up to 80 km/h, the limit is 75 km/h: Open-Meteo",
                 "thunderstorm (WMO 95) with gusts of 40 km/h: Open-Meteo",
@@ -149,27 +149,43 @@ private func why(_ assessment: Assessment) -> String? {
         let storm = [reason(.gusts, 92, 18, 19), reason(.thunderstorm, 96, 18, 21)]
         let british = Locale(identifier: "en_GB")
         #expect(
-            StormText.body(storm, timeZone: zone, reader: zone, locale: british)
+            StormText.body(storm, timeZone: zone, reader: zone, locale: british, units: .metric)
                 == "Strong thunderstorm from 17:00 to 20:00, gusts up to 92 km/h.")
         #expect(
-            StormText.body(storm, timeZone: zone, reader: zone, locale: Locale(identifier: "en_US"))
-                == "Strong thunderstorm from 5:00 PM to 8:00 PM, gusts up to 92 km/h.")
+            StormText.body(storm, timeZone: zone, reader: zone, locale: Locale(identifier: "en_US"), units: .unitedStates)
+                == "Strong thunderstorm from 5:00 PM to 8:00 PM, gusts up to 57 mph.")
         let apart = [reason(.gusts, 80, 18, 19), reason(.rain, 24.5, 20, 22)]
         #expect(
-            StormText.body(apart, timeZone: zone, reader: zone, locale: british)
+            StormText.body(apart, timeZone: zone, reader: zone, locale: british, units: .metric)
                 == "Gusts up to 80 km/h from 17:00 to 18:00, rain up to 24.5 mm per hour from 19:00 to 21:00.")
         #expect(
-            StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british).contains(
+            StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british, units: .metric).contains(
                 "from Sat 12:00 to Sun 12:00"))
         // Who reads it elsewhere has to know whose clocks these are.
         let elsewhere = TimeZone(identifier: "Europe/Berlin")!
         #expect(
-            StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british)
+            StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british, units: .metric)
                 == "Strong thunderstorm from 17:00 to 20:00 (Australia/Sydney time), gusts up to 92 km/h.")
         #expect(
-            !StormText.body(storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british).contains(
+            !StormText.body(
+                storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british, units: .metric
+            ).contains(
                 "("))
-        #expect(StormText.body([], timeZone: zone, reader: zone, locale: british).isEmpty)
+        // Each value in the reader's units, and the key with it.
+        let rain = StormReason(kind: .rain, peak: 24.5, from: noon, until: noon + 3600, key: .limit(20), source: "X")
+        #expect(
+            WeatherUnits.allCases.map { rain.explanation(in: $0) } == [
+                "rain up to 24.5 mm per hour, the limit is 20 mm per hour: X",
+                "rain up to 24.5 mm per hour, the limit is 20 mm per hour: X",
+                "rain up to 0.96 in per hour, the limit is 0.79 in per hour: X",
+            ])
+        let gusts = StormReason(kind: .gusts, peak: 92, from: noon, until: noon + 3600, key: .limit(75), source: "X")
+        #expect(
+            WeatherUnits.allCases.map { gusts.explanation(in: $0) } == [
+                "gusts up to 92 km/h, the limit is 75 km/h: X", "gusts up to 57 mph, the limit is 47 mph: X",
+                "gusts up to 57 mph, the limit is 47 mph: X",
+            ])
+        #expect(StormText.body([], timeZone: zone, reader: zone, locale: british, units: .metric).isEmpty)
         #expect(StormText.title(place: "Syd\u{1B}ney\n") == "Storm expected in Syd ney")
     }
 }

@@ -66,7 +66,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         #expect(found.hours.count == 7 && found.hours[1].precipitationMM == 2 && found.hours[6].weatherCode == 63)
         #expect(found.hours[0].weatherCode == 95 && found.hours[0].gustsKMH == 72)
         let reasons = StormRule().assess(found, now: found.hours[0].start).reasons
-        #expect(reasons.map(\.explanation) == ["thunderstorm (WMO 95) with rain of 6 mm per hour: MET Norway"])
+        #expect(reasons.map { $0.explanation(in: .metric) } == ["thunderstorm (WMO 95) with rain of 6 mm per hour: MET Norway"])
     }
 
     /// Each of the legend, with the two that are misspelt there.
@@ -267,7 +267,7 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         let one = day("One", thunder: [3, 9])
         let both = rule.assess(one, beside: day("Two", thunder: [4]), now: noon)
         #expect(
-            both.reasons.map(\.explanation) == [
+            both.reasons.map { $0.explanation(in: .metric) } == [
                 "thunderstorm (WMO 95) as Two forecasts, too: One", "thunderstorm (WMO 95) as One forecasts, too: Two",
             ])
         #expect(both.unconfirmed?.map(\.from) == [noon + 9 * 3600] && both.second == "Two")

@@ -87,11 +87,27 @@ package struct TransferReport: Encodable {
         return parts.joined(separator: "  ").replacingOccurrences(of: "\n", with: " ")
     }
 
-    /// Of an address without a file what tells a person which it is; `--json` has all of it.
+    /// Of an address without a file what tells a person which it is; `--verbose` and `--json` have all of it.
     private var name: String {
         if let file = file.value { return URL(fileURLWithPath: file).lastPathComponent }
-        var address = url.value.flatMap(URLComponents.init(string:))
-        address?.query = nil
-        return address?.string ?? url.value ?? ""
+        guard let text = url.value, var address = URLComponents(string: text) else { return url.value ?? "" }
+        (address.query, address.fragment) = (nil, nil)
+        let whole = address.string ?? text
+        guard whole.count > Self.longestName, let host = address.host else { return whole }
+        return "\(host)/\u{2026}\(whole.suffix(max(8, Self.longestName - host.count - 2)))"
+    }
+
+    /// Characters of an address beside all else that a line says.
+    private static let longestName = 56
+
+    /// What ``line(name:)`` leaves out: the whole addresses and paths.
+    package var details: [String] {
+        let places = [
+            ("from", kind == "download" ? url.value : file.value), ("to", kind == "download" ? file.value : url.value),
+            ("stored at", receipt.value?.url),
+        ]
+        return places.compactMap { label, place in
+            place.map { "    \(label) " + $0.replacingOccurrences(of: "\n", with: " ") }
+        }
     }
 }

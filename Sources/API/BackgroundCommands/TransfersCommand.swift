@@ -10,6 +10,7 @@ public struct TransfersCommand: BackgroundCommand {
 
     @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
     @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
+    @Flag(name: .shortAndLong, help: "Print whole addresses and paths, too.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
     public init() {}
@@ -25,7 +26,10 @@ public struct TransfersCommand: BackgroundCommand {
         if json { return try Output.json(reports) }
         guard action == nil else { return }
         if reports.isEmpty { Output.line("No transfers.") }
-        for report in reports { Output.line(report.line()) }
+        for report in reports {
+            Output.line(report.line())
+            if verbose { report.details.forEach(Output.line) }
+        }
     }
 
     private func apply(_ action: BackgroundTransfers.Action) throws {

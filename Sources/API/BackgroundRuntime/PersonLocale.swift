@@ -7,9 +7,19 @@ package enum PersonLocale {
     /// Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`, the first that is not empty; a codeset and a
     /// modifier may follow. `C` and `POSIX` have 24 hours, and English words as everything else here.
     package static func locale(in environment: [String: String]) -> Locale {
-        let value = ["LC_ALL", "LC_TIME", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
-        let name = String(value.prefix { $0 != "." && $0 != "@" })
+        let name = name(of: "LC_TIME", in: environment)
         let isKnown = Locale(identifier: name).language.languageCode?.isISOLanguage == true
         return Locale(identifier: isKnown ? name : "en_GB")
+    }
+
+    /// The region whose units a person reads: "US". `nil`: none is named.
+    package static func measurementRegion(in environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
+        let parts = name(of: "LC_MEASUREMENT", in: environment).split(separator: "_")
+        return parts.count == 2 ? String(parts[1]) : nil
+    }
+
+    private static func name(of category: String, in environment: [String: String]) -> String {
+        let value = ["LC_ALL", category, "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? "C"
+        return String(value.prefix { $0 != "." && $0 != "@" })
     }
 }

@@ -1,5 +1,6 @@
 import BackgroundRuntime
 import Foundation
+import StormyWeather
 import UserNotifications
 
 /// A notification that answers a person who just asked for something.
@@ -32,6 +33,11 @@ package enum PersonAnswer {
         guard let other = CompanionProgram.findInPath("notify-send") else { return false }
         return CompanionProgram.trouble(starting: other, ["--", title, body]) == nil
     }
+}
+
+extension WeatherUnits {
+    /// Of this process's person.
+    package static let ofPerson = WeatherUnits(region: PersonLocale.measurementRegion())
 }
 
 /// Photos that a person chooses with the desktop's own chooser.

@@ -81,7 +81,7 @@ package struct StormTeller: Sendable {
     private func add(_ storm: StormRecord, _ place: Place) throws {
         let content = UNMutableNotificationContent()
         content.title = StormText.title(place: place.name)
-        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: PersonLocale.current)
+        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson)
         content.categoryIdentifier = Self.category
         content.interruptionLevel = .timeSensitive
         content.sound = .default

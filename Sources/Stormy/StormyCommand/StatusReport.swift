@@ -1,4 +1,5 @@
 import BackgroundCommands
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import Stormy
@@ -12,6 +13,18 @@ struct StatusReport: Encodable {
         let next: OrNull<Date>
         let wakeAt: OrNull<Date>
         let spreadSeconds: Double
+
+        /// When it is expected. Between its time and the moment at which this installation wakes for it, the check is to come.
+        var moment: Date? {
+            guard enabled, let next = next.value else { return nil }
+            return next > AppRuntime.shared.now ? next : wakeAt.value ?? next
+        }
+
+        /// For people: "Next check 12:00 (in 3 h 12 min)."
+        var sentence: String {
+            guard let moment else { return "The daily check is off: stormy schedule turns it on." }
+            return "Next check \(Output.moment(moment, now: AppRuntime.shared.now))."
+        }
     }
 
     struct Check: Encodable {

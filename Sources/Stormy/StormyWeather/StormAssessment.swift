@@ -28,14 +28,14 @@ package enum StormKey: Sendable, Hashable, Codable {
     case severity(CAPSeverity)
 
     /// For a person: "with rain of 4.2 mm per hour where CAPE is 900 J/kg".
-    fileprivate func words(for kind: StormReasonKind) -> String {
+    fileprivate func words(for kind: StormReasonKind, _ units: WeatherUnits) -> String {
         switch self {
         case .limit(let limit):
-            "the limit is \(StormReason.tenths(limit)) \(kind == .gusts ? "km/h" : "mm per hour")"
+            "the limit is \(kind == .gusts ? units.speed(limit) : units.rain(limit))"
         case .rain(let rain, let cape):
-            "with rain of \(StormReason.tenths(rain)) mm per hour"
+            "with rain of \(units.rain(rain))"
                 + (cape.map { " in unstable air (CAPE \(Int($0.rounded())) J/kg)" } ?? "")
-        case .gusts(let gusts): "with gusts of \(Int(gusts.rounded())) km/h"
+        case .gusts(let gusts): "with gusts of \(units.speed(gusts))"
         case .service(let name): "as \(name) forecasts, too"
         case .alert(let issuer): "of which \(issuer) warns"
         case .severity(let severity): severity.rawValue
@@ -94,18 +94,21 @@ package struct StormReason: Sendable, Equatable, Codable {
         self.messages = messages
     }
 
-    /// For a person: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
-    package var detail: String {
+    /// In metric units: "thunderstorm (WMO 95)", "gusts up to 92 km/h", "rain up to 24 mm per hour".
+    package var detail: String { detail(in: .metric) }
+
+    /// The same in a person's units.
+    package func detail(in units: WeatherUnits) -> String {
         switch kind {
-        case .thunderstorm: "\(phrase) (WMO \(Int(peak)))"
-        case .alert, .gusts, .rain: phrase
+        case .thunderstorm: "\(phrase(in: units)) (WMO \(Int(peak)))"
+        case .alert, .gusts, .rain: phrase(in: units)
         }
     }
 
     /// Why it counts, for a person: "thunderstorm (WMO 95) with gusts of 60 km/h: Open-Meteo".
-    package var explanation: String {
-        let because = key.map { (kind == .thunderstorm ? " " : ", ") + $0.words(for: kind) } ?? ""
-        return detail + because + (source.map { ": \($0)" } ?? "")
+    package func explanation(in units: WeatherUnits) -> String {
+        let because = key.map { (kind == .thunderstorm ? " " : ", ") + $0.words(for: kind, units) } ?? ""
+        return detail(in: units) + because + (source.map { ": \($0)" } ?? "")
     }
 
     /// It counts as long as somebody warns of it, and no longer.
@@ -114,16 +117,16 @@ package struct StormReason: Sendable, Equatable, Codable {
         return kind == .alert
     }
 
-    /// ``key`` in words; `nil`: there is none.
-    package var keyWords: String? { key.map { $0.words(for: kind) } }
+    /// ``key`` in words and metric units; `nil`: there is none.
+    package var keyWords: String? { key.map { $0.words(for: kind, .metric) } }
 
-    /// ``detail`` without the code.
-    var phrase: String {
+    /// ``detail(in:)`` without the code.
+    func phrase(in units: WeatherUnits) -> String {
         switch kind {
         case .alert: "warning: \(event ?? "of a storm")"
         case .thunderstorm: WeatherCode.thunderstorm(Int(peak))
-        case .gusts: "gusts up to \(Int(peak.rounded())) km/h"
-        case .rain: "rain up to \(StormReason.tenths(peak)) mm per hour"
+        case .gusts: "gusts up to \(units.speed(peak))"
+        case .rain: "rain up to \(units.rain(peak))"
         }
     }
 

@@ -14,8 +14,9 @@ package enum StormText {
     /// - Parameters:
     ///   - timeZone: of the place. Where its clocks do not show what the reader's show, the times name it.
     ///   - reader: the zone of whoever reads it.
-    package static func body(_ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale) -> String
-    {
+    package static func body(
+        _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits
+    ) -> String {
         let kinds = StormReasonKind.allCases
         let ordered = reasons.enumerated().sorted { left, right in
             let leftRank = (kinds.firstIndex(of: left.element.kind) ?? 0, left.element.from, left.offset)
@@ -23,9 +24,9 @@ package enum StormText {
         }.map(\.element)
         var spoken: StormWindow?
         let phrases = ordered.map { reason in
-            if let window = spoken, window.contains(reason.window) { return reason.phrase }
+            if let window = spoken, window.contains(reason.window) { return reason.phrase(in: units) }
             spoken = reason.window
-            return reason.phrase + " " + span(reason.window, timeZone: timeZone, reader: reader, locale: locale)
+            return reason.phrase(in: units) + " " + span(reason.window, timeZone: timeZone, reader: reader, locale: locale)
         }
         guard let first = phrases.first else { return "" }
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."

@@ -29,10 +29,15 @@ struct CheckVerb: AsyncParsableCommand {
         let until: Date
         let source: OrNull<String>
         let key: OrNull<String>
+        /// ``detail`` for the person.
+        let words: String
+
+        private enum CodingKeys: CodingKey { case kind, detail, from, until, source, key }
 
         init(_ reason: StormReason) {
             kind = reason.kind.rawValue
             detail = reason.detail
+            words = reason.detail(in: .ofPerson)
             source = OrNull(reason.source)
             key = OrNull(reason.keyWords)
             from = reason.from
@@ -76,6 +81,7 @@ struct CheckVerb: AsyncParsableCommand {
             try Output.json(outcomes.map(Self.row))
         } else {
             for outcome in outcomes { Self.printForPeople(outcome) }
+            Output.line(try StatusReport.schedule(store).sentence)
         }
         if exitCode, outcomes.contains(where: { $0.assessment?.isStormy == true }) { throw ExitCode(10) }
         if outcomes.allSatisfy({ $0.fetchedAt == nil }) {
@@ -111,7 +117,7 @@ struct CheckVerb: AsyncParsableCommand {
         switch outcome.assessment?.verdict {
         case .stormy?:
             let reasons = outcome.assessment?.reasons ?? []
-            return StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            return StormText.body(reasons, timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
         case .calm?: return "calm"
         case .unknown(let why)?: return "unknown, \(why)"
         case nil: return "unknown" + (outcome.trouble.map { ", \($0)" } ?? "")
@@ -126,8 +132,9 @@ struct CheckVerb: AsyncParsableCommand {
             Output.line(
                 "  "
                     + StormText.body(
-                        outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current))
-            for reason in outcome.assessment?.reasons ?? [] { Output.line("  Because: \(reason.explanation).") }
+                        outcome.assessment?.reasons ?? [], timeZone: outcome.place.zone, locale: PersonLocale.current,
+                        units: .ofPerson))
+            for reason in outcome.assessment?.reasons ?? [] { Output.line("  Because: \(reason.explanation(in: .ofPerson)).") }
         case .calm?:
             Output.line("\(name): calm.")
         case .unknown(let why)?:
@@ -138,11 +145,11 @@ struct CheckVerb: AsyncParsableCommand {
         for reason in outcome.assessment?.unconfirmed ?? [] {
             let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
             guard reason.kind == .thunderstorm else {
-                Output.line("  Not counted: \(reason.explanation), \(hours).")
+                Output.line("  Not counted: \(reason.explanation(in: .ofPerson)), \(hours).")
                 continue
             }
             Output.line(
-                "  Not counted: \(reason.detail) \(hours), without the rain or wind of one"
+                "  Not counted: \(reason.detail(in: .ofPerson)) \(hours), without the rain or wind of one"
                     + (outcome.assessment?.second.map { ", and \($0) has none" } ?? "") + ".")
         }
         for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }

@@ -48,7 +48,7 @@ struct ReportVerb: AsyncParsableCommand {
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
         let schedule = try StatusReport.schedule(store)
         return ReportPage(
-            madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", next: Self.next(schedule, now),
+            madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", next: schedule.sentence,
             places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
             storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
@@ -57,19 +57,12 @@ struct ReportVerb: AsyncParsableCommand {
                 .sorted())
     }
 
-    private static func next(_ schedule: StatusReport.Schedule, _ now: Date) -> String {
-        guard schedule.enabled, let next = schedule.next.value else {
-            return "The daily check is off: stormy schedule turns it on."
-        }
-        return "The next check is at \(Output.moment(next, now: now))."
-    }
-
     private func place(_ outcome: CheckOutcome, _ number: Int?) -> ReportPage.Place {
         var sentences = [CheckVerb.line(outcome) + (outcome.assessment?.isStormy == true ? "" : ".")]
-        sentences += (outcome.assessment?.reasons ?? []).map { "Because: \($0.explanation)." }
+        sentences += (outcome.assessment?.reasons ?? []).map { "Because: \($0.explanation(in: .ofPerson))." }
         sentences += (outcome.assessment?.unconfirmed ?? []).map { reason in
             let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
-            return "Not counted: \(reason.explanation), \(hours)."
+            return "Not counted: \(reason.explanation(in: .ofPerson)), \(hours)."
         }
         if let fetchedAt = outcome.fetchedAt {
             let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
@@ -79,7 +72,7 @@ struct ReportVerb: AsyncParsableCommand {
             outcome.forecast.map { forecast in
                 let plotted = PlottedHours(
                     forecast, outcome.assessment, rule: StormySettings.current.rule, now: AppRuntime.shared.now, count: 24,
-                    timeZone: outcome.place.zone, locale: PersonLocale.current)
+                    timeZone: outcome.place.zone, locale: PersonLocale.current, units: .ofPerson)
                 return ForecastPicture(
                     plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source,
                     mark: "\(number)"
@@ -98,7 +91,7 @@ struct ReportVerb: AsyncParsableCommand {
                 StormWindow(from: storm.begins, until: storm.ends), timeZone: place?.zone ?? .current,
                 locale: PersonLocale.current)
                 + " on " + storm.begins.formatted(Self.dayStyle(place?.zone ?? .current)),
-            reasons: storm.reasons.map(\.explanation), end: end)
+            reasons: storm.reasons.map { $0.explanation(in: .ofPerson) }, end: end)
     }
 
     private static func dayStyle(_ zone: TimeZone) -> Date.FormatStyle {

@@ -50,9 +50,7 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printForPeople(_ report: StatusReport) {
-        if report.schedule.enabled, let time = report.schedule.next.value {
-            // Between that time and the moment at which this installation wakes for it, the check is to come.
-            let next = time > Date() ? time : report.schedule.wakeAt.value ?? time
+        if let next = report.schedule.moment {
             Output.line(
                 "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
         } else {
@@ -64,7 +62,7 @@ struct StatusVerb: AsyncParsableCommand {
                 "\(check.place)  \(verdict), checked \(Output.relative(check.at))"
                     + (check.trouble.value.map { " (not refreshed: \($0))" } ?? ""))
             for reason in check.notAnswered { Output.line("  Not used: \(reason)") }
-            for reason in check.reasons { Output.line("  \(reason.detail), \(Output.moment(reason.from))") }
+            for reason in check.reasons { Output.line("  \(reason.words), \(Output.moment(reason.from))") }
         }
         for storm in report.storms {
             let isWaiting = report.notifications.waiting.contains(StormTeller.identifier(ofStorm: storm.id))

@@ -11,6 +11,7 @@ struct TransfersVerb: AsyncParsableCommand {
 
     @Argument(help: "cancel, pause, resume or retry.") var action: BackgroundTransfers.Action?
     @Argument(help: "Transfers by their ids, or \"all\".") var ids: [String] = []
+    @Flag(name: .shortAndLong, help: "Print whole addresses and paths, too.") var verbose = false
     @Flag(help: "Print JSON.") var json = false
 
     func validate() throws {
@@ -31,7 +32,10 @@ struct TransfersVerb: AsyncParsableCommand {
         if json { return try Output.json(reports) }
         guard action == nil else { return }
         if reports.isEmpty { Output.line("No transfers.") }
-        for report in reports { Output.line(Self.line(report)) }
+        for report in reports {
+            Output.line(Self.line(report))
+            if verbose { report.details.forEach(Output.line) }
+        }
     }
 
     private static func line(_ report: TransferReport) -> String {

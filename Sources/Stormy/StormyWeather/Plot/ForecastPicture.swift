@@ -110,7 +110,7 @@ package struct ForecastPicture {
         let line = curve("gusts") { $0.gustsKMH.map { $0 / top } }
         return line
             + "\n<line class=\"limit line\" stroke-dasharray=\"6 5\" x1=\"\(Self.number(Self.left))\" x2=\"\(Self.number(Self.right))\" \(vertical(limit))/>\n"
-            + text("\(Int(plotted.gustsLimit)) km/h", Self.right - 62, limit - 5, "quiet")
+            + text(plotted.units.speed(plotted.gustsLimit), Self.right - 62, limit - 5, "quiet")
     }
 
     private var temperatures: String {
@@ -120,15 +120,15 @@ package struct ForecastPicture {
         func part(_ value: Double) -> Double { 0.15 + 0.7 * (value - low) / span }
         let labels = plotted.hours.enumerated().compactMap { index, hour -> String? in
             guard index % 6 == 0, let value = hour.temperatureC else { return nil }
-            return text("\(Int(value.rounded()))°", x(index) + step / 2, y(part(value)) - 6, "")
+            return text("\(plotted.units.degrees(value))°", x(index) + step / 2, y(part(value)) - 6, "")
         }
         return ([curve("warm") { $0.temperatureC.map(part) }] + labels).joined(separator: "\n")
     }
 
     private var legend: String {
-        var words = [("rain", "rain up to \(StormReason.tenths(plotted.mostRain)) mm per hour")]
-        if let gusts = plotted.mostGusts { words.append(("gusts", "gusts up to \(Int(gusts.rounded())) km/h")) }
-        if plotted.hours.contains(where: { $0.temperatureC != nil }) { words.append(("warm", "degrees Celsius")) }
+        var words = [("rain", "rain up to \(plotted.units.rain(plotted.mostRain))")]
+        if let gusts = plotted.mostGusts { words.append(("gusts", "gusts up to \(plotted.units.speed(gusts))")) }
+        if plotted.hours.contains(where: { $0.temperatureC != nil }) { words.append(("warm", "degrees \(plotted.units.scale)")) }
         let y = Self.height - 14
         return words.enumerated().map { index, word in
             let x = Self.left + Double(index) * 220

@@ -50,7 +50,7 @@ package struct ForecastPlot {
                     }))
         }
         if hours.contains(where: { $0.temperatureC != nil }) {
-            lines.append(line("degrees", hours.map { hour in hour.temperatureC.map { "\(Int($0.rounded()))" } ?? "" }))
+            lines.append(line("degrees", hours.map { hour in hour.temperatureC.map { "\(plotted.units.degrees($0))" } ?? "" }))
         }
         return lines
     }
@@ -58,11 +58,12 @@ package struct ForecastPlot {
     /// What the bars reach to, and what the marks mean.
     private var legend: [String] {
         var words: [String] = []
-        words.append("Rain up to \(StormReason.tenths(plotted.mostRain)) mm per hour")
+        words.append("Rain up to \(plotted.units.rain(plotted.mostRain))")
         if let gusts = plotted.mostGusts {
-            words.append("gusts up to \(Int(gusts.rounded())) km/h (a storm from \(Int(plotted.gustsLimit)) on)")
+            words.append(
+                "gusts up to \(plotted.units.speed(gusts)) (a storm from \(plotted.units.speedNumber(plotted.gustsLimit)) on)")
         }
-        var text = words.joined(separator: ", ") + "; degrees are Celsius."
+        var text = words.joined(separator: ", ") + "; degrees are \(plotted.units.scale)."
         if plotted.hours.contains(where: { $0.mark == .storm }) { text += " !! a storm." }
         if plotted.hours.contains(where: { $0.mark == .doubtful }) { text += " ?? not counted as one." }
         return [""] + wrapped(text)

@@ -16,6 +16,7 @@ package struct PlottedHours: Sendable {
     package let hours: [Hour]
     package let timeZone: TimeZone
     package let locale: Locale
+    package let units: WeatherUnits
     /// From here on gusts are a storm.
     package let gustsLimit: Double
 
@@ -25,9 +26,9 @@ package struct PlottedHours: Sendable {
     ///   - count: how many from now on, at most.
     package init(
         _ forecast: Forecast, _ assessment: Assessment?, rule: StormRule, now: Date, count: Int, timeZone: TimeZone,
-        locale: Locale
+        locale: Locale, units: WeatherUnits
     ) {
-        (self.timeZone, self.locale, gustsLimit) = (timeZone, locale, rule.gustsKMH)
+        (self.timeZone, self.locale, self.units, gustsLimit) = (timeZone, locale, units, rule.gustsKMH)
         let first = Date(timeIntervalSince1970: (now.timeIntervalSince1970 / 3600).rounded(.down) * 3600)
         let known = Dictionary(forecast.hours.map { ($0.start, $0) }) { first, _ in first }
         // Services whose hours begin at half past.
