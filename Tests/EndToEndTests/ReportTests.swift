@@ -72,5 +72,46 @@ extension EndToEnd {
             let failed = try home.stormy("report", "--open")
             #expect(failed.status == 69 && failed.errors.contains("no browser could be started"), "\(failed)")
         }
+
+        /// Pressed at the notification: the page, from the handler that the agent launched. The browser outlives it. Where none can be
+        /// started the words are shown.
+        @Test(arguments: [true, false]) func detailsOpenIt(_ hasBrowser: Bool) async throws {
+            let desktop = try Desktop()
+            let server = try await FaultyServer.start()
+            Weather.serve(.json(Weather.forecast()), on: server)
+            let home = try Home(server: server, desktop: desktop)
+            let bin = home.folder.appendingPathComponent("bin")
+            try FileManager.default.createDirectory(at: bin, withIntermediateDirectories: true)
+            let opener = bin.appendingPathComponent("xdg-open")
+            let browser =
+                hasBrowser ? "echo $$ \"$1\" > \"$HOME/opening\"; mv \"$HOME/opening\" \"$HOME/opened\"; exec sleep 60" : "exit 3"
+            try Data("#!/bin/sh\n\(browser)\n".utf8).write(to: opener)
+            chmod(opener.path, 0o700)
+            home.environment["PATH"] = bin.path + ":" + (home.environment["PATH"] ?? "")
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            try home.waitForQuiet()
+            try desktop.press("Details")
+            try home.waitForEnded("notificationResponse")
+            guard hasBrowser else {
+                #expect(desktop.listen(for: 2) == ["Storm expected in Here", "Storm expected in Here"])
+                return
+            }
+            let said = try String(contentsOfFile: home.folder.path + "/opened", encoding: .utf8).split(
+                separator: " ", maxSplits: 1)
+            let pid = try #require(Int32(said[0]))
+            defer { kill(pid, SIGKILL) }
+            let page = String(said[1]).trimmingCharacters(in: .whitespacesAndNewlines)
+            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("expected, told"))
+            endAgent(home)
+            #expect(kill(pid, 0) == 0, "the browser went with the agent")
+            #expect(desktop.titles.count == 1)
+        }
+
+        private func endAgent(_ home: Home) {
+            if let pid = try? Ledger(home.directories).read({ try $0.fact(.agent)?.pid }) { kill(pid, SIGKILL) }
+        }
     }
 }

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import UserNotifications
@@ -69,7 +70,16 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
         }
     }
 
+    /// The page that says all of it; where nothing opens that, the words.
     private func explain(_ request: UNNotificationRequest) async {
+        let path = AppManifest.executableURL.path
+        let trouble = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(returning: CompanionProgram.trouble(starting: path, ["report", "--open"]))
+            }
+        }
+        guard let trouble else { return }
+        logError("the report cannot be opened: \(trouble)")
         await say(request.content.title, request.content.body + "\nIn a terminal: stormy check")
     }
 

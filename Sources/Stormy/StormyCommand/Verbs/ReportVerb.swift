@@ -35,7 +35,8 @@ struct ReportVerb: AsyncParsableCommand {
             throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
         }
         Output.line(path)
-        if open { try Browser.open(path) }
+        guard open else { return }
+        do { try Browser.open(path) } catch { throw CommandFailure(.unavailable, "\(error); the page is \(path)") }
     }
 
     private func page(_ store: StormyStore) async throws -> ReportPage {
@@ -127,22 +128,5 @@ struct ReportVerb: AsyncParsableCommand {
         guard var parts = URLComponents(string: address) else { return "" }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
         return parts.string ?? ""
-    }
-}
-
-/// What opens a page on this desktop.
-enum Browser {
-    /// - Throws: ``CommandFailure`` where nothing does.
-    static func open(_ path: String) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["xdg-open", path]
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        let isStarted = (try? process.run()) != nil
-        if isStarted { process.waitUntilExit() }
-        guard isStarted, process.terminationStatus == 0 else {
-            throw CommandFailure(.unavailable, "no browser could be started by xdg-open; the page is \(path)")
-        }
     }
 }
