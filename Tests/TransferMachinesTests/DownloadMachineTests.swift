@@ -148,7 +148,7 @@ private let part = ["Content-Range": "bytes 40-99/100", "ETag": "\"1\"", "Conten
         var machine = DownloadMachine(request: TransferRequest(url: url), partial: held(40, of: 100))
         let (disposition, command) = attempt(&machine, head(status, ["Retry-After": "99"]), durable: 40)
         #expect(disposition == .discard)
-        guard case .retry(after: 99, let trouble) = command else { Issue.record("\(command)"); return }
+        guard case .retry(after: 148.5, let trouble) = command else { Issue.record("\(command)"); return }
         #expect(trouble.status == status && trouble.retryAfter == 99 && !trouble.isWaitingForNetwork)
         #expect(machine.partial == held(40, of: 100))
     }

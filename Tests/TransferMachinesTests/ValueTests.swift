@@ -92,7 +92,10 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         #expect(policy.backoff(attemptsWithoutProgress: 0, jitter: 0.5) == 0.5)
         #expect(policy.backoff(attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.backoff(attemptsWithoutProgress: 100_000, jitter: 1) == 900)
-        #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 120)
+        #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0) == 120)
+        // Not all whom it refused come back in one moment.
+        #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 180)
+        #expect(policy.delay(retryAfter: 20_000, attemptsWithoutProgress: 0, jitter: 0.5) == 20_450)
         // A server that refuses and says "at once" again and again is not obeyed.
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 100_000, jitter: 0.5) == 450)

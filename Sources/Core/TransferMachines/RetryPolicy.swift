@@ -40,8 +40,13 @@ package struct RetryPolicy: Sendable, Equatable {
 
     /// A server's own wish, or the backoff. The longer of the two: `Retry-After: 0` from a server that goes on
     /// refusing would otherwise be a loop without a pause.
+    ///
+    /// A server wishes the same of all whom it refuses, and would have them all back in one moment: they come spread over as long again,
+    /// and over no more than ``cap``. `NoonHerd` shows what that is to a service that many ask.
     package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
-        max(retryAfter ?? 0, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
+        let wish = retryAfter ?? 0
+        return max(
+            wish + min(max(wish, 0), cap) * jitter, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
     /// The pause while nothing can be reached: at least `networkDelay`, spread over twice that. It does not depend

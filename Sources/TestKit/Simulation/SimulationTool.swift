@@ -7,11 +7,13 @@ package enum SimulationTool {
         usage: simulate [SEEDS] [--from SEED] [--month]
                simulate --matrix
                simulate --year-of-noons
+               simulate --herd
 
         Plays three days and a half of a virtual desktop for each seed and checks the invariants. A seed that broke one is
         printed with what led there; `simulate 1 --from SEED` plays it again, event for event. --month: thirty days for each, in
         which clocks, disks, servers, backups and people lie. --matrix: every cause in every
         state. --year-of-noons: how long the test kit takes for a year of daily launches.
+        --herd: what a weather service sees of a million installations at noon.
 
         """
 
@@ -22,6 +24,7 @@ package enum SimulationTool {
         while let word = rest.popFirst() {
             if word == "--year-of-noons" { return measureYear() }
             if word == "--matrix" { return playMatrix() }
+            if word == "--herd" { return playHerd() }
             if word == "--help" {
                 print(usage, terminator: "")
                 return 0
@@ -74,6 +77,21 @@ package enum SimulationTool {
         }
         print(broken == 0 ? "every promise is kept" : "\(broken) promises are broken")
         return broken == 0 ? 0 : 1
+    }
+
+    /// As the table of the documentation has it.
+    private static func playHerd() -> Int32 {
+        print("| Spread | 503 says | Busiest second | Requests | Refused | Last answer after noon | Given up |")
+        print("|---|---|---|---|---|---|---|")
+        for spread in [0.0, 120, 900] {
+            for retryAfter in [nil, 60, 600] as [Double?] {
+                let outcome = NoonHerd(spread: spread, retryAfter: retryAfter).play()
+                print(
+                    "| \(Int(spread)) s | \(retryAfter.map { "Retry-After: \(Int($0))" } ?? "nothing") | \(outcome.peak) | \(outcome.requests) | "
+                        + "\(outcome.refused) | \(outcome.lastAnswer) s | \(outcome.givenUp) |")
+            }
+        }
+        return 0
     }
 
     /// How long the test kit takes for a year of daily launches, each with its handler.
