@@ -53,7 +53,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -195,6 +195,11 @@ benchmark-uploads: run-packages test-packages benchmark-packages ## Photos besid
 	for product in background-agent photo-cleaner stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/uploads.py
+
+benchmark-weather: run-packages test-packages ## An answer of 1 MB, a noon of 1,000 places, the report of a year
+	for product in background-agent stormy; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	python3 Tests/Benchmarks/weather.py
 
 benchmark-waiting: run-packages test-packages ## What an app's submit waits while 20 GiB are downloaded and proven
 	for product in background-agent stormy courier-example proving-ground; do \

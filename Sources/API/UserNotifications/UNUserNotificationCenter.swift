@@ -144,35 +144,38 @@ public final class UNUserNotificationCenter: Sendable {
 
     /// Takes back those that were not shown yet. What cannot be written now is written later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) {
-        remove { $0.state == .pending && identifiers.contains($0.identifier) }
+        remove(identifiers) { $0.state == .pending }
     }
 
     /// Takes back all that were not shown yet.
-    public func removeAllPendingNotificationRequests() { remove { $0.state == .pending } }
+    public func removeAllPendingNotificationRequests() { remove(nil) { $0.state == .pending } }
 
     /// Takes these off the screen. Those that a person has closed are forgotten, so that a request that
     /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
-        remove { $0.isShown && identifiers.contains($0.identifier) }
+        remove(identifiers, \.isShown)
     }
 
     /// Takes all off the screen, as ``removeDeliveredNotifications(withIdentifiers:)`` does.
-    public func removeAllDeliveredNotifications() { remove(\.isShown) }
+    public func removeAllDeliveredNotifications() { remove(nil, \.isShown) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
         ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
     }
 
-    private func remove(_ isWanted: @escaping @Sendable (NotificationRecord) -> Bool) {
+    /// - Parameter identifiers: of these alone; `nil`: of all.
+    private func remove(_ identifiers: [String]?, _ isWanted: @escaping @Sendable (NotificationRecord) -> Bool) {
+        let wanted: @Sendable (LedgerTransaction) throws -> [NotificationRecord] = { transaction in
+            guard let identifiers else { return try transaction.notifications().filter(isWanted) }
+            return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
+        }
         // What is not there needs no write, which would ring the bell and start an agent.
-        if DurableWrites.shared.settle() == nil,
-            let records = try? AppRuntime.shared.ledger().read({ try $0.notifications() }), !records.contains(where: isWanted)
-        {
+        if DurableWrites.shared.settle() == nil, let found = try? AppRuntime.shared.ledger().read(wanted), found.isEmpty {
             return
         }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
-            try transaction.takeBackNotifications(now: now, isWanted)
+            try transaction.takeBack(wanted(transaction), now: now)
         }
     }
 

@@ -101,7 +101,10 @@ extension Pass {
     }
 
     /// Its cause is over.
+    ///
+    /// - Parameter isOver: asked of the agent's own notifications.
     mutating func takeBack(_ isOver: (NotificationRecord) throws -> Bool) throws {
-        try transaction.takeBackNotifications(now: now) { try isOver($0) && !$0.life.isTakenBack }
+        let own = try transaction.notifications(beginning: AgentNotice.prefix)
+        try transaction.takeBack(own.filter { try isOver($0) && !$0.life.isTakenBack }, now: now)
     }
 }

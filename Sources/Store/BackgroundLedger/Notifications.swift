@@ -112,12 +112,39 @@ extension LedgerTransaction {
         }
     }
 
+    /// Those that something is still to be done about. Thousands that were told are not read.
+    package func notificationsToHandle() throws -> [NotificationRecord] {
+        try memo.rows("notificationsToHandle", database) {
+            try NotificationRecord.fetchRare(
+                database.cachedStatement(
+                    sql: """
+                        SELECT * FROM notification WHERE state IN ('pending', 'withdrawing') ORDER BY createdAt, identifier
+                        """))
+        }
+    }
+
+    /// Whose identifiers begin so.
+    package func notifications(beginning: String) throws -> [NotificationRecord] {
+        try memo.rows("notifications \(beginning)", database) {
+            try NotificationRecord.fetchRare(
+                database.cachedStatement(
+                    sql: """
+                        SELECT * FROM notification WHERE identifier >= ? AND identifier < ? ORDER BY createdAt, identifier
+                        """), arguments: [beginning, beginning + "\u{10FFFF}"])
+        }
+    }
+
     /// Takes them back, those on the screen too.
     ///
     /// - Returns: as they were.
     @discardableResult
     package func takeBackNotifications(now: Date, _ isMeant: (NotificationRecord) throws -> Bool) throws -> [NotificationRecord] {
-        let meant = try notifications().filter(isMeant)
+        try takeBack(notifications().filter(isMeant), now: now)
+    }
+
+    /// The same of these alone.
+    @discardableResult
+    package func takeBack(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
         for var notice in meant {
             notice.handle(.takenBack(now: now))
             try save(notice)

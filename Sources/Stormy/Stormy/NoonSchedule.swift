@@ -148,7 +148,7 @@ struct NoonCheck {
         let question = StormQuestion(store: store, settings: settings)
         let places = try store.places()
         let (trouble, unknown) = (FirstError(), FirstError())
-        // Side by side: a place whose service stalls holds back no other.
+        // The feeds beside the places: whatever stalls holds back nothing else.
         await withTaskGroup(of: Void.self) { group in
             // Nobody names a feed, mostly.
             if !settings.warningFeeds.isEmpty {
@@ -161,8 +161,8 @@ struct NoonCheck {
                     }
                 }
             }
-            for place in places {
-                group.addTask {
+            group.addTask {
+                await Lanes().forEach(of: places) { place in
                     do {
                         let isStormy = try await question.isStormy(at: place)
                         // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.

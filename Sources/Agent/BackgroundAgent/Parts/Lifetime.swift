@@ -109,7 +109,7 @@ package enum Lifetime: Equatable {
             self = waits || others.isShowing || others.hasAttempts ? .draining : .finished(.superseded)
         case .quitting(let quit), .finished(.quit(let quit)):
             let hasLaunches = try !pass.transaction.liveLaunches().isEmpty
-            let withdraws = try pass.transaction.notifications().contains { $0.state == .withdrawing }
+            let withdraws = try pass.transaction.notificationsToHandle().contains { $0.state == .withdrawing }
             pass.wake(at: others.answersDue)
             guard !hasLaunches, !withdraws, !others.hasAttempts, others.answersDue == nil else {
                 return self = .quitting(quit)

@@ -207,7 +207,7 @@ struct Screen {
     mutating func plan(_ pass: inout Pass, isQuitting: Bool) throws {
         try takeBackLost(&pass)
         let app = try pass.transaction.fact(.app)
-        for record in try pass.transaction.notifications() {
+        for record in try pass.transaction.notificationsToHandle() {
             switch record.state {
             case .pending: if !isQuitting { try show(record, app, &pass) }
             case .withdrawing: try withdraw(record, &pass)

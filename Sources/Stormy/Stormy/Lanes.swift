@@ -1,0 +1,44 @@
+/// Does the same for each of many, a few at a time. One that takes long gives its lane to the next, and goes on: whoever stalls holds back
+/// nobody. When whoever waits is cancelled all that are left begin at once, to see that they are.
+struct Lanes: Sendable {
+    /// That begin at once.
+    var count = 16
+    /// After which one counts as slow.
+    var patience: Duration = .seconds(1)
+
+    func forEach<Element: Sendable>(of elements: [Element], _ body: @escaping @Sendable (Element) async -> Void) async {
+        await withTaskGroup(of: Event.self) { group in
+            var (next, ended, holding) = (0, 0, Set<Int>())
+            func begin() {
+                guard next < elements.count else { return }
+                let (number, element) = (next, elements[next])
+                next += 1
+                holding.insert(number)
+                group.addTask {
+                    await body(element)
+                    return .ended(number)
+                }
+                group.addTask {
+                    try? await Task.sleep(for: patience)
+                    return .isSlow(number)
+                }
+            }
+            for _ in 0..<count { begin() }
+            while ended < elements.count, let event = await group.next() {
+                switch event {
+                case .ended(let number):
+                    ended += 1
+                    if holding.remove(number) != nil { begin() }
+                case .isSlow(let number):
+                    if holding.remove(number) != nil { begin() }
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private enum Event {
+        case ended(Int)
+        case isSlow(Int)
+    }
+}
