@@ -50,11 +50,11 @@ def spent(command, **options):
 
 
 class Peak(threading.Thread):
-    """The most memory of whatever process has a program and a parent."""
+    """The most memory of a process that the agent launches: of a program, and without arguments."""
 
-    def __init__(self, program, parent):
+    def __init__(self, program):
         super().__init__(daemon=True)
-        self.program, self.parent, self.most, self.is_over = program, parent, 0.0, False
+        self.program, self.most, self.is_over = str(program), 0.0, False
 
     def run(self):
         while not self.is_over:
@@ -62,7 +62,8 @@ class Peak(threading.Thread):
                 if not folder.name.isdigit():
                     continue
                 try:
-                    if os.readlink(folder / "exe") == str(self.program) and f"PPid:\t{self.parent}\n" in (folder / "status").read_text():
+                    words = (folder / "cmdline").read_bytes().split(b"\0")
+                    if os.readlink(folder / "exe") == self.program and len(words) == 2:
                         self.most = max(self.most, memory(folder.name, "VmHWM"))
                 except (OSError, StopIteration):
                     continue
@@ -104,7 +105,7 @@ with bench:
         [(f"Place {n}", n % 80 + n // 100 / 10, n / 10) for n in range(1, PLACES)])
     store.commit()
     run("schedule")
-    peak = Peak(stormy.resolve(), bench.agent())
+    peak = Peak(stormy.resolve())
     peak.start()
     began = time.monotonic()
     said = run("simulate", "launch", "StormyNoon", "--wait")

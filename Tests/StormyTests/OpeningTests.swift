@@ -187,6 +187,18 @@ private final class Seen: Sendable {
         }
     }
 
+    /// A service may answer with years of hours: what nobody asks about is not kept, whatever is judged stays the same.
+    @Test(arguments: [-3_000, 0, 3_000]) func aForecastKeepsTheHoursThatAreAskedAbout(_ shift: Int) throws {
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        let hours = (-2_000..<2_000).map {
+            ForecastHour(start: now + Double(($0 + shift) * 3600), weatherCode: 95, precipitationMM: 3, cape: 900)
+        }
+        let forecast = Forecast(hours: hours)
+        let kept = forecast.trimmed(around: now)
+        #expect(kept.hours.count == (shift == 0 ? 433 : 24) && kept.hours == kept.hours.sorted { $0.start < $1.start })
+        #expect(StormRule().assess(kept, now: now) == StormRule().assess(forecast, now: now))
+    }
+
     /// The first place is added while somebody looks.
     @Test func itGoesOnWhenThereIsAPlace() async throws {
         try await play { world in

@@ -59,7 +59,7 @@ struct WeatherSource: Sendable {
             if forecast.isOld(for: service, now: now) {
                 throw .old(hours: Int(now.timeIntervalSince(forecast.issuedAt ?? now) / 3600))
             }
-            return .forecast(FetchedForecast(forecast, by: provider, http))
+            return .forecast(FetchedForecast(forecast.trimmed(around: now), by: provider, http))
         case .more(let next):
             do { return .more(try urlRequest(next)) } catch { throw .noData }
         }

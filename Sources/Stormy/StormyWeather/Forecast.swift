@@ -78,4 +78,22 @@ package struct Forecast: Sendable, Equatable, Codable {
         self.source = source
         self.issuedAt = issuedAt
     }
+
+    /// Hours behind and before a moment that anybody asks about: a service may answer with years of them.
+    private static let keptHours = (before: 48.0, after: 16 * 24.0)
+
+    static func keptSpan(around now: Date) -> ClosedRange<Date> {
+        now - keptHours.before * ForecastHour.seconds...now + keptHours.after * ForecastHour.seconds
+    }
+
+    /// Without the hours that nobody asks about. One of another time keeps the day that is nearest: it says what is wrong with it.
+    package func trimmed(around now: Date) -> Forecast {
+        let span = Self.keptSpan(around: now)
+        var trimmed = self
+        trimmed.hours = hours.filter { span.contains($0.start) }
+        if trimmed.hours.isEmpty {
+            trimmed.hours = Array((hours.first?.start ?? now) > now ? hours.prefix(24) : hours.suffix(24))
+        }
+        return trimmed
+    }
 }

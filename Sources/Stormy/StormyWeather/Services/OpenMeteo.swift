@@ -31,7 +31,7 @@ package struct OpenMeteo: WeatherService {
     package func read(
         _ data: Data, status: Int, to request: WeatherRequest, now: Date
     ) throws(WeatherError) -> WeatherAnswer {
-        .forecast(try Self.parseForecast(data, status: status))
+        .forecast(try Self.parseForecast(data, status: status, around: now))
     }
 
     /// The request that looks a place's name up.

@@ -9,7 +9,10 @@ extension OpenMeteo {
     /// - Parameters:
     ///   - data: the body, decompressed, at most ``ServiceAnswer/maximumBytes``.
     ///   - status: the HTTP status.
-    package static func parseForecast(_ data: Data, status: Int = 200) throws(WeatherError) -> Forecast {
+    ///   - now: of years of hours those that nobody asks about then are not looked at; `nil`: all are.
+    package static func parseForecast(
+        _ data: Data, status: Int = 200, around now: Date? = nil
+    ) throws(WeatherError) -> Forecast {
         var answer = try ServiceAnswer.json(data, status: status)
         if let places = answer.elements {
             // Several places turn the answer into a list; we ask for one.
@@ -23,9 +26,13 @@ extension OpenMeteo {
         let localOffset = offset ?? (zone == "GMT" || zone == "UTC" ? 0 : nil)
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
         let count = ([times.count] + columns.lengths).min() ?? 0
+        let starts = (0..<count).map { AnswerTime.date(times[$0], utcOffset: localOffset) }
+        let window = now.map { Forecast.keptSpan(around: $0) }
+        // Those of another time say what is wrong with the answer.
+        let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false
         var hours: [Date: ForecastHour] = [:]
         for index in 0..<count {
-            guard let start = AnswerTime.date(times[index], utcOffset: localOffset) else { continue }
+            guard let start = starts[index], !isOfThisTime || window?.contains(start) != false else { continue }
             let hour = columns.hour(at: index, start: start)
             guard hour.hasValue, hours[start] == nil else { continue }
             hours[start] = hour
