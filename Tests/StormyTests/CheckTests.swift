@@ -45,4 +45,25 @@ import Testing
         try take(0, of: place, fetchedAt: noon - 60, now: noon + 60)
         #expect(try store.lastForecast(of: place)?.fetchedAt == noon)
     }
+
+    /// Storms and given photos stay; what was written under a clock that was ahead, too.
+    @Test func whatIsLongOverIsForgotten() throws {
+        let (old, place) = (noon - 31 * 86_400, try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)))
+        try take(95, of: place, fetchedAt: old, now: old)
+        let storm = try #require(try store.storms().first)
+        try store.markTold(storm, now: old)
+        try store.queue.write { database in
+            try database.execute(
+                sql: """
+                    UPDATE photo SET state = 'cancelled';
+                    INSERT INTO photo (state, path, createdAt, changedAt) VALUES ('completed', '/a.jpg', 0, 0), ('cancelled', '/b.jpg', 0, 0);
+                    INSERT INTO photo (state, createdAt, changedAt) VALUES ('awaitingPhoto', 0, 0), ('cancelled', 0, 2e9);
+                    """)
+        }
+        try store.prune(now: noon)
+        #expect(try store.lastForecast(of: place) == nil)
+        #expect(try store.storms().map(\.id) == [storm.id])
+        #expect(try store.photos().map(\.state) == [.completed, .cancelled, .awaitingPhoto, .cancelled])
+        #expect(try store.checks().count == 1)
+    }
 }

@@ -179,6 +179,7 @@ struct NoonCheck {
         }
         try trouble.check()
         try StormTeller(store: store).withdrawPast()
+        await logged("what is long over") { try store.prune(now: BGTaskScheduler.now) }
         do {
             try unknown.check()
         } catch let error as WeatherUnknown {
