@@ -64,14 +64,11 @@ extension BackgroundSession {
         // Nobody leaves before what is there was told.
         let calls = OutstandingCalls.shared
         calls.enter()
-        // Each look takes the ledger for itself for a moment: many in a row would only keep the agent waiting.
-        let pause = state.withLock { $0.lastLook.map { Self.lookInterval - ($0.duration(to: .now) / .seconds(1)) } ?? 0 }
+        let pause = state.withLock { $0.looks.pause(before: .now) }
         guard pause > 0 else { return lookNow(session, calls) }
         DispatchQueue.global().asyncAfter(deadline: .now() + pause) { [self] in lookNow(session, calls) }
     }
 
-    /// Seconds between two looks.
-    private static let lookInterval = 0.03
     /// Ends that are claimed at once, and transfers that are awaited, up to which nothing is gained by waiting for more.
     private static let fewEnds = 32
     /// Seconds in which more of them gather.
@@ -86,7 +83,7 @@ extension BackgroundSession {
             let mayTell = deliveries.enter()
             defer { if mayTell { deliveries.leave() } }
             let isOn = state.withLock { state in
-                state.lastLook = .now
+                state.looks.note(.now)
                 state.look = state.life == .invalid || !mayTell ? .idle : .telling(thenAgain: false)
                 return state.look.isTelling
             }

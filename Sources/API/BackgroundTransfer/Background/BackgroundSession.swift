@@ -20,7 +20,7 @@ final class BackgroundSession: SessionEngine {
         var cancelledAwaits: Set<Int64> = []
         var watch: DatabaseWatch.Token?
         var look = Look.idle
-        var lastLook: ContinuousClock.Instant?
+        var looks = LookPace()
         var telling = Telling()
         /// The ledger knows that this process has a delegate.
         var isAttached = false
