@@ -24,15 +24,15 @@ extension EndToEnd {
                 pid \(nginx.path)/pid; error_log \(nginx.path)/error.log; worker_processes 1; user root;
                 events {}
                 http { access_log off; \(paths.joined(separator: " "))
-                  server { listen 127.0.0.1:8080; root \(nginx.path)/www; location /photos/ { dav_methods PUT; } } }
+                  server { listen 10.9.9.1:8080; root \(nginx.path)/www; location /photos/ { dav_methods PUT; } } }
                 """, to: "nginx/conf")
             try home.configure(
                 """
                 [weather]
-                base_url = "http://127.0.0.1:8080"
+                base_url = "http://10.9.9.1:8080"
                 [upload.destinations.nas]
                 kind = "put"
-                url = "http://127.0.0.1:8080/photos/"
+                url = "http://10.9.9.1:8080/photos/"
                 """)
             let whole = """
                 set -e
@@ -40,6 +40,9 @@ extension EndToEnd {
                 say() { echo "== $1"; }
                 cd "\(home.folder.path)"
                 ip link set lo up
+                online() { ip address add 10.9.9.1/32 dev lo; }
+                offline() { ip address del 10.9.9.1/32 dev lo; }
+                online
                 nginx -c "\(nginx.path)/conf"
                 trap 'stormy quit >/dev/null 2>&1; nginx -c "\(nginx.path)/conf" -s stop' EXIT
                 \(script)
@@ -60,15 +63,17 @@ extension EndToEnd {
             try JPEG.withoutPosition.write(to: home.folder.appendingPathComponent("photo.jpg"))
             let said = try play(
                 """
+                # Another date than that of what follows, which is asked for by it.
+                touch -d yesterday nginx/www/v1/forecast
                 stormy schedule; stormy place add Here 1,1
                 cp stormy.json nginx/www/v1/forecast
                 stormy simulate launch StormyNoon --wait
-                ip link set lo down
+                offline
                 say never; stormy check --offline
                 say auto; stormy check 2>&1
                 say async; stormy check --fresh 2>&1 || echo "exit $?"
                 say queued; stormy upload photo.jpg; ls nginx/www/photos
-                ip link set lo up
+                online
                 say sent; stormy upload --wait photo.jpg; ls nginx/www/photos
                 """)
             #expect(said["never"]?.hasPrefix("Here: stormy.\n") == true, "\(said)")

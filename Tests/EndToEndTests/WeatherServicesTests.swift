@@ -305,7 +305,8 @@ extension EndToEnd {
             let said = try other.stormy("check").output
             #expect(
                 said.contains("Here: calm.")
-                    && said.contains("Not counted: warning: severe thunderstorm, moderate: Deutscher Wetterdienst, from "),
+                    && said.contains("Not counted: warning: severe thunderstorm from ")
+                    && said.contains(", moderate, where severe counts: Deutscher Wetterdienst.\n"),
                 "\(said)")
         }
 

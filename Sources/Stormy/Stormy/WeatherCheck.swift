@@ -62,30 +62,25 @@ package struct WeatherCheck: Sendable {
     private func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource>, _ reasons: [String]
     ) async throws -> CheckOutcome {
-        let now = BGTaskScheduler.now
         var reasons = reasons
-        let alerts = try store.warnings(of: place)
-        let first = settings.rule.assess(fetched.content, alerts: alerts, now: now)
-        var second: Forecast?
-        if first.isStormy != true, first.hasDoubtfulThunder, let other = others.first {
-            do { second = try await fetch(other).content } catch {
-                reasons.append(
-                    "\(other.name), for a second word on thunder: \((error as? WeatherUnavailable)?.description ?? "\(error)")")
+        let assessment: Assessment
+        do {
+            assessment = try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+                guard let other = others.first else { return nil }
+                do { return try await fetch(other).content } catch {
+                    let why = (error as? WeatherUnavailable)?.description ?? "\(error)"
+                    reasons.append("\(other.name), for a second word on thunder: \(why)")
+                    return nil
+                }
             }
+        } catch let error as AnswerTaking.Unusable {
+            throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(error.why)")
         }
-        // Of another day, or with nothing in it: no answer. What is stored stays.
-        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
-            throw WeatherUnavailable(description: "the weather service answered with a forecast that says nothing: \(why)")
-        }
-        let fetchedAt = fetched.fetchedAt ?? now
-        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: fetchedAt, rule: settings.rule, now: now)
-        StormQuestion.withdrawTrouble(at: place)
         // The answer told the place's time zone.
         let known = try store.places().first { $0.id == place.id } ?? place
         return CheckOutcome(
-            place: known, assessment: assessment, fetchedAt: fetchedAt, trouble: nil, isStale: false,
-            source: fetched.content.source,
-            notAnswered: reasons, forecast: fetched.content)
+            place: known, assessment: assessment, fetchedAt: fetched.fetchedAt ?? BGTaskScheduler.now, trouble: nil,
+            isStale: false, source: fetched.content.source, notAnswered: reasons, forecast: fetched.content)
     }
 
     fileprivate static var session: URLSession {

@@ -168,27 +168,26 @@ package struct StormQuestion {
     func take(
         _ fetched: FetchedForecast, of place: Place, others: ArraySlice<WeatherSource> = []
     ) async throws -> Assessment {
-        var second: Forecast?
-        let alerts = try store.warnings(of: place)
-        let first = settings.rule.assess(fetched.content, alerts: alerts, now: BGTaskScheduler.now)
-        if first.isStormy != true, first.hasDoubtfulThunder, !Task.isCancelled, let other = others.first {
-            if case .answer(let answer) = try await ask(other, isLast: false) { second = answer.content }
+        do {
+            return try await AnswerTaking(store: store, settings: settings).take(fetched, of: place) {
+                guard !Task.isCancelled, let other = others.first else { return nil }
+                guard case .answer(let answer) = try await ask(other, isLast: false) else { return nil }
+                return answer.content
+            }
+        } catch let error as AnswerTaking.Unusable {
+            throw try unknown(error.why, at: place)
         }
-        return try take(fetched, beside: second, of: place)
     }
 
+    /// The same of one that was waited for in the background.
+    ///
     /// - Throws: ``WeatherUnknown``; what the store says.
     func take(_ fetched: FetchedForecast, beside second: Forecast? = nil, of place: Place) throws -> Assessment {
-        let now = BGTaskScheduler.now
-        let fetchedAt = fetched.fetchedAt ?? now
-        // Of another day, or with nothing in it: no answer, and never calm. What is stored stays.
-        let alerts = try store.warnings(of: place)
-        if case .unknown(let why) = settings.rule.assess(fetched.content, beside: second, alerts: alerts, now: now).verdict {
-            throw try unknown(why, at: place)
+        do {
+            return try AnswerTaking(store: store, settings: settings).take(fetched, beside: second, of: place)
+        } catch let error as AnswerTaking.Unusable {
+            throw try unknown(error.why, at: place)
         }
-        let assessment = try store.take(fetched, beside: second, of: place, fetchedAt: fetchedAt, rule: settings.rule, now: now)
-        Self.withdrawTrouble(at: place)
-        return assessment
     }
 
     /// Asks again later where an answer that was handed over could not be used: no launch is left that could be made up for. Once for each

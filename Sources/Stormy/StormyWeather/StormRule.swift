@@ -77,6 +77,19 @@ package struct StormRule: Sendable, Equatable, Codable {
 
     /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
     /// are none any more: cancelled, weaker, elsewhere, or put off beyond the horizon.
+    /// Why one of ``Assessment/unconfirmed`` does not count, for a person.
+    ///
+    /// - Parameter second: the other service that was asked.
+    package func words(notCounting reason: StormReason, second: String?) -> String {
+        guard reason.kind == .alert else {
+            return "without the rain or wind of one" + (second.map { ", and \($0) has none" } ?? "")
+        }
+        guard let severity = reason.keyWords else { return "which does not say how severe it is" }
+        if alertSeverity == .off { return "\(severity), as warnings are off" }
+        return Int(reason.peak) < alertSeverity.rank
+            ? "\(severity), where \(alertSeverity.rawValue) counts" : "\(severity), of no storm"
+    }
+
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])

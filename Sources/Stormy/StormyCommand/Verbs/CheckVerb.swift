@@ -124,6 +124,21 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
+    /// What was seen and does not count, and what the forecast does not say.
+    static func notCounted(_ outcome: CheckOutcome) -> [String] {
+        let rule = StormySettings.current.rule
+        var sentences = (outcome.assessment?.unconfirmed ?? []).map { reason in
+            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
+            let source = reason.kind == .alert ? reason.source.map { ": \($0)" } ?? "" : ""
+            return "Not counted: \(reason.detail(in: .ofPerson)) \(hours), "
+                + rule.words(notCounting: reason, second: outcome.assessment?.second) + source + "."
+        }
+        if let hours = outcome.forecast?.hours, !hours.isEmpty, hours.allSatisfy({ $0.gustsKMH == nil }) {
+            sentences.append("This forecast has no wind gusts.")
+        }
+        return sentences
+    }
+
     static func printForPeople(_ outcome: CheckOutcome) {
         let name = outcome.place.name
         switch outcome.assessment?.verdict {
@@ -142,16 +157,7 @@ struct CheckVerb: AsyncParsableCommand {
         case nil:
             Output.line("\(name): unknown.")
         }
-        for reason in outcome.assessment?.unconfirmed ?? [] {
-            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
-            guard reason.kind == .thunderstorm else {
-                Output.line("  Not counted: \(reason.explanation(in: .ofPerson)), \(hours).")
-                continue
-            }
-            Output.line(
-                "  Not counted: \(reason.detail(in: .ofPerson)) \(hours), without the rain or wind of one"
-                    + (outcome.assessment?.second.map { ", and \($0) has none" } ?? "") + ".")
-        }
+        for sentence in notCounted(outcome) { Output.line("  " + sentence) }
         for reason in outcome.notAnswered { Output.note("  Not used: \(reason)") }
         if let trouble = outcome.trouble { Output.note("  Not refreshed: \(trouble)") }
         if let fetchedAt = outcome.fetchedAt {

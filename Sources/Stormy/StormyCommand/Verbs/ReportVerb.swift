@@ -61,10 +61,7 @@ struct ReportVerb: AsyncParsableCommand {
     private func place(_ outcome: CheckOutcome, _ number: Int?) -> ReportPage.Place {
         var sentences = [CheckVerb.line(outcome) + (outcome.assessment?.isStormy == true ? "" : ".")]
         sentences += (outcome.assessment?.reasons ?? []).map { "Because: \($0.explanation(in: .ofPerson))." }
-        sentences += (outcome.assessment?.unconfirmed ?? []).map { reason in
-            let hours = StormText.span(reason.window, timeZone: outcome.place.zone, locale: PersonLocale.current)
-            return "Not counted: \(reason.explanation(in: .ofPerson)), \(hours)."
-        }
+        sentences += CheckVerb.notCounted(outcome)
         if let fetchedAt = outcome.fetchedAt {
             let age = Output.relative(fetchedAt, now: AppRuntime.shared.now)
             sentences.append("Forecast of \(outcome.source), \(age)\(outcome.isStale ? ": an old one" : "").")
