@@ -115,7 +115,7 @@ def control(stage: str) -> str:
     return (
         f"Package: stormy\nVersion: {version()}\nArchitecture: {output('dpkg', '--print-architecture')}\n"
         f"Maintainer: {maintainer()}\nInstalled-Size: {size}\nDepends: {dependencies(stage)}\n"
-        "Recommends: xdg-desktop-portal, notification-daemon\nSection: utils\nPriority: optional\n"
+        "Recommends: xdg-desktop-portal, notification-daemon, libcairo2\nSection: utils\nPriority: optional\n"
         f"Description: {SUMMARY}\n {description}\n")
 
 

@@ -54,6 +54,14 @@ extension EndToEnd {
             #expect(try home.stormy("forecast", "Here", "--svg", file).output == file + "\n")
             #expect(try String(contentsOfFile: file, encoding: .utf8).contains("<title id=\"t\">Here</title>"))
             #expect(try home.stormy("forecast", "Here", "--svg", home.folder.path + "/none/here.svg").status == 73)
+            // The same, drawn: of its size, and with the colours of rain and of a storm.
+            let drawing = home.folder.path + "/here.png"
+            #expect(try home.stormy("forecast", "Here", "--png", drawing).output == drawing + "\n")
+            let colours = try Child.run(
+                "convert", [drawing, "-format", "%wx%h %k ", "info:"], environment: home.environment)
+            let parts = colours.output.split(separator: " ")
+            #expect(parts.first == "1520x680" && Int(parts.last ?? "") ?? 0 > 20, "\(colours)")
+            #expect(try home.stormy("forecast", "Here", "--png", home.folder.path + "/none/here.png").status == 73)
             #expect(try home.stormy("forecast", "--hours", "0").status == 64)
         }
 

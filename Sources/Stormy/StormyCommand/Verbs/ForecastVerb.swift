@@ -15,6 +15,7 @@ struct ForecastVerb: AsyncParsableCommand {
     @Option(help: "How many hours, 1 to 72.") var hours = 24
     @Option(help: ArgumentHelp("Write a picture of one place into this file.", valueName: "file"), completion: .file())
     var svg: String?
+    @Option(help: ArgumentHelp("The same as a PNG.", valueName: "file"), completion: .file()) var png: String?
     @Flag(help: "Print JSON.") var json = false
 
     private struct Row: Encodable {
@@ -35,21 +36,23 @@ struct ForecastVerb: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...72).contains(hours) else { throw ValidationError("--hours is a number from 1 to 72") }
-        if svg != nil, json { throw ValidationError("--svg and --json exclude each other") }
+        if svg != nil || png != nil, json { throw ValidationError("a picture and --json exclude each other") }
     }
 
     func run() async throws {
         try StormyTool.configure()
         let store = try StormyStore.open()
         let places = try PlaceVerb.places(named: name, in: store)
-        guard svg == nil || places.count == 1 else {
+        guard svg == nil && png == nil || places.count == 1 else {
             throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
         }
         let outcomes = try await AutoOpen(store, places: places.map(\.name), offline ? .never : .always).opened().outcomes
         if json {
             try Output.json(outcomes.map(row))
-        } else if let svg, let outcome = outcomes.first {
-            try write(outcome, to: svg)
+        } else if svg != nil || png != nil, let outcome = outcomes.first {
+            let picture = try picture(outcome)
+            if let svg { try write(Data(picture.svg.utf8), to: svg) }
+            if let png { try write(try CairoPicture.png(of: picture), to: png) }
         } else {
             for (index, outcome) in outcomes.enumerated() { print(outcome, isFirst: index == 0) }
         }
@@ -92,15 +95,18 @@ struct ForecastVerb: AsyncParsableCommand {
         }
     }
 
-    private func write(_ outcome: CheckOutcome, to path: String) throws {
+    private func picture(_ outcome: CheckOutcome) throws -> ForecastPicture {
         guard let plotted = plotted(outcome) else {
             throw CommandFailure(.unavailable, "\(outcome.place.name): no forecast: \(outcome.trouble ?? "none is stored")")
         }
         let age = outcome.fetchedAt.map { ", " + Output.relative($0, now: AppRuntime.shared.now) } ?? ""
-        let picture = ForecastPicture(
+        return ForecastPicture(
             plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source + age)
+    }
+
+    private func write(_ picture: Data, to path: String) throws {
         do {
-            try Data(picture.svg.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+            try picture.write(to: URL(fileURLWithPath: path), options: .atomic)
         } catch {
             throw CommandFailure(.cannotCreate, "\(path): \((error as NSError).localizedDescription)")
         }

@@ -23,22 +23,33 @@ package struct ForecastPicture {
         (self.summary, self.source) = (summary, source)
     }
 
-    package var svg: String {
-        let parts = [storms, grid, rain, gusts, temperatures, legend]
-        return """
-            <svg xmlns="http://www.w3.org/2000/svg" class="forecast" viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" aria-labelledby="t\(mark) d\(mark)">
-            <title id="t\(mark)">\(Self.escaped(title))</title>
-            <desc id="d\(mark)">\(Self.escaped(summary))</desc>
-            <style>
-            \(Self.style)
-            </style>
-            <text x="\(Self.number(Self.left))" y="24" font-size="18" font-weight="bold">\(Self.escaped(title))</text>
-            <text x="\(Self.number(Self.right))" y="24" text-anchor="end" class="quiet">\(Self.escaped(source))</text>
-            <text x="\(Self.number(Self.left))" y="46" class="quiet">\(Self.escaped(summary))</text>
-            \(parts.joined(separator: "\n"))
-            </svg>
+    /// Of the whole picture, in pixels.
+    package static let size = (width: width, height: height)
 
-            """
+    /// All of it, for whoever draws another format than ``svg``.
+    package var shapes: [PictureShape] {
+        [
+            .text(
+                title.singleLine(limit: 60), at: .init(x: Self.left, y: 24), .text, size: 18, isBold: true, endsThere: false),
+            .text(
+                source.singleLine(limit: 60), at: .init(x: Self.right, y: 24), .quiet, size: 13, isBold: false, endsThere: true),
+            .text(
+                summary.singleLine(limit: 110), at: .init(x: Self.left, y: 46), .quiet, size: 13, isBold: false, endsThere: false),
+        ] + storms + grid + rain + gusts + temperatures + legend
+    }
+
+    package var svg: String {
+        """
+        <svg xmlns="http://www.w3.org/2000/svg" class="forecast" viewBox="0 0 \(Int(Self.width)) \(Int(Self.height))" role="img" aria-labelledby="t\(mark) d\(mark)">
+        <title id="t\(mark)">\(Self.escaped(title))</title>
+        <desc id="d\(mark)">\(Self.escaped(summary))</desc>
+        <style>
+        \(Self.style)
+        </style>
+        \(shapes.map(Self.element).joined(separator: "\n"))
+        </svg>
+
+        """
     }
 
     /// By classes of its own, so that it changes nothing else on a page.
@@ -66,102 +77,113 @@ package struct ForecastPicture {
 
     // MARK: Parts
 
-    private var storms: String {
+    private var storms: [PictureShape] {
         plotted.hours.enumerated().filter { $0.element.mark != .none }.map { index, hour in
-            rectangle(
-                x(index), Self.top, step, Self.bottom - Self.top, hour.mark == .storm ? "storm" : "doubt")
-        }.joined(separator: "\n")
+            .rectangle(
+                x: x(index), y: Self.top, width: step, height: Self.bottom - Self.top, hour.mark == .storm ? .storm : .doubt)
+        }
     }
 
-    private var grid: String {
-        var lines = [
-            "<line class=\"grid\" x1=\"\(Self.number(Self.left))\" x2=\"\(Self.number(Self.right))\" \(vertical(Self.bottom))/>"
-        ]
+    private var grid: [PictureShape] {
+        var shapes = [line([(Self.left, Self.bottom), (Self.right, Self.bottom)], .grid, width: 1)]
         // Each third hour, or fewer where many are drawn.
         let each = max(3, (plotted.hours.count / 24) * 3)
         for (index, hour) in plotted.hours.enumerated() where index % each == 0 {
-            lines.append(
-                "<line class=\"grid\" x1=\"\(Self.number(x(index)))\" x2=\"\(Self.number(x(index)))\" y1=\"\(Self.number(Self.top))\" y2=\"\(Self.number(Self.bottom))\"/>"
-            )
-            lines.append(text(label(hour), x(index) + 3, Self.bottom + 17, "quiet"))
+            shapes.append(line([(x(index), Self.top), (x(index), Self.bottom)], .grid, width: 1))
+            shapes.append(text(label(hour), x(index) + 3, Self.bottom + 17, .quiet))
         }
-        return lines.joined(separator: "\n")
+        return shapes
     }
 
     private func label(_ hour: PlottedHours.Hour) -> String {
         plotted.label(hour) + (plotted.half(hour, isFirst: true).map { " " + $0 } ?? "")
     }
 
-    private func vertical(_ y: Double) -> String { "y1=\"\(Self.number(y))\" y2=\"\(Self.number(y))\"" }
-
-    private var rain: String {
+    private var rain: [PictureShape] {
         let most = max(plotted.mostRain, 4)
         return plotted.hours.enumerated().compactMap { index, hour in
             guard let value = hour.rainMM, value > 0 else { return nil }
             let high = y(value / most)
-            return rectangle(x(index) + step * 0.2, high, step * 0.6, Self.bottom - high, "rain")
-        }.joined(separator: "\n")
+            return .rectangle(x: x(index) + step * 0.2, y: high, width: step * 0.6, height: Self.bottom - high, .rain)
+        }
     }
 
-    private var gusts: String {
-        guard let most = plotted.mostGusts else { return "" }
+    private var gusts: [PictureShape] {
+        guard let most = plotted.mostGusts else { return [] }
         let top = max(most, plotted.gustsLimit) * 1.1
         let limit = y(plotted.gustsLimit / top)
-        let line = curve("gusts") { $0.gustsKMH.map { $0 / top } }
-        return line
-            + "\n<line class=\"limit line\" stroke-dasharray=\"6 5\" x1=\"\(Self.number(Self.left))\" x2=\"\(Self.number(Self.right))\" \(vertical(limit))/>\n"
-            + text(plotted.units.speed(plotted.gustsLimit), Self.right - 62, limit - 5, "quiet")
+        return curve(.gusts) { $0.gustsKMH.map { $0 / top } } + [
+            line([(Self.left, limit), (Self.right, limit)], .limit, isDashed: true),
+            text(plotted.units.speed(plotted.gustsLimit), Self.right - 62, limit - 5, .quiet),
+        ]
     }
 
-    private var temperatures: String {
+    private var temperatures: [PictureShape] {
         let values = plotted.hours.compactMap(\.temperatureC)
-        guard let low = values.min(), let high = values.max() else { return "" }
+        guard let low = values.min(), let high = values.max() else { return [] }
         let span = max(high - low, 5)
         func part(_ value: Double) -> Double { 0.15 + 0.7 * (value - low) / span }
-        let labels = plotted.hours.enumerated().compactMap { index, hour -> String? in
+        let labels = plotted.hours.enumerated().compactMap { index, hour -> PictureShape? in
             guard index % 6 == 0, let value = hour.temperatureC else { return nil }
-            return text("\(plotted.units.degrees(value))°", x(index) + step / 2, y(part(value)) - 6, "")
+            return text("\(plotted.units.degrees(value))°", x(index) + step / 2, y(part(value)) - 6, .text)
         }
-        return ([curve("warm") { $0.temperatureC.map(part) }] + labels).joined(separator: "\n")
+        return curve(.warm) { $0.temperatureC.map(part) } + labels
     }
 
-    private var legend: String {
-        var words = [("rain", "rain up to \(plotted.units.rain(plotted.mostRain))")]
-        if let gusts = plotted.mostGusts { words.append(("gusts", "gusts up to \(plotted.units.speed(gusts))")) }
-        if plotted.hours.contains(where: { $0.temperatureC != nil }) { words.append(("warm", "degrees \(plotted.units.scale)")) }
+    private var legend: [PictureShape] {
+        var words: [(PictureShape.Ink, String)] = [(.rain, "rain up to \(plotted.units.rain(plotted.mostRain))")]
+        if let gusts = plotted.mostGusts { words.append((.gusts, "gusts up to \(plotted.units.speed(gusts))")) }
+        if plotted.hours.contains(where: { $0.temperatureC != nil }) { words.append((.warm, "degrees \(plotted.units.scale)")) }
         let y = Self.height - 14
-        return words.enumerated().map { index, word in
+        return words.enumerated().flatMap { index, word in
             let x = Self.left + Double(index) * 220
-            let sign =
-                word.0 == "rain"
-                ? rectangle(x, y - 10, 14, 11, "rain")
-                : "<line class=\"\(word.0) line\" x1=\"\(Self.number(x))\" x2=\"\(Self.number(x + 14))\" \(vertical(y - 4))/>"
-            return sign + "\n" + text(word.1, x + 20, y, "")
-        }.joined(separator: "\n")
+            let sign: PictureShape =
+                word.0 == .rain
+                ? .rectangle(x: x, y: y - 10, width: 14, height: 11, .rain) : line([(x, y - 4), (x + 14, y - 4)], word.0)
+            return [sign, text(word.1, x + 20, y, .text)]
+        }
     }
-
-    // MARK: SVG
 
     /// Gaps where nothing is known.
-    private func curve(_ name: String, _ part: (PlottedHours.Hour) -> Double?) -> String {
-        var runs: [[String]] = [[]]
+    private func curve(_ ink: PictureShape.Ink, _ part: (PlottedHours.Hour) -> Double?) -> [PictureShape] {
+        var runs: [[(Double, Double)]] = [[]]
         for (index, hour) in plotted.hours.enumerated() {
             if let part = part(hour) {
-                runs[runs.count - 1].append("\(Self.number(x(index) + step / 2)),\(Self.number(y(part)))")
+                runs[runs.count - 1].append((x(index) + step / 2, y(part)))
             } else if runs.last?.isEmpty == false {
                 runs.append([])
             }
         }
-        return runs.filter { $0.count > 1 }.map { "<polyline class=\"\(name) line\" points=\"\($0.joined(separator: " "))\"/>" }
-            .joined(separator: "\n")
+        return runs.filter { $0.count > 1 }.map { line($0, ink) }
     }
 
-    private func rectangle(_ x: Double, _ y: Double, _ width: Double, _ height: Double, _ name: String) -> String {
-        "<rect class=\"\(name)\" x=\"\(Self.number(x))\" y=\"\(Self.number(y))\" width=\"\(Self.number(width))\" height=\"\(Self.number(height))\"/>"
+    private func line(
+        _ points: [(Double, Double)], _ ink: PictureShape.Ink, isDashed: Bool = false, width: Double = 2
+    ) -> PictureShape {
+        .line(points.map { PictureShape.Point(x: $0.0, y: $0.1) }, ink, isDashed: isDashed, width: width)
     }
 
-    private func text(_ words: String, _ x: Double, _ y: Double, _ name: String) -> String {
-        "<text class=\"\(name)\" x=\"\(Self.number(x))\" y=\"\(Self.number(y))\">\(Self.escaped(words))</text>"
+    private func text(_ words: String, _ x: Double, _ y: Double, _ ink: PictureShape.Ink) -> PictureShape {
+        .text(words, at: .init(x: x, y: y), ink, size: 13, isBold: false, endsThere: false)
+    }
+
+    // MARK: SVG
+
+    private static func element(_ shape: PictureShape) -> String {
+        switch shape {
+        case .rectangle(let x, let y, let width, let height, let ink):
+            return
+                "<rect class=\"\(ink.rawValue)\" x=\"\(number(x))\" y=\"\(number(y))\" width=\"\(number(width))\" height=\"\(number(height))\"/>"
+        case .line(let points, let ink, let isDashed, let width):
+            let places = points.map { "\(number($0.x)),\(number($0.y))" }.joined(separator: " ")
+            return
+                "<polyline class=\"\(ink.rawValue)\(width > 1 ? " line" : "")\"\(isDashed ? " stroke-dasharray=\"6 5\"" : "") points=\"\(places)\"/>"
+        case .text(let words, let at, let ink, let size, let isBold, let endsThere):
+            let style =
+                (ink == .text ? "" : " class=\"\(ink.rawValue)\"") + (size == 13 ? "" : " font-size=\"\(number(size))\"")
+                + (isBold ? " font-weight=\"bold\"" : "") + (endsThere ? " text-anchor=\"end\"" : "")
+            return "<text x=\"\(number(at.x))\" y=\"\(number(at.y))\"\(style)>\(escaped(words))</text>"
+        }
     }
 
     private static func number(_ value: Double) -> String { StormReason.tenths(value) }
