@@ -264,6 +264,22 @@ extension EndToEnd {
             #expect(try desktop.heardSoFar() == [])
         }
 
+        /// Seen by a check at hours of which the newest forecast knows nothing: that one is told of alone.
+        @Test(arguments: [true, false]) func whatTheNewestForecastShowsIsTold(_ byHand: Bool) throws {
+            Weather.serve(.json(Weather.forecast(thunder: [20, 21])), on: server)
+            let home = try home("open-meteo", at: "1,1")
+            #expect(try home.stormy("check", "--exit-code").status == 10)
+            Weather.serve(.json(Weather.forecast(thunder: [4, 5])), on: server)
+            if byHand {
+                #expect(try home.stormy("check", "--notify", "--exit-code").status == 10)
+            } else {
+                try home.stormy("schedule")
+                #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
+            }
+            try home.waitForQuiet()
+            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+        }
+
         /// Who warns says nothing: the storm that two services forecast is told all the same, and the silence is said.
         @Test func silentWarningsHoldUpNoStorm() throws {
             Weather.serve(.json(Weather.forecast().replacing("2.4", with: "0.1")), on: server)
@@ -312,14 +328,29 @@ extension EndToEnd {
 
         /// A feed that says nothing keeps no noon from its end, and is said.
         @Test func aSilentFeedHoldsUpNoNoon() throws {
-            Weather.serve(.json(Weather.forecast()), on: server)
+            Weather.serve(.json(Weather.calm), on: server)
             server.route("GET", "/feed*", ResponseScript([.stall]))
-            let feeds = (1...3).map { "\"\(server.url)/feed\($0)\"" }.joined(separator: ", ")
+            func time(_ hours: Double) -> String { Date(timeIntervalSinceNow: hours * 3600).formatted(.iso8601) }
+            server.route(
+                "GET", "/good.xml",
+                .status(
+                    200,
+                    body: .text(
+                        """
+                        <alert><identifier>a</identifier><sender>m</sender><sent>\(time(-1))</sent><status>Actual</status><msgType>Alert</msgType>
+                        <info><event>Gale</event><severity>Extreme</severity><onset>\(time(2))</onset><expires>\(time(5))</expires>
+                        <area><areaDesc>A</areaDesc><circle>1,1 50</circle></area></info></alert>
+                        """)))
+            let feeds = ["feed1", "feed2", "feed3", "good.xml"].map { "\"\(server.url)/\($0)\"" }.joined(separator: ", ")
             let home = try home("open-meteo", at: "1,1", extra: "[alerts]\ncap_feeds = [\(feeds)]\n")
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
             #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
-            #expect(try home.stormy("status").output.contains("Not used: warnings of 127.0.0.1/feed3: "))
+            for feed in ["feed1", "feed2", "feed3"] {
+                #expect(try home.stormy("status").output.contains("Not used: warnings of 127.0.0.1/\(feed): "))
+            }
+            // What went wrong is in the JSON, too.
+            #expect(try home.stormy("check", "--json").output.contains("warnings of 127.0.0.1/feed3: "))
         }
 
         @Test func whoCannotBeAskedForWarningsIsSaid() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import StormyWeather
 import Testing
 
@@ -65,5 +66,68 @@ import Testing
         #expect(try store.storms().map(\.id) == [storm.id])
         #expect(try store.photos().map(\.state) == [.completed, .cancelled, .awaitingPhoto, .cancelled])
         #expect(try store.checks().count == 1)
+    }
+
+    /// Of a later version, or damaged: it keeps nothing else back, and is asked for anew.
+    @Test func aRowThatCannotBeReadHoldsUpNothing() throws {
+        let (here, there) = (
+            try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1)),
+            try store.addPlace("There", Coordinates(latitude: 2, longitude: 1))
+        )
+        func warn(_ place: Place) throws {
+            let info = AlertInfo(
+                event: "Storm", hazard: .wind, severity: .severe, from: noon, until: noon + 3600, issuer: "X", areas: [])
+            try store.takeWarnings(
+                [AlertMessage(identifier: "a", sent: noon, infos: [info])], by: "nws", of: place, rule: StormRule(), now: noon)
+        }
+        try warn(here)
+        try warn(there)
+        try store.queue.write { database in
+            try database.execute(
+                sql: """
+                    UPDATE warning SET messages = '[{}]' WHERE place = 1; UPDATE storm SET reasons = '?' WHERE place = 1;
+                    UPDATE place SET provider = 'of-2030' WHERE id = 1
+                    """)
+        }
+        #expect(try store.places().map(\.provider) == [nil, nil])
+        #expect(try store.warnings(of: here).isEmpty && store.warnings(of: there).count == 1)
+        #expect(try store.storms().map(\.place) == [2])
+        try warn(here)
+        #expect(try store.warnings(of: here).count == 1)
+    }
+
+    /// A storm that was called off, and is expected again, may have its photo.
+    @Test func aStormThatComesBackHasItsPhotoJob() throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 1, longitude: 1))
+        try take(95, of: place, fetchedAt: noon, now: noon)
+        let storm = try #require(try store.storms().first)
+        for _ in 0..<2 { try store.markTold(storm, now: noon) }
+        #expect(try store.photos().count == 1)
+        _ = try store.cancelPhoto(1)
+        try store.markTold(storm, now: noon)
+        #expect(try store.photos().map(\.state) == [.cancelled, .awaitingPhoto])
+    }
+
+    /// What a service confirms to be its newest is as old as it was made.
+    @Test func nothingNewerMakesNothingYounger() async throws {
+        let place = try store.addPlace("Here", Coordinates(latitude: 60, longitude: 10), provider: .metNorway)
+        let source = try #require(WeatherSource(.metNorway, place, StormySettings(dataFolder: folder)))
+        var old = forecast(0, from: noon)
+        old.issuedAt = noon - 5 * 3600
+        let stored = FetchedForecast(
+            content: old, provider: .metNorway, lastModified: "Fri, 01 Jan 2027 00:00:00 GMT", expiresAt: nil)
+        let url = try #require(try source.firstRequest(now: noon).url)
+        let nothingNewer = try #require(HTTPURLResponse(url: url, statusCode: 304, httpVersion: nil, headerFields: nil))
+        func ask(at now: Date) async throws -> [String?] {
+            var asked: [String?] = []
+            _ = try await source.fetch(stored: stored, now: now) { request in
+                asked.append(request.value(forHTTPHeaderField: "If-Modified-Since"))
+                return (Data(), nothingNewer)
+            }
+            return asked
+        }
+        #expect(try await ask(at: noon) == [stored.lastModified])
+        // Without the date by which it would say so.
+        await #expect(throws: WeatherError.self) { _ = try await ask(at: noon + 30 * 3600) }
     }
 }

@@ -36,7 +36,9 @@ private func document(
         let message = try #require(try CAPDocument.parse(data))
         #expect(message.kind == .update && message.sent == instant("2022-08-26T20:03:00Z"))
         #expect(
-            message.references == ["2.49.0.0.276.0.DWD.PVW.1661542140000.7462e657-ce54-473f-91c8-abe408afe703.MUL"])
+            message.references == [
+                "opendata@dwd.de,2.49.0.0.276.0.DWD.PVW.1661542140000.7462e657-ce54-473f-91c8-abe408afe703.MUL"
+            ])
         let info = try #require(message.infos.first)
         #expect(info.event == "STARKES GEWITTER" && info.hazard == .thunderstorm && info.severity == .moderate)
         #expect(info.issuer == "Deutscher Wetterdienst" && info.language == "de-DE")
@@ -92,34 +94,34 @@ private func document(
             <entry><content type="text/xml">\(document("three").replacing("<?xml version=\"1.0\" encoding=\"UTF-8\"?>", with: ""))</content></entry>
             </feed>
             """
-        let entries = try AlertFeed.parse(Data(atom.utf8), base: base)
+        let entries = try AlertFeed.parse(Data(atom.utf8), base: base).entries
         #expect(
-            entries.prefix(2) == [
-                .link("https://alerts.example/feeds/cap/one.xml", updated: "2026-07-01T12:00:00Z"),
+            entries.suffix(2) == [
                 .link("https://other.example/two.xml", updated: nil),
+                .link("https://alerts.example/feeds/cap/one.xml", updated: "2026-07-01T12:00:00Z"),
             ])
-        guard case .message(let message) = try #require(entries.last) else { throw WeatherError.noData }
-        #expect(entries.count == 3 && message.identifier == "three")
+        guard case .message(let message) = try #require(entries.first) else { throw WeatherError.noData }
+        #expect(entries.count == 3 && message.identifier == "a@b,three")
         let rss =
             "<rss><channel><item><title>x</title><link>https://a.example/1</link></item><item><guid>2</guid></item></channel></rss>"
         #expect(
-            try AlertFeed.parse(Data(rss.utf8), base: base) == [
+            try AlertFeed.parse(Data(rss.utf8), base: base).entries == [
                 .link("https://a.example/1", updated: nil), .link("https://alerts.example/feeds/2", updated: nil),
             ])
-        #expect(try AlertFeed.parse(Data(document().utf8), base: base).count == 1)
+        #expect(try AlertFeed.parse(Data(document().utf8), base: base).entries.count == 1)
         #expect(throws: WeatherError.notCAP) { try AlertFeed.parse(Data("<html/>".utf8), base: base) }
     }
 
     // MARK: Services
 
     @Test func theRecordedAnswersOfServicesAreRead() throws {
-        let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).first)
+        let us = try #require(AlertService.nws.read(fixture("nws_alerts"), status: 200, now: .now).messages.first)
         #expect(us.kind == .update && us.references.count == 4 && us.references.contains("NWS-IDP-PROD-3963421-3367361"))
         let flood = try #require(us.infos.first)
         #expect(flood.event == "Flood Watch" && flood.hazard == .other && flood.severity == .severe)
         // Its end is the event's, and not the message's.
         #expect(flood.until == instant("2019-12-22T18:00:00Z") && flood.issuer == "NWS Portland OR")
-        let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).first)
+        let german = try #require(AlertService.brightSky.read(fixture("brightsky_alerts"), status: 200, now: .now).messages.first)
         #expect(
             german.infos.map(\.event) == ["frost", "FROST"]
                 && german.infos.allSatisfy { $0.severity == .minor && $0.hazard == .other })
@@ -131,7 +133,7 @@ private func document(
             {"properties":{"id":"2","event":"wind","status":"Test"},"when":{"interval":["2026-07-01T12:00:00Z","2026-07-01T16:00:00Z"]}},
             {"properties":{}}]}
             """
-        let messages = try AlertService.metNorway.read(Data(met.utf8), status: 200, now: .now)
+        let messages = try AlertService.metNorway.read(Data(met.utf8), status: 200, now: .now).messages
         #expect(messages.map(\.identifier) == ["2.49.0.1.578.0.1"])
         let oslo = AlertBook(messages).events(at: at(59.9, 10.75), language: "en").first?.infos.first
         #expect(oslo?.hazard == .thunderstorm && oslo?.until == instant("2026-07-01T18:00:00Z"))
@@ -140,7 +142,7 @@ private func document(
             #expect(throws: WeatherError.self) { try service.read(Data("<html>".utf8), status: 200, now: .now) }
             #expect(throws: WeatherError.rateLimited(reason: "")) { try service.read(Data(), status: 429, now: .now) }
             let none = service == .brightSky ? "{\"alerts\":[]}" : "{\"features\":[]}"
-            #expect(try service.read(Data(none.utf8), status: 200, now: .now).isEmpty)
+            #expect(try service.read(Data(none.utf8), status: 200, now: .now).messages.isEmpty)
         }
     }
 
@@ -150,7 +152,9 @@ private func document(
             ("Wind Chill Advisory", .other),
             ("Winter Storm Warning", .wind), ("Blizzard Warning", .snow), ("Flash Flood Warning", .rain),
             ("Excessive Heat Warning", .other),
-            ("Storm Surge Warning", .other), ("Red Flag Fire Warning", .other), ("STARKES GEWITTER", .thunderstorm),
+            ("Hitze bis 38 Grad", .other), ("tuča i grad", .thunderstorm), ("Dust Storm Warning", .wind),
+            ("Fire weather and severe thunderstorm warning", .thunderstorm), ("Storm Surge Warning", .other),
+            ("Red Flag Fire Warning", .other), ("STARKES GEWITTER", .thunderstorm),
             ("STURMBÖEN", .wind),
             ("STARKREGEN", .rain), ("FROST", .other), ("Kuling", .wind), ("3; Thunderstorm", .thunderstorm),
             ("8; forest-fire", .other),
@@ -266,6 +270,75 @@ private func document(
         #expect(again.count == 1 && again[0].infos.first?.from == noon + 9 * 3600)
         // What only refers to others says nothing yet.
         #expect(AlertBook([cancel]).events(at: nil, language: nil).map(\.infos) == [[]])
+    }
+
+    /// Each part of a warning that was split stands until it is itself replaced or ended.
+    @Test func aSplitWarningStandsWhereItStands() {
+        func moved(_ message: AlertMessage, _ latitude: Double) -> AlertMessage {
+            var message = message
+            for index in message.infos.indices {
+                message.infos[index].areas = [
+                    AlertArea(name: "There", circles: [.init(center: at(latitude, 10), kilometres: 50)])
+                ]
+            }
+            return message
+        }
+        let (first, here) = (moved(message("a", 0), 50), moved(message("b1", 10, .update, of: ["a"]), 50))
+        let elsewhere = moved(message("b2", 10.2, .update, of: ["a"]), 20)
+        func infos(_ messages: [AlertMessage]) -> [AlertInfo] {
+            AlertBook(messages).events(at: at(50, 10), language: nil).flatMap(\.infos)
+        }
+        #expect(infos([first, here, elsewhere]).count == 1)
+        #expect(infos([first, elsewhere]).isEmpty, "it moved away")
+        // At two times here.
+        let later = moved(message("b2", 10.2, .update, of: ["a"], from: 8, until: 9), 50)
+        #expect(infos([first, here, later]).map(\.from) == [noon + 2 * 3600, noon + 8 * 3600])
+        // One part is brought up to date, or ended: the other stands. As whole chains are named, and as the last one is.
+        for references in [["b2"], ["a", "b2"]] {
+            #expect(infos([first, here, elsewhere, moved(message("c", 60, .update, of: references), 20)]).count == 1)
+            #expect(infos([first, here, later, message("c", 60, .cancel, of: references)]).map(\.from) == [noon + 2 * 3600])
+        }
+        // Ended for a part, together with what goes on.
+        #expect(infos([first, here, message("c", 10, .cancel, of: ["a"])]).count == 1)
+        // All of it is ended, or replaced, by what names the first one alone, as some services do.
+        #expect(infos([first, here, later, message("c", 60, .cancel, of: ["a"])]).isEmpty)
+        #expect(infos([first, here, message("c", 60, .update, of: ["a"], from: 6, until: 7)]).map(\.from) == [noon + 6 * 3600])
+    }
+
+    /// What cannot be understood may be what is missing.
+    @Test func whatCannotBeReadIsCounted() throws {
+        let list = "{\"features\":[null,1,{\"properties\":null},{},{\"properties\":{\"status\":\"Test\"}}]}"
+        for service in [AlertService.nws, .metNorway] {
+            let answer = try service.read(Data(list.utf8), status: 200, now: noon)
+            #expect(answer.messages.isEmpty && answer.unreadable == 4, "\(service)")
+        }
+    }
+
+    /// Two senders may use one identifier.
+    @Test func anIdentifierIsItsSenders() throws {
+        func sent(by sender: String) throws -> AlertMessage {
+            let text = document(info: "<info><event>Storm</event></info>").replacingOccurrences(
+                of: "<sender>[^<]*</sender>", with: "<sender>\(sender)</sender>", options: .regularExpression)
+            return try #require(try CAPDocument.parse(Data(text.utf8)))
+        }
+        #expect(AlertBook([try sent(by: "a@a"), try sent(by: "b@b")]).messages.count == 2)
+    }
+
+    /// Of a large feed the newest, in whatever order they stand, and how many are left out.
+    @Test func theNewestOfALargeFeedAreLookedAt() throws {
+        let entries = (0..<700).map { number in
+            "<entry><link href=\"/\(number)\"/><updated>2026-07-\(10 + number / 100)T\(10 + number % 10):00:00Z</updated></entry>"
+        }
+        let content = try AlertFeed.parse(Data("<feed>\(entries.joined())</feed>".utf8), base: "https://feed.example/")
+        #expect(content.entries.count == 500 && content.leftOut == 200)
+        guard case .link(let link, _)? = content.entries.first else { throw WeatherError.notCAP }
+        #expect(link == "https://feed.example/609")
+    }
+
+    /// Ten years are a mistake.
+    @Test func noWarningIsForYears() {
+        let info = message("a", 0, from: 0, until: 24 * 3_650).infos[0]
+        #expect(info.until == noon + 10 * 86_400)
     }
 
     @Test func severityAndHazardDecideWhatCounts() throws {
@@ -513,11 +586,11 @@ private struct Lineage {
             let ring = corners.compactMap { try? Coordinates(latitude: latitude + $0.0, longitude: 10 + $0.1) }
             return AlertArea(name: "Zone", polygons: [ring])
         }
-        func infos() -> [AlertInfo] {
+        func infos(_ latitude: Double = 50) -> [AlertInfo] {
             ["en-US", "de-DE", "fr-FR"].map { language in
                 AlertInfo(
                     language: language, event: "Thunderstorm", hazard: .thunderstorm, severity: .severe, from: noon + from * 3600,
-                    until: noon + (from + 3) * 3600, issuer: "Service", areas: [area(50)])
+                    until: noon + (from + 3) * 3600, issuer: "Service", areas: [area(latitude)])
             }
         }
         var clock = 0.0
@@ -536,6 +609,15 @@ private struct Lineage {
             let known = newest
             newest = newest.indices.map { "\(number).\($0).\(update + 1)" }
             steps.append(issue(.update, { "\(number).\($0).\(update + 1)" }, { [known[$0]] }))
+            // It is split: a part of it goes on elsewhere, and is told of a moment before or after this one.
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                let moment = Bool.random(using: &random) ? 10.0 : -10
+                steps[steps.count - 1] += known.indices.map { chain in
+                    AlertMessage(
+                        identifier: "\(number).\(chain).\(update + 1).elsewhere", sent: noon + clock + moment, kind: .update,
+                        references: [known[chain]], infos: infos(-30))
+                }
+            }
             // Somebody asks again, and sees nothing new, or some of it.
             if Bool.random(using: &random) { steps.append((steps.last ?? []).shuffled(using: &random)) }
         }

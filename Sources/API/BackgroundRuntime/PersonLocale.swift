@@ -14,8 +14,7 @@ package enum PersonLocale {
 
     /// The region whose units a person reads: "US". `nil`: none is named.
     package static func measurementRegion(in environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
-        let parts = name(of: "LC_MEASUREMENT", in: environment).split(separator: "_")
-        return parts.count == 2 ? String(parts[1]) : nil
+        Locale(identifier: name(of: "LC_MEASUREMENT", in: environment)).region?.identifier
     }
 
     private static func name(of category: String, in environment: [String: String]) -> String {

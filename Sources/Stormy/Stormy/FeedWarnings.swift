@@ -19,55 +19,68 @@ struct FeedWarnings: Sendable {
     let store: StormyStore
     let settings: StormySettings
 
+    /// Asks all feeds, side by side: one that stalls holds back no other.
+    ///
     /// - Parameter limit: what is not there by then is asked for by the next check.
-    /// - Returns: why feeds could not be asked, or not placed.
+    /// - Returns: why feeds could not be asked, or not placed, in their order.
     /// - Throws: what the store says.
     @discardableResult
     func refresh(within limit: Duration) async throws -> [String] {
-        try await within(limit) { try await refresh() }
-    }
-
-    /// The same, until all have answered or failed.
-    @discardableResult
-    func refresh() async throws -> [String] {
         guard settings.rule.alertSeverity != .off, !settings.warningFeeds.isEmpty else { return [] }
         let places = try store.places()
         if places.isEmpty { return [] }
-        var troubles: [String] = []
-        for feed in settings.warningFeeds {
-            do {
-                let (messages, missing) = try await messages(of: feed)
-                let coded = messages.count(where: \.isCodedOnly)
-                // A warning that draws nothing says nothing here; what changes or ends another does.
-                let placed = messages.filter { !$0.isCodedOnly || $0.kind != .alert }
-                for place in places {
-                    try store.takeWarnings(
-                        placed, isFeed: true, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
-                }
-                var reasons: [String] = []
-                if coded > 0 {
-                    reasons.append(
-                        "\(coded) of its \(messages.count) warnings name their areas by code alone, and cannot be placed")
-                }
-                if missing > 0 { reasons.append("\(missing) of its documents could not be read, and are tried again") }
-                if reasons.isEmpty { continue }
-                let why = reasons.joined(separator: "; ")
-                for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
-                troubles.append("warnings of \(StormyStore.shown(feed)): \(why)")
-            } catch let error where error is WeatherError || error is URLError || error is CancellationError {
-                let why = (error as? WeatherError)?.message ?? error.localizedDescription
-                for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
-                troubles.append("warnings of \(StormyStore.shown(feed)): \(why)")
+        let troubles = try await withThrowingTaskGroup(of: (Int, String?).self) { group in
+            for (number, feed) in settings.warningFeeds.enumerated() {
+                group.addTask { (number, try await refresh(feed, places, within: limit)) }
             }
+            return try await group.reduce(into: [Int: String]()) { $0[$1.0] = $1.1 }
         }
-        return troubles
+        return troubles.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// - Returns: what it leads to, and how many documents are missing.
-    private func messages(of feed: String) async throws -> ([AlertMessage], Int) {
-        let entries = try AlertFeed.parse(await fetch(feed), base: feed)
+    /// - Returns: what there is to say of one feed.
+    private func refresh(_ feed: String, _ places: [Place], within limit: Duration) async throws -> String? {
+        var why: String
+        do {
+            let found = try await within(limit) { try await messages(of: feed) }
+            let coded = found.messages.count(where: \.isCodedOnly)
+            // A warning that draws nothing says nothing here; what changes or ends another does.
+            let placed = found.messages.filter { !$0.isCodedOnly || $0.kind != .alert }
+            for place in places {
+                try store.takeWarnings(placed, isFeed: true, by: feed, of: place, rule: settings.rule, now: BGTaskScheduler.now)
+            }
+            var reasons: [String] = []
+            if coded > 0 {
+                reasons.append(
+                    "\(coded) of its \(found.messages.count) warnings name their areas by code alone, and cannot be placed")
+            }
+            if found.missing > 0 { reasons.append("\(found.missing) of its documents could not be read, and are tried again") }
+            if found.leftOut > 0 { reasons.append("\(found.leftOut) of its documents, its oldest, were not looked at") }
+            if reasons.isEmpty { return nil }
+            why = reasons.joined(separator: "; ")
+        } catch let error as WeatherError {
+            why = error.message
+        } catch let error where error is CancellationError || (error as? URLError)?.code == .cancelled {
+            why = "no answer when the time was up"
+        } catch let error as URLError {
+            why = error.localizedDescription
+        }
+        for place in places { try store.noteWarningTrouble(why, by: feed, of: place) }
+        return "warnings of \(StormyStore.shown(feed)): \(why)"
+    }
+
+    private struct Found {
+        var messages: [AlertMessage]
+        /// Documents that could not be had.
+        var missing: Int
+        /// Documents beyond those that are looked at.
+        var leftOut: Int
+    }
+
+    private func messages(of feed: String) async throws -> Found {
+        let content = try AlertFeed.parse(await fetch(feed), base: feed)
         var (messages, links): ([AlertMessage], [String: String?]) = ([], [:])
-        for entry in entries {
+        for entry in content.entries {
             switch entry {
             case .message(let message): messages.append(message)
             case .link(let link, let updated): links[link] = .some(updated)
@@ -78,7 +91,9 @@ struct FeedWarnings: Sendable {
         let unknown = links.filter { known[$0.key] == nil }
         let fetched = try await documents(Array(unknown.prefix(Self.mostDocuments)), now: now)
         let all = known.merging(fetched) { $1 }
-        return (messages + all.values.compactMap(\.message), unknown.count - fetched.count)
+        return Found(
+            messages: messages + all.values.compactMap(\.message), missing: unknown.count - fetched.count,
+            leftOut: content.leftOut)
     }
 
     /// One that cannot be had is asked for again next time.

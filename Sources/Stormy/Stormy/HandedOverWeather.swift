@@ -50,7 +50,7 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         for source in sources {
             do {
                 try source.take(data, task.response, into: question.store, now: BGTaskScheduler.now)
-                try StormTeller(store: question.store).tell(source.place, isWarnedOf: true)
+                try StormTeller(store: question.store).tell(source.place, .warnedOf)
             } catch let error as WeatherError {
                 try question.store.noteWarningTrouble(error.message, by: source.service.rawValue, of: source.place)
             }
@@ -75,8 +75,8 @@ final class HandedOverWeather: URLSessionDownloadDelegate, EventDelivery {
         }
         switch answer {
         case .forecast(let fetched):
-            let isStormy = try take(fetched, of: place, now: now).isStormy == true
-            try StormTeller(store: question.store).tell(place, isWarnedOf: !isStormy)
+            let seen = try take(fetched, of: place, now: now)
+            try StormTeller(store: question.store).tell(place, .seen(seen))
         case .more(let next):
             let task = session.downloadTask(with: next)
             task.taskDescription = source.label

@@ -155,7 +155,7 @@ struct NoonCheck {
                 group.addTask {
                     do {
                         try await FeedWarnings(store: store, settings: settings).refresh(within: Self.feedTime)
-                        for place in places { try StormTeller(store: store).tell(place, isWarnedOf: true) }
+                        for place in places { try StormTeller(store: store).tell(place, .warnedOf) }
                     } catch {
                         trouble.note(error)
                     }
@@ -164,9 +164,9 @@ struct NoonCheck {
             group.addTask {
                 await Lanes().forEach(of: places) { place in
                     do {
-                        let isStormy = try await question.isStormy(at: place)
+                        let seen = try await question.assessment(at: place)
                         // Where the forecast is calm, or waited for: of a storm that is warned of, or is cancelled.
-                        try StormTeller(store: store).tell(place, isWarnedOf: isStormy != true)
+                        try StormTeller(store: store).tell(place, seen.map { .seen($0) } ?? .warnedOf)
                     } catch let error as WeatherUnknown {
                         unknown.note(error)
                         // What an earlier look saw, and nobody was told of.

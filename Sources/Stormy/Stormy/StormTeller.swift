@@ -25,16 +25,31 @@ package struct StormTeller: Sendable {
         ])
     }
 
-    /// Notifies of every storm of the place that was not told yet. Add first (the same identifier twice is one
+    /// Of which storms it is still known that they come.
+    package enum Which {
+        /// Nobody could be asked just now.
+        case all
+        /// Those that somebody warns of: what the forecast shows is not known.
+        case warnedOf
+        /// Those that somebody warns of, and those that the newest forecast shows: of what an earlier one showed alone nobody is told.
+        case seen(Assessment)
+    }
+
+    /// Notifies of the storms of the place that were not told yet. Add first (the same identifier twice is one
     /// notification), then mark: a death in between tells the same thing again, which changes nothing.
     ///
-    /// - Parameter isWarnedOf: of those alone that somebody warns of: no forecast of now says that the others are still to come.
-    package func tell(_ place: Place, isWarnedOf: Bool = false) throws {
+    package func tell(_ place: Place, _ which: Which = .all) throws {
         // As it is now: the answer that showed the storm also told the place's time zone.
         guard let place = try store.places().first(where: { $0.id == place.id }) else { return }
         try takeBackCancelled(at: place)
         let storms = try store.untoldStorms(of: place, now: BGTaskScheduler.now).filter { storm in
-            !isWarnedOf || storm.reasons.contains(where: \.hangsOnWarnings)
+            switch which {
+            case .all: true
+            case .warnedOf: storm.reasons.contains(where: \.hangsOnWarnings)
+            case .seen(let assessment):
+                storm.reasons.contains(where: \.hangsOnWarnings)
+                    || assessment.reasons.contains { $0.from < storm.ends && storm.begins < $0.until }
+            }
         }
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }

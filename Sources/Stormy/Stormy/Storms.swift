@@ -24,15 +24,15 @@ extension StormRecord: StoreRecord {
 extension StormyStore {
     /// Newest last.
     package func storms() throws -> [StormRecord] {
-        try queue.read { try StormRecord.fetchAll($0, sql: "SELECT * FROM storm ORDER BY id") }
+        try queue.read { try StormRecord.order(Column("id")).fetchReadable($0) }
     }
 
     /// Brings the storms of a place in line with what was just judged. Nothing known is a reason to change nothing.
     static func follow(_ assessment: Assessment, place: Int64, now: Date, _ database: Database) throws {
         // Lately closed ones too: a storm that comes back within the gap is the same one.
-        let known = try StormRecord.fetchAll(
-            database, sql: "SELECT * FROM storm WHERE place = ? AND ends > ? ORDER BY id",
-            arguments: [place, now.timeIntervalSince1970 - 2 * StormWindow.mergeGap])
+        let known = try StormRecord.filter(
+            Column("place") == place && Column("ends") > now.timeIntervalSince1970 - 2 * StormWindow.mergeGap
+        ).order(Column("id")).fetchReadable(database)
         let decision = StormTracker.decide(
             existing: known.map { storm in
                 KnownStorm(
@@ -83,18 +83,18 @@ extension StormyStore {
     /// Storms of a place that the person was not told of.
     func untoldStorms(of place: Place, now: Date) throws -> [StormRecord] {
         try queue.read {
-            try StormRecord.fetchAll(
-                $0, sql: "SELECT * FROM storm WHERE place = ? AND isTold = 0 AND isClosed = 0 AND ends > ? ORDER BY id",
-                arguments: [place.id, now.timeIntervalSince1970])
+            try StormRecord.filter(
+                Column("place") == place.id && Column("isTold") == false && Column("isClosed") == false
+                    && Column("ends") > now.timeIntervalSince1970
+            ).order(Column("id")).fetchReadable($0)
         }
     }
 
     /// Storms of a place that the person was told of, and that were cancelled since.
     func cancelledStorms(of place: Place) throws -> [StormRecord] {
         try queue.read {
-            try StormRecord.fetchAll(
-                $0, sql: "SELECT * FROM storm WHERE place = ? AND isCancelled = 1 AND isTold = 1 ORDER BY id",
-                arguments: [place.id])
+            try StormRecord.filter(Column("place") == place.id && Column("isCancelled") == true && Column("isTold") == true)
+                .order(Column("id")).fetchReadable($0)
         }
     }
 
@@ -111,7 +111,8 @@ extension StormyStore {
     func markTold(_ storm: StormRecord, now: Date) throws {
         try queue.write { database in
             try database.execute(sql: "UPDATE storm SET isTold = 1 WHERE id = ?", arguments: [storm.id])
-            let jobs = try PhotoRecord.filter(Column("storm") == storm.id).fetchCount(database)
+            // One that was called off, and is expected again, may have its photo again.
+            let jobs = try PhotoRecord.filter(Column("storm") == storm.id && Column("state") != "cancelled").fetchCount(database)
             guard jobs == 0 else { return }
             var job = PhotoRecord(
                 id: nil, storm: storm.id, state: .awaitingPhoto, path: nil, transfer: nil, message: nil, createdAt: now,

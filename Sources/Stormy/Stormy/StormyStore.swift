@@ -289,6 +289,19 @@ package final class StormyStore: Sendable {
     }
 }
 
+extension QueryInterfaceRequest where RowDecoder: StoreRecord {
+    /// Without rows that cannot be read, of a later version or damaged: they keep none of the others back, and what is asked for anew takes
+    /// their place.
+    func fetchReadable(_ database: Database) throws -> [RowDecoder] {
+        try Row.fetchAll(database, asRequest(of: Row.self)).compactMap { row in
+            do { return try RowDecoder(row: row) } catch {
+                logError("a \(RowDecoder.databaseTableName) cannot be read: \(error)")
+                return nil
+            }
+        }
+    }
+}
+
 /// How rows look: dates as seconds since 1970, parts as JSON text.
 protocol StoreRecord: Codable, FetchableRecord, MutablePersistableRecord, Sendable {}
 

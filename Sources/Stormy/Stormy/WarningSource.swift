@@ -32,9 +32,12 @@ struct WarningSource: Sendable {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 200
         let answer = Result { () throws(WeatherError) in try service.read(data, status: status, now: now) }
         // Nobody warns there, or a mirror has forecasts alone: nothing to say, and nothing taken back.
-        if case .failure(.notCovered) = answer { return }
-        let messages = try answer.get()
-        try store.takeWarnings(messages, by: service.rawValue, of: place, rule: settings.rule, now: now)
+        if case .failure(.notCovered) = answer, service == .brightSky || settings.weatherBaseURL != nil { return }
+        let warned = try answer.get()
+        try store.takeWarnings(
+            warned.messages, isComplete: warned.unreadable == 0, by: service.rawValue, of: place, rule: settings.rule, now: now)
+        guard warned.unreadable > 0 else { return }
+        throw WeatherError.unreadableWarnings(warned.unreadable)
     }
 }
 

@@ -32,14 +32,14 @@ extension StormyStore {
     func warnings(of place: Place) throws -> [AlertEvent] { try queue.read { try Self.warnings(of: place, $0) } }
 
     static func warnings(of place: Place, _ database: Database) throws -> [AlertEvent] {
-        let records = try WarningRecord.filter(Column("place") == place.id).fetchAll(database).filter(\.isAsked)
+        let records = try WarningRecord.filter(Column("place") == place.id).fetchReadable(database).filter(\.isAsked)
         let language = PersonLocale.current.language.languageCode?.identifier
         return records.flatMap { AlertBook($0.messages).events(at: place.coordinates, language: language) }
     }
 
     /// When each service answered last. One that could not be asked since is left out.
     func warningsAskedAt(at place: Place) throws -> [String: Date] {
-        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchAll($0) }
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place.id).fetchReadable($0) }
         return Dictionary(uniqueKeysWithValues: records.filter { $0.trouble == nil }.map { ($0.service, $0.askedAt) })
     }
 
@@ -47,7 +47,7 @@ extension StormyStore {
     package func warningTroubles(of place: Place) throws -> [String] { try warningTroubles(of: place.id ?? 0) }
 
     package func warningTroubles(of place: Int64) throws -> [String] {
-        let records = try queue.read { try WarningRecord.filter(Column("place") == place).fetchAll($0) }.filter(\.isAsked)
+        let records = try queue.read { try WarningRecord.filter(Column("place") == place).fetchReadable($0) }.filter(\.isAsked)
         return records.compactMap { record in record.trouble.map { "warnings of \(Self.shown(record.service)): \($0)" } }
     }
 
@@ -59,17 +59,20 @@ extension StormyStore {
 
     /// Takes what a service warns of now, in one transaction: the messages, and the storms that they make or end.
     ///
-    /// - Parameter isFeed: what it does not list is not taken back, as a feed may hold its newest ones alone; and what draws no area is not
-    ///   meant by itself.
+    /// - Parameters:
+    ///   - isFeed: what it does not list is not taken back, as a feed may hold its newest ones alone; and what draws no area is
+    ///     not meant by itself.
+    ///   - isComplete: what is not listed is not warned of any more.
     func takeWarnings(
-        _ current: [AlertMessage], isFeed: Bool = false, by service: String, of place: Place, rule: StormRule, now: Date
+        _ current: [AlertMessage], isFeed: Bool = false, isComplete: Bool = true, by service: String, of place: Place,
+        rule: StormRule, now: Date
     ) throws {
         try queue.write { database in
             guard try Place.fetchOne(database, key: place.id) != nil else { return }
             let before = try Self.record(service, place, database)?.messages ?? []
             var book = AlertBook(before)
             for message in current { book.note(message) }
-            if !isFeed { book.noteMissing(from: current, before, now: now) }
+            if !isFeed, isComplete { book.noteMissing(from: current, before, now: now) }
             book.prune(before: now - Self.retention)
             if let coordinates = place.coordinates { book.keep(at: coordinates, isAsked: !isFeed) }
             var record = WarningRecord(place: place.id!, service: service, messages: book.messages, askedAt: now)
@@ -97,6 +100,6 @@ extension StormyStore {
     }
 
     private static func record(_ service: String, _ place: Place, _ database: Database) throws -> WarningRecord? {
-        try WarningRecord.filter(Column("place") == place.id && Column("service") == service).fetchOne(database)
+        try WarningRecord.filter(Column("place") == place.id && Column("service") == service).fetchReadable(database).first
     }
 }

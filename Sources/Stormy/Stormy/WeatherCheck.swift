@@ -99,7 +99,7 @@ package struct WeatherCheck: Sendable {
             }
         } catch WeatherError.rateLimited(let reason) {
             let seconds = (last as? HTTPURLResponse)?.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) }
-            let wait = seconds.map { "; it asks to wait \($0) s" } ?? ""
+            let wait = seconds.map { $0 > 0 ? "; it asks to wait \($0) s" : "" } ?? ""
             let said = reason.isEmpty ? "" : ": \(reason)"
             throw WeatherUnavailable(description: "the weather service is asked too often\(said)\(wait)")
         } catch let error as WeatherError {

@@ -26,7 +26,7 @@ struct WeatherUnknown: Error {
     let reason: String
 }
 
-/// Is it stormy there? The shape of the WWDC22 sample, with a third answer for what is handed over.
+/// Is it going to be stormy there? The shape of the WWDC22 sample, with a third answer for what is handed over.
 package struct StormQuestion {
     let store: StormyStore
     let settings: StormySettings
@@ -38,14 +38,14 @@ package struct StormQuestion {
     ///
     /// - Returns: `nil`: handed over.
     /// - Throws: ``WeatherUnknown``; what the store says when it cannot keep the answer. Nothing was checked then.
-    func isStormy(at place: Place) async throws -> Bool? {
+    func assessment(at place: Place) async throws -> Assessment? {
         async let warnings: Void = lookAtWarnings(at: place)
         let answer: Result<(FetchedForecast, ArraySlice<WeatherSource>)?, any Error>
         do { answer = .success(try await askForForecast(at: place)) } catch { answer = .failure(error) }
         // What is warned of counts in the judgement, and stands by itself where there is no forecast.
         try await warnings
         guard let (fetched, others) = try answer.get() else { return nil }
-        return try await take(fetched, of: place, others: others).isStormy
+        return try await take(fetched, of: place, others: others)
     }
 
     /// What official services warn of there. One that does not answer leaves what it warned of before, and is said; one that says nothing

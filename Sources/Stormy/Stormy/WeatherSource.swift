@@ -52,12 +52,14 @@ struct WeatherSource: Sendable {
             answer = try service.read(data, status: http?.statusCode ?? 200, to: asked, now: now)
         } catch .notModified {
             guard let stored, stored.provider == provider else { throw .notModified }
+            // What is confirmed is no younger by that.
+            if stored.content.isOld(for: service, now: now) { throw .old(hours: stored.content.age(at: now)) }
             return .forecast(FetchedForecast(stored.content, by: provider, http, lastModified: stored.lastModified))
         }
         switch answer {
         case .forecast(let forecast):
             if forecast.isOld(for: service, now: now) {
-                throw .old(hours: Int(now.timeIntervalSince(forecast.issuedAt ?? now) / 3600))
+                throw .old(hours: forecast.age(at: now))
             }
             return .forecast(FetchedForecast(forecast.trimmed(around: now), by: provider, http))
         case .more(let next):
@@ -79,7 +81,10 @@ struct WeatherSource: Sendable {
             return own
         }
         var request = try firstRequest(now: now)
-        if let date = own?.lastModified { request.setValue(date, forHTTPHeaderField: "If-Modified-Since") }
+        // Whoever has nothing newer than what is old already is asked for all of it.
+        if let own, let date = own.lastModified, !own.content.isOld(for: service, now: now) {
+            request.setValue(date, forHTTPHeaderField: "If-Modified-Since")
+        }
         for _ in 0..<Self.mostSteps {
             let (data, response) = try await ask(request)
             switch try read(data, response, to: request, stored: own, now: now) {

@@ -34,6 +34,8 @@ struct ReportPage {
     }
 
     let madeAt: String
+    /// Why the page is not what it should be; `nil`: it is.
+    let trouble: String?
     let next: String
     let places: [Place]
     let storms: [Storm]
@@ -59,7 +61,7 @@ struct ReportPage {
         </head>
         <body>
         <a class="skip" href="#places">To the places</a>
-        <header><h1>Stormy</h1><p>\(Self.escaped(next))</p><p class="quiet">\(Self.escaped(madeAt))</p></header>
+        <header><h1>Stormy</h1>\(trouble.map { "<p role=\"alert\"><strong>\(Self.escaped($0))</strong></p>" } ?? "")<p>\(Self.escaped(next))</p><p class="quiet">\(Self.escaped(madeAt))</p></header>
         <nav aria-label="Parts of this page"><a href="#places">Places</a> <a href="#storms">Storms</a> <a href="#wakes">Wakes</a>
         <a href="#transfers">Transfers</a> <a href="#desktop">This desktop</a></nav>
         <main>

@@ -57,12 +57,18 @@ package enum StormyTool {
     }
 
     /// For verbs that end something: whoever mistyped the configuration still ends what goes on.
-    static func configureIfPossible() throws {
+    ///
+    /// - Returns: why the defaults count; `nil`: they do not.
+    @discardableResult
+    static func configureIfPossible() throws -> String? {
         do {
             try configure()
+            return nil
         } catch {
             StormySettings.current = StormySettings(dataFolder: AppRuntime.shared.directories.data)
-            Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
+            let trouble = CommandFailure(ofStormy: error).message
+            Output.note("stormy: \(trouble)")
+            return trouble
         }
     }
 

@@ -65,6 +65,7 @@ package struct StormRule: Sendable, Equatable, Codable {
     package func assess(
         _ forecast: Forecast, beside second: Forecast? = nil, alerts: [AlertEvent] = [], now: Date
     ) -> Assessment {
+        let alerts = alertSeverity == .off ? [] : alerts
         var assessment = assess(forecast, second, alerts, now)
         let warnings = reasons(of: alerts, now: now)
         if !warnings.over.isEmpty { assessment.cancelled = warnings.over }
@@ -75,8 +76,6 @@ package struct StormRule: Sendable, Equatable, Codable {
         return assessment
     }
 
-    /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
-    /// are none any more: cancelled, weaker, elsewhere, or put off beyond the horizon.
     /// Why one of ``Assessment/unconfirmed`` does not count, for a person.
     ///
     /// - Parameter second: the other service that was asked.
@@ -90,6 +89,8 @@ package struct StormRule: Sendable, Equatable, Codable {
             ? "\(severity), where \(alertSeverity.rawValue) counts" : "\(severity), of no storm"
     }
 
+    /// Warnings that are a key by themselves; those that are not: of too little severity, or of no storm; and the messages of events that
+    /// are none any more: cancelled, weaker, elsewhere, or put off beyond the horizon.
     private func reasons(of alerts: [AlertEvent], now: Date) -> (counting: [StormReason], others: [StormReason], over: [String]) {
         let horizonEnd = now.addingTimeInterval(Double(horizonHours) * ForecastHour.seconds)
         var (counting, others, over): ([StormReason], [StormReason], [String]) = ([], [], [])

@@ -40,6 +40,8 @@ package enum StormText {
         let needsDay = window.until.timeIntervalSince(window.from) >= 86_400
         var style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
         if needsDay { style = style.weekday(.abbreviated) }
+        // A day of the week names one of seven.
+        if window.until.timeIntervalSince(window.from) >= 6 * 86_400 { style = style.day().month(.abbreviated) }
         // ICU puts narrow no-break spaces before "PM"; notification servers and terminals lack the glyph.
         func clock(_ date: Date) -> String { date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ") }
         let isReaders = [window.from, window.until].allSatisfy {

@@ -32,6 +32,8 @@ package enum WeatherError: Error, Equatable, Sendable {
     case notCovered
     /// No warning of the Common Alerting Protocol, nor a feed of them.
     case notCAP
+    /// So many of its warnings cannot be understood.
+    case unreadableWarnings(Int)
     /// Made so long ago that it says little of today.
     case old(hours: Int)
     /// More bytes than an answer may have.
@@ -55,6 +57,8 @@ package enum WeatherError: Error, Equatable, Sendable {
         case .notModified: "the weather service has nothing newer, and nothing is stored"
         case .notCovered: "the weather service does not cover this place"
         case .notCAP: "the answer is no official warning (CAP 1.2), nor a feed of them"
+        case .unreadableWarnings(let count):
+            "\(count) of its warnings cannot be read; what it warned of before stands"
         case .old(let hours): "the weather service's newest forecast is \(hours) h old"
         case .tooLarge(let bytes):
             "the answer of the weather service is too large (\(bytes) bytes, at most \(ServiceAnswer.maximumBytes))"
@@ -65,7 +69,7 @@ package enum WeatherError: Error, Equatable, Sendable {
     /// Whether the same request may succeed later without a change.
     package var isTransient: Bool {
         switch self {
-        case .notJSON, .notCAP, .truncated, .rateLimited, .noData, .notModified, .old: true
+        case .notJSON, .notCAP, .unreadableWarnings, .truncated, .rateLimited, .noData, .notModified, .old: true
         case .service(let status, _): status >= 500 || status == 408
         case .tooLarge, .notCovered: false
         }

@@ -36,7 +36,7 @@ public func fuzzConfiguration(_ start: UnsafePointer<UInt8>, _ count: Int) -> CI
     case 4: _ = try? AlertFeed.parse(rest, base: "https://feed.example/all.xml")
     case 5:
         for service in AlertService.allCases {
-            if let messages = try? service.read(rest, status: 200, now: now) { look(at: messages) }
+            if let answer = try? service.read(rest, status: 200, now: now) { look(at: answer.messages) }
         }
     default: _ = try? Configuration.parse(text: String(decoding: rest, as: UTF8.self), path: "config.toml")
     }

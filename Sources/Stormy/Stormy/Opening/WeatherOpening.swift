@@ -34,7 +34,7 @@ struct WeatherOpening: Sendable {
             while true {
                 tell(.connecting)
                 let places = try places()
-                if !places.isEmpty { return tell(.open(try await open(places, tell))) }
+                if !places.isEmpty || names != nil { return tell(.open(try await open(places, tell))) }
                 tell(.waitingForUser)
                 for try await look in store.looks() where !look.places.isEmpty { break }
                 try Task.checkCancellation()

@@ -68,17 +68,18 @@ struct CheckVerb: AsyncParsableCommand {
         let places = try PlaceVerb.places(named: name, in: store)
         let weather = try await open(store, places.map(\.name))
         let outcomes = weather.outcomes
-        for trouble in weather.troubles where !json { Output.note("  Not used: \(trouble)") }
+        let said = Set(outcomes.flatMap(\.notAnswered))
+        for trouble in weather.troubles where !json && !said.contains(trouble) { Output.note("  Not used: \(trouble)") }
         // Of what is cancelled nobody should read any more.
         for place in places { try StormTeller(store: store).takeBackCancelled(at: place) }
         if notify {
             for (place, outcome) in zip(places, outcomes) {
-                try StormTeller(store: store).tell(place, isWarnedOf: outcome.assessment?.isStormy != true)
+                try StormTeller(store: store).tell(place, outcome.assessment.map { .seen($0) } ?? .warnedOf)
             }
         }
         if tell { try await PersonAnswer.show(Self.title(outcomes), outcomes.map(Self.line).joined(separator: "\n")) }
         if json {
-            try Output.json(outcomes.map(Self.row))
+            try Output.json(outcomes.map { Self.row($0, weather.troubles) })
         } else {
             for outcome in outcomes { Self.printForPeople(outcome) }
             Output.line(try StatusReport.schedule(store).sentence)
@@ -89,12 +90,15 @@ struct CheckVerb: AsyncParsableCommand {
         }
     }
 
+    /// For which a person waits.
+    static let patience: Duration = .seconds(40)
+
     private func open(_ store: StormyStore, _ places: [String]) async throws -> OpenedWeather {
-        if fresh { return try await AsyncOpen(store, places: places).opened() }
-        return try await AutoOpen(store, places: places, offline ? .never : .always).opened()
+        if fresh { return try await AsyncOpen(store, places: places, timeout: Self.patience).opened() }
+        return try await AutoOpen(store, places: places, offline ? .never : .always, timeout: Self.patience).opened()
     }
 
-    private static func row(_ outcome: CheckOutcome) -> Row {
+    private static func row(_ outcome: CheckOutcome, _ troubles: [String]) -> Row {
         Row(
             place: outcome.place.name, stormy: OrNull(outcome.assessment?.isStormy),
             reasons: (outcome.assessment?.reasons ?? []).map(Reason.init),
@@ -102,7 +106,7 @@ struct CheckVerb: AsyncParsableCommand {
             fetchedAt: OrNull(outcome.fetchedAt),
             ageSeconds: OrNull(outcome.fetchedAt.map { Int(AppRuntime.shared.now.timeIntervalSince($0)) }),
             stale: outcome.isStale, trouble: OrNull(outcome.trouble),
-            notAnswered: outcome.notAnswered)
+            notAnswered: outcome.notAnswered + troubles.filter { !outcome.notAnswered.contains($0) })
     }
 
     private static func title(_ outcomes: [CheckOutcome]) -> String {

@@ -46,7 +46,9 @@ struct ForecastVerb: AsyncParsableCommand {
         guard svg == nil && png == nil || places.count == 1 else {
             throw CommandFailure(.usage, "a picture shows one place: stormy forecast \(places[0].name) --svg FILE")
         }
-        let outcomes = try await AutoOpen(store, places: places.map(\.name), offline ? .never : .always).opened().outcomes
+        let outcomes = try await AutoOpen(
+            store, places: places.map(\.name), offline ? .never : .always, timeout: CheckVerb.patience
+        ).opened().outcomes
         if json {
             try Output.json(outcomes.map(row))
         } else if svg != nil || png != nil, let outcome = outcomes.first {

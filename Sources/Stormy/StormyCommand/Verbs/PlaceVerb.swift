@@ -160,7 +160,7 @@ struct PlaceVerb: AsyncParsableCommand {
 
     private static func sync(_ place: Place, _ store: StormyStore) async {
         do {
-            let weather = try await AsyncOpen(store, places: [place.name]).opened()
+            let weather = try await AsyncOpen(store, places: [place.name], timeout: CheckVerb.patience).opened()
             for trouble in weather.troubles { Output.note("  Not used: \(trouble)") }
             weather.outcomes.forEach(CheckVerb.printForPeople)
         } catch {

@@ -22,9 +22,11 @@ struct ReportVerb: AsyncParsableCommand {
     private static let (mostTransfers, mostPictures) = (200, 20)
 
     func run() async throws {
-        try StormyTool.configureIfPossible()
+        let trouble = try StormyTool.configureIfPossible().map {
+            "The configuration cannot be read, so what follows is judged by the defaults, and feeds of warnings do not count: \($0)"
+        }
         let store = try StormyStore.open()
-        let page = try await page(store).html
+        let page = try await page(store, trouble).html
         if output == "-" { return Output.document(page) }
         let path = output ?? AppRuntime.shared.directories.data.appendingPathComponent("report.html").path
         do {
@@ -39,7 +41,7 @@ struct ReportVerb: AsyncParsableCommand {
         do { try Browser.open(path) } catch { throw CommandFailure(.unavailable, "\(error); the page is \(path)") }
     }
 
-    private func page(_ store: StormyStore) async throws -> ReportPage {
+    private func page(_ store: StormyStore, _ trouble: String?) async throws -> ReportPage {
         let now = AppRuntime.shared.now
         let since = now - Self.days * 86_400
         let places = try store.places()
@@ -49,7 +51,8 @@ struct ReportVerb: AsyncParsableCommand {
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
         let schedule = try StatusReport.schedule(store)
         return ReportPage(
-            madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", next: schedule.sentence,
+            madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", trouble: trouble,
+            next: schedule.sentence,
             places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
             storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),

@@ -97,16 +97,35 @@ package struct AlertBook: Sendable, Equatable {
             let cancellations = known.filter { $0.kind == .cancel && $0.isMeant(at: place) }
             let cancelled = Set(cancellations.flatMap(\.references) + cancellations.map(\.identifier))
             // What is left of the event: neither replaced, nor cancelled, nor a cancellation.
-            let standing = known.filter {
+            let left = known.filter {
                 $0.kind != .cancel && !replaced.contains($0.identifier) && !cancelled.contains($0.identifier)
             }
-            // A cancellation that names an early message of the chain, and comes after all of it, means all of it.
-            let last = standing.map(\.sent).max() ?? .distantPast
-            let isEnded = standing.isEmpty || cancellations.contains { $0.sent >= last && !$0.references.isEmpty }
-            let isCancelled = isEnded && !cancellations.isEmpty
-            let infos = isCancelled ? [] : standing.last?.infos(at: place, language: language) ?? []
+            // Of a warning that was split every part stands, until it is itself replaced or ended.
+            let updates = left.filter { $0.kind == .update }
+            let standing = left.filter { message in
+                !(updates + cancellations).contains { Self.means($0, also: message, in: known) }
+            }
+            let isCancelled = standing.isEmpty && !cancellations.isEmpty
+            let infos = standing.flatMap { $0.infos(at: place, language: language) }
             return AlertEvent(messages: group.sorted(), state: isCancelled ? .cancelled : .standing, infos: infos)
         }
+    }
+
+    /// Seconds within which the parts of a warning that is split are sent.
+    private static let splitTime: TimeInterval = 120
+
+    /// Whether a later message that names an early one of a chain means what has followed on that one, too: it names nothing beside the
+    /// chain, as the message on a part would, and was not sent together with what has followed.
+    private static func means(_ later: AlertMessage, also message: AlertMessage, in known: [AlertMessage]) -> Bool {
+        guard later.identifier != message.identifier, !later.references.isEmpty,
+            later.sent.timeIntervalSince(message.sent) > splitTime
+        else { return false }
+        var (chain, open) = (Set<String>(), message.references)
+        while let name = open.popLast() {
+            guard chain.insert(name).inserted else { continue }
+            open += known.first { $0.identifier == name }?.references ?? []
+        }
+        return chain.isSuperset(of: later.references)
     }
 
     /// Identifiers that belong together, by references, directly or over others.

@@ -10,25 +10,47 @@ package enum AlertFeed {
         case message(AlertMessage)
     }
 
-    /// Documents that are looked at of one feed: the newest ones.
-    package static let mostEntries = 500
+    /// Documents that are looked at of one feed: those that it says are the newest.
+    package static let mostLinks = 500
+
+    /// What a feed leads to, and how many more documents it has.
+    package struct Content: Sendable, Equatable {
+        package var entries: [Entry]
+        package var leftOut = 0
+    }
 
     /// - Parameter base: the feed's own address, for links that are relative to it.
     /// - Throws: ``WeatherError/notCAP``.
-    package static func parse(_ data: Data, base: String) throws(WeatherError) -> [Entry] {
+    package static func parse(_ data: Data, base: String) throws(WeatherError) -> Content {
         guard data.count <= ServiceAnswer.maximumBytes else { throw .tooLarge(bytes: data.count) }
         guard let root = AnswerXML.read(data) else { throw .notCAP }
         switch root.name {
         // One document in the feed's place.
-        case "alert": return try CAPDocument.message(root).map { [.message($0)] } ?? []
-        case "feed": return entries(root.all("entry"), base)
-        case "rss", "RDF": return entries((root["channel"]?.all("item") ?? []) + root.all("item"), base)
+        case "alert": return Content(entries: try CAPDocument.message(root).map { [.message($0)] } ?? [])
+        case "feed": return newest(entries(root.all("entry"), base))
+        case "rss", "RDF": return newest(entries((root["channel"]?.all("item") ?? []) + root.all("item"), base))
         default: throw .notCAP
         }
     }
 
+    /// All messages, as they are here, and the newest documents. What has no date that can be read counts as newest.
+    private static func newest(_ entries: [Entry]) -> Content {
+        var (messages, links): ([Entry], [(entry: Entry, date: Date)]) = ([], [])
+        for entry in entries {
+            switch entry {
+            case .message: messages.append(entry)
+            case .link(_, let updated): links.append((entry, updated.flatMap(date) ?? .distantFuture))
+            }
+        }
+        let kept = links.enumerated().sorted { ($1.element.date, $0.offset) < ($0.element.date, $1.offset) }.prefix(mostLinks)
+        return Content(entries: messages + kept.map(\.element.entry), leftOut: links.count - kept.count)
+    }
+
+    /// Of Atom, or of RSS.
+    private static func date(_ text: String) -> Date? { AnswerTime.date(text) ?? HTTPDate.parse(text) }
+
     private static func entries(_ elements: [AnswerXML], _ base: String) -> [Entry] {
-        elements.prefix(mostEntries).flatMap { element -> [Entry] in
+        elements.flatMap { element -> [Entry] in
             let messages = element.children.flatMap { $0.name == "content" ? $0.children : [$0] }.filter { $0.name == "alert" }
             if !messages.isEmpty {
                 return messages.compactMap { alert -> Entry? in

@@ -48,10 +48,14 @@ package struct AlertInfo: Sendable, Equatable, Codable {
         issuer: String, areas: [AlertArea]
     ) {
         (self.language, self.event, self.hazard, self.severity) = (language, event, hazard, severity)
-        // An end before its beginning says that it is over then.
+        // An end before its beginning says that it is over then. What is said to last longer than any storm is a mistake.
+        let until = min(until, from.addingTimeInterval(Self.longestDuration))
         (self.from, self.until) = (min(from, until), until)
         (self.issuer, self.areas) = (issuer, areas)
     }
+
+    /// Seconds: ten days.
+    private static let longestDuration: TimeInterval = 10 * 86_400
 
     /// Where it is; `nil`: its areas are known by codes alone.
     func contains(_ place: Coordinates) -> Bool? {

@@ -42,20 +42,37 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
         }
     }
 
-    /// What is warned of there. Tests, exercises and drafts are left out.
+    /// What a service warns of.
+    package struct Answer: Sendable, Equatable {
+        /// Without tests, exercises and drafts.
+        package var messages: [AlertMessage]
+        /// How many more there are that cannot be understood: what is missing may be among them.
+        package var unreadable: Int
+    }
+
+    /// What is warned of there.
     ///
     /// - Throws: ``WeatherError``. No warning at all is an empty list, and no error.
-    package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> [AlertMessage] {
+    package func read(_ data: Data, status: Int, now: Date) throws(WeatherError) -> Answer {
         let answer = try ServiceAnswer.jsonOfAPlace(data, status: status)
         let list = answer[self == .brightSky ? "alerts" : "features"] ?? answer["@graph"]
-        guard let elements = list?.elements else { throw .noData }
-        return elements.compactMap { element in
-            switch self {
-            case .metNorway: Self.metAlert(element, now)
-            case .nws: Self.usAlert(element)
-            case .brightSky: Self.germanAlert(element)
-            }
+        guard let elements = list?.elements else { throw .notCAP }
+        var result = Answer(messages: [], unreadable: 0)
+        for element in elements where Self.isActual(element) {
+            let message =
+                switch self {
+                case .metNorway: Self.metAlert(element, now)
+                case .nws: Self.usAlert(element)
+                case .brightSky: Self.germanAlert(element)
+                }
+            if let message { result.messages.append(message) } else { result.unreadable += 1 }
         }
+        return result
+    }
+
+    /// One that says nothing of its status is meant.
+    private static func isActual(_ element: JSONValue) -> Bool {
+        (element["properties"] ?? element)["status"]?.text?.lowercased() ?? "actual" == "actual"
     }
 
     // MARK: Their own words
@@ -68,7 +85,6 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     private static func metAlert(_ feature: JSONValue, _ now: Date) -> AlertMessage? {
         guard let properties = feature["properties"], let identifier = properties["id"]?.text,
-            properties["status"]?.text?.lowercased() ?? "actual" == "actual",
             let interval = feature["when"]?["interval"]?.elements, interval.count == 2, let from = AnswerTime.date(interval[0])
         else { return nil }
         let until = AnswerTime.date(properties["eventEndingTime"]) ?? AnswerTime.date(interval[1])
@@ -89,7 +105,7 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
     private static func usAlert(_ feature: JSONValue) -> AlertMessage? {
         let properties = feature["properties"] ?? feature
         guard let identifier = properties["id"]?.text ?? properties["identifier"]?.text, let event = properties["event"]?.text,
-            properties["status"]?.text?.lowercased() == "actual", let sent = AnswerTime.date(properties["sent"]),
+            let sent = AnswerTime.date(properties["sent"]),
             let kind = AlertMessage.Kind(rawValue: properties["messageType"]?.text?.lowercased() ?? "")
         else { return nil }
         let from = AnswerTime.date(properties["onset"]) ?? AnswerTime.date(properties["effective"]) ?? sent
@@ -109,7 +125,6 @@ package enum AlertService: String, Sendable, CaseIterable, Codable {
 
     private static func germanAlert(_ alert: JSONValue) -> AlertMessage? {
         guard let identifier = alert["alert_id"]?.text ?? alert["id"]?.finite.flatMap({ Int(exactly: $0) }).map(String.init),
-            alert["status"]?.text?.lowercased() ?? "actual" == "actual",
             let from = AnswerTime.date(alert["onset"]) ?? AnswerTime.date(alert["effective"])
         else { return nil }
         let until = AnswerTime.date(alert["expires"]) ?? from.addingTimeInterval(AlertInfo.assumedDuration)

@@ -21,18 +21,29 @@ package enum CAPDocument {
         guard alert["status"]?.text.lowercased() == "actual",
             let kind = AlertMessage.Kind(rawValue: alert["msgType"]?.text.lowercased() ?? "")
         else { return nil }
-        let infos = alert.all("info").compactMap { info($0, sent: sent, sender: alert["sender"]?.text ?? "") }
+        let sender = alert["sender"]?.text ?? ""
+        let infos = alert.all("info").compactMap { info($0, sent: sent, sender: sender) }
         let expired = alert.all("info").flatMap { parameters($0, "expiredReferences") }
         return AlertMessage(
-            identifier: identifier, sent: sent, kind: kind,
-            references: references(([alert["references"]?.text ?? ""] + expired).joined(separator: " ")), infos: infos)
+            identifier: name(sender, identifier), sent: sent, kind: kind,
+            references: names(in: ([alert["references"]?.text ?? ""] + expired).joined(separator: " ")), infos: infos)
     }
 
+    /// An identifier is its sender's: two may use the same.
+    private static func name(_ sender: String, _ identifier: String) -> String {
+        sender.isEmpty ? identifier : "\(sender),\(identifier)"
+    }
+
+    private static func names(in references: String) -> [String] { triples(references).map { name($0.sender, $0.identifier) } }
+
+    /// Identifiers alone, of a service whose own are unlike all others.
+    static func references(_ text: String) -> [String] { triples(text).map(\.identifier) }
+
     /// Triples of sender, identifier and time, with commas, one after the other.
-    static func references(_ text: String) -> [String] {
+    private static func triples(_ text: String) -> [(sender: String, identifier: String)] {
         text.split(whereSeparator: \.isWhitespace).compactMap { triple in
             let parts = triple.split(separator: ",", omittingEmptySubsequences: false)
-            return parts.count == 3 ? String(parts[1]) : nil
+            return parts.count == 3 ? (String(parts[0]), String(parts[1])) : nil
         }
     }
 

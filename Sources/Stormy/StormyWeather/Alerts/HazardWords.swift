@@ -9,7 +9,7 @@ enum HazardWords {
     private static let words: [(hazard: AlertHazard, whole: Set<String>, parts: [String])] = [
         (
             .other,
-            ["surge", "craft", "current", "currents", "chill", "fire", "dust", "storage", "smoke", "ashfall"],
+            ["surge", "craft", "current", "currents", "chill", "storage", "smoke", "ashfall"],
             ["sandstorm", "forestfire", "waldbrand"]
         ),
         (
@@ -69,7 +69,8 @@ enum HazardWords {
     /// - Parameter awarenessType: "3; Thunderstorm", which counts before all words.
     static func hazard(_ texts: [String], awarenessType: String? = nil) -> AlertHazard {
         if let number = awarenessType.flatMap({ Int($0.prefix { $0.isNumber }) }) { return awareness[number] ?? .other }
-        let text = texts.joined(separator: " | ").lowercased()
+        // Hail in some languages, and degrees in German.
+        let text = texts.joined(separator: " | ").lowercased().replacing(/[0-9]+\s*(grad)/, with: "")
         let found = Set(text.split { !$0.isLetter }.map(String.init))
         return words.first { !$0.whole.isDisjoint(with: found) || $0.parts.contains(where: text.contains) }?.hazard ?? .other
     }

@@ -3,7 +3,7 @@ import Foundation
 extension OpenMeteo {
     /// Reads the answer, tolerant in details and strict in the whole.
     ///
-    /// Accepted: null anywhere, arrays of unequal length (the shortest counts), unix times and local ISO 8601 times,
+    /// Accepted: null anywhere, arrays of unequal length (what is missing is null), unix times and local ISO 8601 times,
     /// `weathercode` for `weather_code`, other units (converted), a list with one place, missing gusts. Values no
     /// weather can have are treated as null. An answer that is not complete JSON is an error, never a calm sky.
     /// - Parameters:
@@ -25,13 +25,12 @@ extension OpenMeteo {
         // Local times without an offset cannot be placed; guessing could move a storm by half a day.
         let localOffset = offset ?? (zone == "GMT" || zone == "UTC" ? 0 : nil)
         let columns = Columns(hourly: hourly, units: answer["hourly_units"])
-        let count = ([times.count] + columns.lengths).min() ?? 0
-        let starts = (0..<count).map { AnswerTime.date(times[$0], utcOffset: localOffset) }
+        let starts = times.indices.map { AnswerTime.date(times[$0], utcOffset: localOffset) }
         let window = now.map { Forecast.keptSpan(around: $0) }
         // Those of another time say what is wrong with the answer.
         let isOfThisTime = window.map { window in starts.contains { $0.map(window.contains) ?? false } } ?? false
         var hours: [Date: ForecastHour] = [:]
-        for index in 0..<count {
+        for index in times.indices {
             guard let start = starts[index], !isOfThisTime || window?.contains(start) != false else { continue }
             let hour = columns.hour(at: index, start: start)
             guard hour.hasValue, hours[start] == nil else { continue }
@@ -75,11 +74,6 @@ private struct Columns {
                 columns[name] = Column(values: values, unit: units?[spelling]?.text)
             }
         }
-    }
-
-    /// Of what makes an hour. Of the others a missing value is just that.
-    var lengths: [Int] {
-        ["weather_code", "precipitation", "wind_gusts_10m", "temperature_2m"].compactMap { columns[$0]?.values.count }
     }
 
     func hour(at index: Int, start: Date) -> ForecastHour {

@@ -73,4 +73,7 @@ extension Forecast {
         guard let issuedAt, let longest = service.longestAge else { return false }
         return now.timeIntervalSince(issuedAt) > longest
     }
+
+    /// Hours since it was made, as its service says.
+    package func age(at now: Date) -> Int { Int(now.timeIntervalSince(issuedAt ?? now) / 3600) }
 }
