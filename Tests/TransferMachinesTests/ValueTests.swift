@@ -96,6 +96,7 @@ private func head(_ headers: [(String, String)], status: Int = 200) -> ResponseH
         // Not all whom it refused come back in one moment.
         #expect(policy.delay(retryAfter: 120, attemptsWithoutProgress: 0, jitter: 0.5) == 180)
         #expect(policy.delay(retryAfter: 20_000, attemptsWithoutProgress: 0, jitter: 0.5) == 20_450)
+        #expect(policy.delay(retryAfter: 21_000, attemptsWithoutProgress: 0, jitter: 0.9) == 21_600)
         // A server that refuses and says "at once" again and again is not obeyed.
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 3, jitter: 0.5) == 4)
         #expect(policy.delay(retryAfter: 0, attemptsWithoutProgress: 100_000, jitter: 0.5) == 450)

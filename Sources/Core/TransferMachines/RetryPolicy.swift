@@ -42,11 +42,11 @@ package struct RetryPolicy: Sendable, Equatable {
     /// refusing would otherwise be a loop without a pause.
     ///
     /// A server wishes the same of all whom it refuses, and would have them all back in one moment: they come spread over as long again,
-    /// and over no more than ``cap``. `NoonHerd` shows what that is to a service that many ask.
+    /// and over no more than ``cap``, never beyond ``maximumRetryAfter``. `NoonHerd` shows what that is to a service that many ask.
     package func delay(retryAfter: Double?, attemptsWithoutProgress: Int, jitter: Double) -> Double {
         let wish = retryAfter ?? 0
-        return max(
-            wish + min(max(wish, 0), cap) * jitter, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
+        let spread = min(wish + min(max(wish, 0), cap) * jitter, max(wish, maximumRetryAfter))
+        return max(spread, backoff(attemptsWithoutProgress: attemptsWithoutProgress, jitter: jitter))
     }
 
     /// The pause while nothing can be reached: at least `networkDelay`, spread over twice that. It does not depend
