@@ -18,12 +18,11 @@ extension EndToEnd {
         private func play(_ script: String) throws -> [String: String] {
             let nginx = home.folder.appendingPathComponent("nginx")
             try write("", to: "nginx/www/photos/.keep")
-            let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(nginx.path)/tmp-\($0);" }
             try write(
                 """
                 pid \(nginx.path)/pid; error_log \(nginx.path)/error.log; worker_processes 1; user root;
                 events {}
-                http { access_log off; \(paths.joined(separator: " "))
+                http { access_log off; \(Nginx.temporaryPaths(in: nginx))
                   server { listen 10.9.9.1:8080; root \(nginx.path)/www; location /photos/ { dav_methods PUT; } } }
                 """, to: "nginx/conf")
             try home.configure(

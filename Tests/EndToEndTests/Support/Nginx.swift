@@ -13,14 +13,13 @@ final class Nginx {
         try FileManager.default.createDirectory(at: photos, withIntermediateDirectories: true)
         let port = try Self.freePort()
         url = "http://127.0.0.1:\(port)/"
-        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.path)/tmp-\($0);" }
         let configuration = """
             daemon off; pid \(folder.path)/pid; error_log \(folder.path)/error.log; worker_processes 1;
             \(getuid() == 0 ? "user root;" : "")
             events {}
             http {
               access_log \(folder.path)/access.log; client_max_body_size 0;
-              \(paths.joined(separator: " "))
+              \(Self.temporaryPaths(in: folder))
               server { listen 127.0.0.1:\(port); root \(folder.path);
                 location /photos/ { dav_methods PUT DELETE MKCOL COPY MOVE; } }
             }
@@ -34,6 +33,12 @@ final class Nginx {
     deinit {
         child?.end()
         try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// Lines of a configuration: whoever is not root may write nowhere else.
+    static func temporaryPaths(in folder: URL) -> String {
+        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.path)/tmp-\($0);" }
+            .joined(separator: " ")
     }
 
     private static func address(_ port: UInt16) -> sockaddr_in {
