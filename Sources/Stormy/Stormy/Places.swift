@@ -13,13 +13,12 @@ package struct Place: Codable, Sendable, Equatable, Identifiable {
     /// The service that is asked first; `nil`: that of the configuration.
     package var provider: WeatherProvider?
 
-    init(
-        id: Int64?, name: String, latitude: Double, longitude: Double, timeZone: String?, provider: WeatherProvider? = nil
-    ) {
-        (self.id, self.name, self.latitude, self.longitude) = (id, name, latitude, longitude)
-        (self.timeZone, self.provider) = (timeZone, provider)
-    }
+    /// `nil` for a damaged row.
+    package var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
+    package var zone: TimeZone { timeZone.flatMap(TimeZone.init(identifier:)) ?? .current }
+}
 
+extension Place {
     package init(from decoder: any Decoder) throws {
         let row = try decoder.container(keyedBy: CodingKeys.self)
         id = try row.decodeIfPresent(Int64.self, forKey: .id)
@@ -30,10 +29,6 @@ package struct Place: Codable, Sendable, Equatable, Identifiable {
         // One of a later version is as good as none: that of the configuration is asked.
         provider = try row.decodeIfPresent(String.self, forKey: .provider).flatMap(WeatherProvider.init(rawValue:))
     }
-
-    /// `nil` for a damaged row.
-    package var coordinates: Coordinates? { try? Coordinates(latitude: latitude, longitude: longitude) }
-    package var zone: TimeZone { timeZone.flatMap(TimeZone.init(identifier:)) ?? .current }
 }
 
 extension Place: StoreRecord {

@@ -15,6 +15,7 @@ package struct WeatherCheck: Sendable {
     private static let patience: Double = 15
     /// Seconds for all of an answer, however it drips: a person or a script waits for it.
     private static let longestAnswer: Double = 60
+    static let longestWait: Duration = .seconds(longestAnswer)
     /// Seconds after which a stored copy is called stale.
     private static let staleAge: Double = 3 * 3600
 

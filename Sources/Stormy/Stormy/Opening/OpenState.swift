@@ -45,11 +45,7 @@ package struct AsyncOpen: AsyncSequence, Sendable {
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current
-    ) {
-        opening = WeatherOpening(
-            check: WeatherCheck(store: store, settings: settings), names: names, behavior: behavior, timeout: timeout,
-            fallsBack: false)
-    }
+    ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: false) }
 
     /// Begins the opening. An earlier one of the same store in this process is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }
@@ -64,17 +60,11 @@ package struct AutoOpen: AsyncSequence, Sendable {
 
     private let opening: WeatherOpening
 
-    /// - Parameters:
-    ///   - names: the places to open; `nil`: all there are.
-    ///   - timeout: how long services are waited for; `nil`: as long as they take.
+    /// As ``AsyncOpen``'s.
     package init(
         _ store: StormyStore, places names: [String]? = nil, _ behavior: OpenBehavior = .always, timeout: Duration? = nil,
         settings: StormySettings = .current
-    ) {
-        opening = WeatherOpening(
-            check: WeatherCheck(store: store, settings: settings), names: names, behavior: behavior, timeout: timeout,
-            fallsBack: true)
-    }
+    ) { opening = WeatherOpening(store, names, behavior, timeout, settings, fallsBack: true) }
 
     /// Begins the opening. An earlier one of the same store in this process is cancelled.
     package func makeAsyncIterator() -> AsyncStream<OpenState>.Iterator { opening.begin().makeAsyncIterator() }

@@ -16,6 +16,14 @@ struct WeatherOpening: Sendable {
     let timeout: Duration?
     let fallsBack: Bool
 
+    init(
+        _ store: StormyStore, _ names: [String]?, _ behavior: OpenBehavior, _ timeout: Duration?, _ settings: StormySettings,
+        fallsBack: Bool
+    ) {
+        check = WeatherCheck(store: store, settings: settings)
+        (self.names, self.behavior, self.timeout, self.fallsBack) = (names, behavior, timeout, fallsBack)
+    }
+
     private var store: StormyStore { check.store }
 
     func begin() -> AsyncStream<OpenState> {
@@ -29,7 +37,7 @@ struct WeatherOpening: Sendable {
         }
     }
 
-    private func run(_ tell: @Sendable (OpenState) -> Void) async {
+    private func run(_ tell: @escaping @Sendable (OpenState) -> Void) async {
         do {
             while true {
                 tell(.connecting)
@@ -46,7 +54,7 @@ struct WeatherOpening: Sendable {
 
     private func places() throws -> [Place] { try names.map { try $0.map(store.place(named:)) } ?? store.places() }
 
-    private func open(_ places: [Place], _ tell: @Sendable (OpenState) -> Void) async throws -> OpenedWeather {
+    private func open(_ places: [Place], _ tell: @escaping @Sendable (OpenState) -> Void) async throws -> OpenedWeather {
         let asked =
             switch behavior {
             case .never: [Place]()
@@ -88,49 +96,40 @@ struct WeatherOpening: Sendable {
     /// - Returns: by place; nothing of those that had no answer in time.
     /// - Throws: what the store says.
     private func ask(
-        _ places: [Place], within limit: Duration?, _ tell: @Sendable (OpenState) -> Void
+        _ places: [Place], within limit: Duration?, _ tell: @escaping @Sendable (OpenState) -> Void
     ) async throws -> [Int64: Result<CheckOutcome, WeatherUnavailable>] {
-        try await withThrowingTaskGroup(of: Answer.self) { group in
-            var (left, answers) = (places.makeIterator(), [Int64: Result<CheckOutcome, WeatherUnavailable>]())
-            func addNext() {
-                guard let place = left.next() else { return }
-                group.addTask { try await ask(place) }
-            }
-            if let limit {
-                group.addTask {
-                    try await Task.sleep(for: limit)
-                    return .timeIsUp
+        let (answers, trouble) = (Answers(), FirstError())
+        try await within(limit) {
+            await Lanes(count: Self.lanes, patience: WeatherCheck.longestWait).forEach(of: places) { place in
+                let result: Result<CheckOutcome, WeatherUnavailable>
+                do {
+                    result = .success(try await check.refresh(place))
+                } catch let error as WeatherUnavailable {
+                    result = .failure(error)
+                } catch {
+                    return trouble.note(error)
                 }
+                // Cut off as the time is up: no answer of the service's.
+                if Task.isCancelled { return }
+                tell(.progress(done: answers.add(result, of: place), total: places.count))
             }
-            for _ in 0..<Self.lanes { addNext() }
-            while answers.count < places.count, let answer = try await group.next() {
-                switch answer {
-                case .timeIsUp:
-                    group.cancelAll()
-                    return answers
-                case .place(let id, let result):
-                    answers[id] = result
-                    tell(.progress(done: answers.count, total: places.count))
-                    addNext()
-                }
-            }
-            group.cancelAll()
-            return answers
         }
+        try trouble.check()
+        return answers.all
     }
 
-    private enum Answer: Sendable {
-        case place(Int64, Result<CheckOutcome, WeatherUnavailable>)
-        case timeIsUp
-    }
+    private final class Answers: Sendable {
+        private let results = Mutex<[Int64: Result<CheckOutcome, WeatherUnavailable>]>([:])
 
-    private func ask(_ place: Place) async throws -> Answer {
-        let id = place.id ?? 0
-        do {
-            return .place(id, .success(try await check.refresh(place)))
-        } catch let error as WeatherUnavailable {
-            return .place(id, .failure(error))
+        /// - Returns: how many there are.
+        func add(_ result: Result<CheckOutcome, WeatherUnavailable>, of place: Place) -> Int {
+            results.withLock { results in
+                results[place.id ?? 0] = result
+                return results.count
+            }
         }
+
+        var all: [Int64: Result<CheckOutcome, WeatherUnavailable>] { results.withLock { $0 } }
     }
 }
 
