@@ -33,7 +33,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 // Where each module stands: `Sources/<floor>/<module>`. A floor builds on those before it.
 let floors: [(name: String, modules: [String])] = [
-    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus"]),
+    ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus", "CNlohmannJSON"]),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
     ("Store", ["ProcessSupport", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
@@ -93,6 +93,7 @@ let package = Package(
         .systemLibrary(name: "CLibnotify", pkgConfig: "libnotify", providers: [.apt(["libnotify-dev"])]),
         .systemLibrary(name: "CLibgexiv2", pkgConfig: "gexiv2", providers: [.apt(["libgexiv2-dev"])]),
         .target(name: "CTomlplusplus"),
+        .target(name: "CNlohmannJSON"),
 
         // Core: pure decisions.
         .target(name: "BackgroundScheduling", swiftSettings: strict),
@@ -158,7 +159,7 @@ let package = Package(
             ], swiftSettings: strict),
 
         // Stormy: the app.
-        .target(name: "StormyWeather", dependencies: ["TransferMachines"], swiftSettings: strict),
+        .target(name: "StormyWeather", dependencies: ["CNlohmannJSON", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "StormyConfiguration", dependencies: ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             swiftSettings: strict),
@@ -290,7 +291,7 @@ let package = Package(
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer", "ServerScripts"], swiftSettings: strict),
     ],
-    // Of CTomlplusplus alone.
+    // Of CTomlplusplus and CNlohmannJSON alone.
     cxxLanguageStandard: .cxx17
 )
 

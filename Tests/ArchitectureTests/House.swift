@@ -6,7 +6,7 @@ struct House {
     var arrows: [String: Set<String>]
     /// Libraries and the only modules that may import them.
     var doors: [String: Set<String>]
-    /// Modules that know no clock, disk, socket or process: Foundation and nothing else.
+    /// Modules that know no clock, disk, socket or process: Foundation and one another, and nothing else.
     var pure: Set<String>
     /// Modules that run inside the agent.
     var agentSide: Set<String>
@@ -22,6 +22,7 @@ struct House {
             "CLibnotify": [],
             "CLibgexiv2": [],
             "CTomlplusplus": [],
+            "CNlohmannJSON": [],
             // Core
             "BackgroundScheduling": [],
             "TransferMachines": [],
@@ -59,7 +60,7 @@ struct House {
                 "BackgroundTransfer", "ProcessSupport", "Spool",
             ],
             // Stormy
-            "StormyWeather": ["TransferMachines"],
+            "StormyWeather": ["CNlohmannJSON", "TransferMachines"],
             "StormyConfiguration": ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             "Stormy": [
                 "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
@@ -115,11 +116,12 @@ struct House {
             "GRDB": ["BackgroundLedger", "SQLiteFiles", "Stormy"],
             "GRDBSQLite": ["SQLiteFiles"],
             "CTomlplusplus": ["StormyConfiguration"],
+            "CNlohmannJSON": ["StormyWeather"],
             "ArgumentParser": ["StormyCommand", "BackgroundCommands", "Rehearsal"],
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],
         ],
-        pure: ["BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
+        pure: ["CNlohmannJSON", "BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])
 }

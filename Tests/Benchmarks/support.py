@@ -60,7 +60,8 @@ class Bench:
 
     def __exit__(self, *_):
         subprocess.run([BIN / "stormy", "quit"], env=self.environment, capture_output=True)
-        subprocess.run([BIN / "courier-example", "background", "quit"], env=self.environment, capture_output=True)
+        if (BIN / "courier-example").exists():
+            subprocess.run([BIN / "courier-example", "background", "quit"], env=self.environment, capture_output=True)
         # With its workers: left behind they would hold whatever reads this script's output.
         os.killpg(self.server.pid, signal.SIGKILL)
         self.server.wait()

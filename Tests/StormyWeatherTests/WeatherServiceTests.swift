@@ -215,6 +215,20 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
         }
     }
 
+    /// The parser keeps its own stack and so do its readers; what is inside a value is stepped over.
+    @Test func nestingAndDoubleKeysAreNoMatter() throws {
+        let deep = String(repeating: #"{"a":["#, count: 200_000)
+        let closed = deep + String(repeating: "]}", count: 200_000)
+        for service in services() {
+            #expect(throws: WeatherError.truncated) { try read(service, deep) }
+            #expect(throws: WeatherError.noData) { try read(service, closed) }
+        }
+        let twice =
+            #"{"hourly":{"time":[],"time":[1785585600],"weather_code":[[{"x":7},null],0,true],"weather_code":[3],"weather_code":["\u0000"],"#
+            + #""temperature_2m":[21.5]},"hourly":7,"hourly":{"time":[1785585600],"weather_code":[2],"weather_code":[3]}}"#
+        #expect(try OpenMeteo.parseForecast(Data(twice.utf8)).hours.map(\.weatherCode) == [3])
+    }
+
     @Test func whatTheySayOfThemselvesIsTold() {
         for service in services() {
             #expect(throws: WeatherError.notModified) { try read(service, "", status: 304) }

@@ -77,7 +77,7 @@ package struct NationalWeatherService: WeatherService {
         }
         let words = (value?.text ?? "").split(separator: " ")
         guard let number = words.compactMap({ Double($0) }).max(), let unit = words.last else { return nil }
-        return ServiceUnit.kilometresPerHour(JSONValue(number), String(unit))
+        return ServiceUnit.kilometresPerHour(number, String(unit))
     }
 
     /// The WMO code that is nearest to its words: "Slight Chance Showers And Thunderstorms". Without thunder the kind alone counts.

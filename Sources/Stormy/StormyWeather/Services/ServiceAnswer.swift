@@ -1,33 +1,5 @@
 import Foundation
 
-/// One JSON value, read without promises about its type: services put null, text or nonsense where numbers belong,
-/// and one odd hour must not cost the others.
-///
-/// Over JSONSerialization: a Decodable enumeration that tries one type after the other needs half a minute for 4 MiB
-/// of `true`, as long as a whole refresh may take.
-struct JSONValue {
-    private let raw: Any
-
-    init(_ raw: Any) { self.raw = raw }
-
-    subscript(key: String) -> JSONValue? { (raw as? [String: Any])?[key].map(JSONValue.init) }
-
-    var isObject: Bool { raw is [String: Any] }
-    var elements: [JSONValue]? { (raw as? [Any])?.map(JSONValue.init) }
-    var text: String? { raw as? String }
-    var isTrue: Bool { number?.boolValue == true && isBool }
-
-    /// A number; neither a Boolean, which Foundation would count as 0 or 1, nor infinite.
-    var finite: Double? {
-        guard let number, !isBool, number.doubleValue.isFinite else { return nil }
-        return number.doubleValue
-    }
-
-    private var number: NSNumber? { raw as? NSNumber }
-    /// Foundation's parser makes its Booleans of type char, and no number.
-    private var isBool: Bool { number.map { $0.objCType.pointee == CChar(UInt8(ascii: "c")) } ?? false }
-}
-
 /// The judgement every answer goes through before anybody looks for weather in it.
 package enum ServiceAnswer {
     /// The largest that is looked at, in bytes (a usual one has about 10 KiB, MET Norway's 100).
@@ -37,7 +9,7 @@ package enum ServiceAnswer {
     static func json(_ data: Data, status: Int) throws(WeatherError) -> JSONValue {
         guard data.count <= maximumBytes else { throw .tooLarge(bytes: data.count) }
         let body = trimmed(data)
-        let value = (try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)).map(JSONValue.init)
+        let value = JSONValue(body)
         if value?["error"]?.isTrue == true || !(200...299).contains(status) {
             if status == 304 { throw .notModified }
             let reason = reason(value)

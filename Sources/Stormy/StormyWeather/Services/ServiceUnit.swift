@@ -5,6 +5,10 @@
 enum ServiceUnit {
     /// - Parameter unit: `nil`: that of the question.
     static func kilometresPerHour(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
+        kilometresPerHour(value?.finite, unit)
+    }
+
+    static func kilometresPerHour(_ value: Double?, _ unit: String?) -> Double? {
         let factor: Double? =
             switch unit {
             case nil, "km/h", "wmoUnit:km_h-1": 1
@@ -13,7 +17,7 @@ enum ServiceUnit {
             case "kn", "kt": 1.852
             default: nil
             }
-        return plausible(value?.finite, times: factor, in: 0...500)
+        return plausible(value, times: factor, in: 0...500)
     }
 
     static func millimetres(_ value: JSONValue?, _ unit: String? = nil) -> Double? {
