@@ -126,7 +126,7 @@ let package = Package(
         .target(
             name: "BackgroundAgentTool",
             dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "CurlTransport",
                 "DesktopServices", "ProcessSupport", "RehearsalSupport",
             ], swiftSettings: strict),
         .executableTarget(
@@ -148,7 +148,8 @@ let package = Package(
                 "TransferMachines",
             ], swiftSettings: strict),
         .target(
-            name: "UserNotifications", dependencies: ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
+            name: "UserNotifications",
+            dependencies: ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "ProcessSupport", "Spool"],
             swiftSettings: strict),
         .target(
             name: "BackgroundCommands",

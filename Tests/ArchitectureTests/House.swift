@@ -43,7 +43,7 @@ struct House {
             "DesktopServices": ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"],
             "RehearsalSupport": ["BackgroundScheduling", "ProcessSupport"],
             "BackgroundAgentTool": [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CurlTransport",
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "CurlTransport",
                 "DesktopServices", "ProcessSupport", "RehearsalSupport",
             ],
             "background-agent": ["BackgroundAgentTool"],
@@ -54,7 +54,7 @@ struct House {
                 "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport", "ProcessSupport", "Spool",
                 "TransferMachines",
             ],
-            "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime"],
+            "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "ProcessSupport", "Spool"],
             "BackgroundCommands": [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
                 "BackgroundTransfer", "ProcessSupport", "Spool",

@@ -178,4 +178,28 @@ import Testing
         try ledger.write { try $0.responseWasDelivered(try #require(waiting.first?.id), now: now) }
         #expect(try ledger.read { try $0.undeliveredResponses() }.isEmpty)
     }
+
+    /// A picture that is drawn anew is not the reason to tell the same thing again; and who keeps which file is known.
+    @Test func filesAreKeptWithTheContentTheyBelongTo() throws {
+        func picture(_ file: String, _ digest: String) -> NotificationContent {
+            var content = content("a")
+            content.attachments = [NoticeAttachment(identifier: "p", type: "public.png", file: file, sha256: digest)]
+            return content
+        }
+        func add(_ content: NotificationContent, once: Bool) throws -> Bool {
+            try ledger.write { try $0.addNotification("n", content, dueAt: nil, oncePerContent: once, now: now) }
+        }
+        #expect(try add(picture("attachment-1", "aa"), once: true))
+        #expect(try !add(picture("attachment-2", "aa"), once: true))
+        #expect(try !add(picture("attachment-3", "bb"), once: true))
+        #expect(try !add(content("a"), once: true))
+        #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-1"])
+        #expect(try ledger.read { try $0.notification("n")?.content } == picture("attachment-1", "aa"))
+        // Without that wish another picture is another content; a copy of the same is not.
+        #expect(try !add(picture("attachment-4", "aa"), once: false))
+        #expect(try add(picture("attachment-5", "bb"), once: false))
+        #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])
+        try change { $0.handle(.takenBack(now: now)) }
+        #expect(try ledger.read { try $0.spoolFiles() } == [])
+    }
 }

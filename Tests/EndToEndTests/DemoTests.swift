@@ -64,6 +64,19 @@ extension EndToEnd {
                 size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
             }
             #expect(size > 1_000)
+            _ = try desktop.heardSoFar()
+            #expect(desktop.pictures == 1)
+            // The storm's field and the line of the gusts, as they are drawn.
+            for colour in ["rgb(0,130,143)", "rgb(21,102,191)"] {
+                let seen = try Child.run(
+                    "convert",
+                    [
+                        path, "-fuzz", "12%", "-fill", "black", "+opaque", colour, "-fill", "white", "-opaque", colour,
+                        "-format", "%[fx:int(mean*w*h)]", "info:",
+                    ],
+                    environment: home.environment)
+                #expect((Int(seen.output) ?? 0) > 20, "\(colour): \(seen.output)\(seen.errors)")
+            }
         }
     }
 }

@@ -97,5 +97,29 @@ extension EndToEnd {
             #expect(!home.log.contains("clock, network, power and notification server are its own"))
             agent.end(SIGTERM)
         }
+
+        /// Of a size of gigabytes, of one that is none, of a pipe that nobody writes to: that process ends, without a picture.
+        @Test func aPictureIsDecodedByAnotherProcess() throws {
+            let home = try Home()
+            func decode(_ name: String) throws -> Int32 {
+                let path = home.folder.appendingPathComponent(name).path
+                return try Child.run(Home.product("background-agent"), ["--picture", path], environment: home.environment).status
+            }
+            func write(_ name: String, _ content: Data) throws {
+                try content.write(to: home.folder.appendingPathComponent(name))
+            }
+            let path = home.folder.appendingPathComponent("good.png").path
+            _ = try Child.run("convert", ["-size", "300x300", "gradient:", path], environment: home.environment)
+            #expect(try decode("good.png") == 0)
+            let good = try Data(contentsOf: URL(fileURLWithPath: path))
+            // 12,000 by 12,000 of 16 bits and four channels are more than the memory it may have.
+            var large = good
+            large.replaceSubrange(16..<26, with: [0, 0, 0x2E, 0xE0, 0, 0, 0x2E, 0xE0, 16, 6])
+            try write("large.png", large)
+            try write("words.png", Data("words".utf8))
+            for name in ["large.png", "words.png", "nothing.png", "."] { #expect(try decode(name) != 0, "\(name)") }
+            mkfifo(home.folder.appendingPathComponent("pipe.png").path, 0o600)
+            #expect(try decode("pipe.png") == SIGALRM)
+        }
     }
 }

@@ -46,6 +46,7 @@ open class UNNotificationContent: @unchecked Sendable {  // because it is a valu
     var storedSound: UNNotificationSound?
     var storedLevel = UNNotificationInterruptionLevel.active
     var storedBadge: NSNumber?
+    var storedAttachments: [UNNotificationAttachment] = []
 
     init() {}
 
@@ -67,9 +68,12 @@ open class UNNotificationContent: @unchecked Sendable {  // because it is a valu
     open var interruptionLevel: UNNotificationInterruptionLevel { storedLevel }
     /// A number on the app's icon. Differs from Apple: kept, and shown by no desktop that is known.
     open var badge: NSNumber? { storedBadge }
+    /// Files that it shows: a desktop shows the first picture.
+    open var attachments: [UNNotificationAttachment] { storedAttachments }
 
+    /// - Parameter attachments: copies of ``attachments``.
     /// - Throws: ``UNError`` when `userInfo` holds something that JSON cannot.
-    func record() throws -> NotificationContent {
+    func record(_ attachments: [NoticeAttachment] = []) throws -> NotificationContent {
         var plain: [String: Any] = [:]
         for (key, value) in storedUserInfo { plain["\(key)"] = value }
         guard JSONSerialization.isValidJSONObject(plain),
@@ -81,7 +85,7 @@ open class UNNotificationContent: @unchecked Sendable {  // because it is a valu
         return NotificationContent(
             title: storedTitle, subtitle: storedSubtitle, body: storedBody, categoryIdentifier: storedCategory,
             threadIdentifier: storedThread, userInfo: String(decoding: data, as: UTF8.self), sound: storedSound?.name,
-            interruptionLevel: Int(storedLevel.rawValue), badge: storedBadge?.intValue)
+            interruptionLevel: Int(storedLevel.rawValue), badge: storedBadge?.intValue, attachments: attachments)
     }
 
     static func make(from record: NotificationContent) -> UNNotificationContent {
@@ -96,6 +100,7 @@ open class UNNotificationContent: @unchecked Sendable {  // because it is a valu
         content.storedSound = record.sound.map { UNNotificationSound(named: UNNotificationSoundName($0)) }
         content.storedLevel = UNNotificationInterruptionLevel(rawValue: UInt(record.interruptionLevel)) ?? .active
         content.storedBadge = record.badge.map { NSNumber(value: $0) }
+        content.storedAttachments = (record.attachments ?? []).map(UNNotificationAttachment.init(stored:))
         return content
     }
 }
@@ -139,5 +144,9 @@ public final class UNMutableNotificationContent: UNNotificationContent, @uncheck
     public override var badge: NSNumber? {
         get { storedBadge }
         set { storedBadge = newValue }
+    }
+    public override var attachments: [UNNotificationAttachment] {
+        get { storedAttachments }
+        set { storedAttachments = newValue }
     }
 }

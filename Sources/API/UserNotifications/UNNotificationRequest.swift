@@ -42,7 +42,8 @@ public final class UNNotificationRequest: Sendable {
     /// When it is shown; `nil`: at once.
     public let trigger: UNNotificationTrigger?
     /// Adding it again with the content that was told already changes nothing, also after the person closed it. Beyond Apple: an app
-    /// that may be killed between adding a notification and writing down that it did can add it again, and nobody is told twice.
+    /// that may be killed between adding a notification and writing down that it did can add it again, and nobody is told twice. Its
+    /// attachments do not count as content here.
     public let alertsOncePerContent: Bool
 
     /// - Parameters:
@@ -177,6 +178,12 @@ public struct UNError: Error, Sendable, Equatable, CustomNSError, LocalizedError
     /// What is wrong, by Apple's numbers.
     public enum Code: Int, Sendable {
         case notificationsNotAllowed = 1
+        case attachmentInvalidURL = 100
+        case attachmentUnrecognizedType = 101
+        case attachmentInvalidFileSize = 102
+        case attachmentNotInDataStore = 103
+        case attachmentMoveIntoDataStoreFailed = 104
+        case attachmentCorrupt = 105
         case notificationInvalidNoDate = 1400
         case notificationInvalidNoContent = 1401
     }

@@ -112,13 +112,15 @@ public final class UNUserNotificationCenter: Sendable {
     }
 
     private func addNow(_ request: UNNotificationRequest) throws {
-        let content = try request.content.record()
         if let trigger = request.trigger as? UNTimeIntervalNotificationTrigger, trigger.repeats {
             throw UNError(.notificationInvalidNoDate, "repeating triggers are not supported yet")
         }
         let now = AppRuntime.shared.now
+        let files = try request.content.attachments.map { try $0.taken() }
+        // What is not kept goes with `files`.
+        let content = try request.content.record(files.map(\.attachment))
         do {
-            try AppRuntime.shared.commit {
+            try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
                 try $0.addNotification(
                     request.identifier, content, dueAt: request.trigger?.dueDate(now: now),
                     oncePerContent: request.alertsOncePerContent, now: now)

@@ -27,16 +27,11 @@ package enum BackgroundAgentTool {
         // A terminal's limit of file sizes is an error of a transfer, not the end of the agent.
         signal(SIGXFSZ, SIG_IGN)
         umask(umask(0o022) | 0o022)  // Nobody else may write to what it makes.
+        if let code = ProgramQuestion.answer(arguments) { return code }
         switch arguments {
         case ["--help"], ["-h"], ["--version"]:
             print(arguments == ["--version"] ? version + "\n" : usage, terminator: "")
             return 0
-        // What other programs ask of it.
-        case let arguments where arguments.count == 3 && arguments[..<2] == ["--check", "--app"]:
-            return ProgramFile.check(appIdentifier: arguments[2])
-        case let arguments where arguments.first == "--examine-notifications":
-            return DesktopExamination.printNotifications(busAddress: arguments.dropFirst().first)
-        case ["--examine-conditions"]: return DesktopExamination.printConditions()
         case let arguments where arguments.count == 2 && arguments[0] == "--app":
             return run(appIdentifier: arguments[1])
         default:
@@ -86,7 +81,8 @@ package enum BackgroundAgentTool {
             return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
         }
         let loop = GLibLoop(name: "desktop")
-        let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier) { inbox(.presenter($0)) }
+        let pictures = PictureReading.pixels
+        let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier, pictures: pictures) { inbox(.presenter($0)) }
         let conditions = DesktopConditionsMonitor(
             loop: loop, handler: { inbox(.conditions($0)) },
             onSignal: { signal in

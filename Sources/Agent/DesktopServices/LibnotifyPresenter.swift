@@ -16,10 +16,14 @@ package final class LibnotifyPresenter: Presenter {
     ///
     /// - Parameters:
     ///   - appName: for notifications that name no app of their own; not empty.
+    ///   - pictures: decodes a file, on the loop's thread.
     ///   - handler: called on the loop's thread, in order.
-    package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+    package init(
+        loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
+        handler: @escaping @Sendable (PresenterEvent) -> Void
+    ) {
         self.loop = loop
-        desk = NotificationDesk(appName: appName, perform: { loop.perform($0) }, handler: handler)
+        desk = NotificationDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
     }
 
     deinit {

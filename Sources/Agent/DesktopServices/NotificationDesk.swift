@@ -4,6 +4,7 @@ import CLibnotify
 /// Everything of the presenter that lives on the loop's thread.
 final class NotificationDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let appName: String
+    private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus()
     /// What the present server can do; asked again when another takes the name.
@@ -15,12 +16,16 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private var unanswered: [String: ShownNotice] = [:]
     private var lateAnswers: LateAnswers?
 
-    /// - Parameter perform: runs work on the loop's thread.
+    /// - Parameters:
+    ///   - pictures: decodes a file.
+    ///   - perform: runs work on the loop's thread.
     init(
-        appName: String, perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        appName: String, pictures: @escaping @Sendable (String) -> NoticePixels?,
+        perform: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
         handler: @escaping @Sendable (PresenterEvent) -> Void
     ) {
         self.appName = appName
+        self.pictures = pictures
         self.handler = handler
         lateAnswers = LateAnswers { [weak self] identifier, answer in
             let desk = self
@@ -66,7 +71,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             let existing = shown[notice.identifier]
             let old = giver == identity ? serverID ?? 0 : 0
             let target = existing ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
-            target.fill(with: notice, for: server)
+            target.fill(with: notice, notice.picture.flatMap(pictures), for: server)
             try show(target)
             shown[notice.identifier] = target
             handler(.presented(identifier: notice.identifier, serverID: target.serverID))

@@ -23,6 +23,16 @@ package struct PresenterServer: Sendable, Equatable {
 
     var hasActions: Bool { capabilities.contains("actions") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
+
+    /// Its name for pixels. Source of the names: Desktop Notifications specification 1.2, "Hints".
+    var pictureHint: String {
+        let version = specificationVersion.split(separator: ".").map { Int($0) ?? 0 } + [0, 0]
+        switch (version[0], version[1]) {
+        case (2..., _), (1, 2...): return "image-data"
+        case (1, 1): return "image_data"
+        default: return "icon_data"
+        }
+    }
 }
 
 extension PresenterServer {

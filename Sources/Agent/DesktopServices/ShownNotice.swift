@@ -31,7 +31,7 @@ final class ShownNotice {
     }
 
     /// Writes everything of `notice` into the object, leaving nothing of what it showed before.
-    func fill(with notice: Notice, for server: PresenterServer) {
+    func fill(with notice: Notice, _ picture: NoticePixels?, for server: PresenterServer) {
         notify_notification_update(
             notification, NoticeText.title(notice.title, fallback: notice.appName),
             NoticeText.body(notice.body, isMarkup: server.hasBodyMarkup), notice.iconName)
@@ -39,6 +39,7 @@ final class ShownNotice {
         notify_notification_set_timeout(
             notification, notice.isPersistent ? NOTIFY_EXPIRES_NEVER : NOTIFY_EXPIRES_DEFAULT)
         fillHints(with: notice, for: server)
+        if let pixels = picture?.variant { notify_notification_set_hint(notification, server.pictureHint, pixels) }
         notify_notification_clear_actions(notification)
         // Without the capability a server may ignore actions or print them; the spec says: leave them out.
         if server.hasActions { fillActions(with: notice) }

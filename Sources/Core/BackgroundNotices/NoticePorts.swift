@@ -36,6 +36,8 @@ package struct Notice: Sendable, Equatable, Codable {
     package var isPersistent: Bool
     /// How far something is, where the server draws that.
     package var percent: Int?
+    /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.
+    package var picture: String?
 
     package init(
         identifier: String, appName: String, desktopEntry: String, iconName: String, title: String, body: String,

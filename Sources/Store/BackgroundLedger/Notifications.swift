@@ -2,6 +2,31 @@ import BackgroundNotices
 import Foundation
 import GRDB
 
+/// A file that belongs to a notification: a copy in the spool.
+package struct NoticeAttachment: Codable, Sendable, Equatable {
+    /// The app's name for it.
+    package var identifier: String
+    /// Its kind, as Apple names them: "public.png".
+    package var type: String
+    /// Inside the spool.
+    package var file: String
+    /// Of the file; hex, lower case.
+    package var sha256: String
+
+    package init(identifier: String, type: String, file: String, sha256: String) {
+        (self.identifier, self.type, self.file, self.sha256) = (identifier, type, file, sha256)
+    }
+
+    package var isPicture: Bool { Self.pictureTypes.contains(type) }
+
+    package static let pictureTypes: Set<String> = ["public.png", "public.jpeg", "com.compuserve.gif", "org.webmproject.webp"]
+
+    /// Of equal content each copy says the same.
+    package static func == (one: NoticeAttachment, other: NoticeAttachment) -> Bool {
+        (one.identifier, one.type, one.sha256) == (other.identifier, other.type, other.sha256)
+    }
+}
+
 /// What a notification says, as the app gave it. Compared as a whole: adding equal content again changes nothing.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
@@ -16,10 +41,12 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     /// 0 passive, 1 active, 2 time sensitive, 3 critical.
     package var interruptionLevel: Int
     package var badge: Int?
+    /// `nil`: none. Rows of earlier versions have none.
+    package var attachments: [NoticeAttachment]?
 
     package init(
         title: String, subtitle: String, body: String, categoryIdentifier: String, threadIdentifier: String, userInfo: String,
-        sound: String?, interruptionLevel: Int, badge: Int?
+        sound: String?, interruptionLevel: Int, badge: Int?, attachments: [NoticeAttachment] = []
     ) {
         self.title = title
         self.subtitle = subtitle
@@ -30,6 +57,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.sound = sound
         self.interruptionLevel = interruptionLevel
         self.badge = badge
+        self.attachments = attachments.isEmpty ? nil : attachments
     }
 }
 
@@ -160,22 +188,38 @@ extension LedgerTransaction {
     /// Adds a notification. It replaces one of the same identifier, on the screen too, and alerts again; one that waits already waits
     /// on.
     ///
-    /// - Parameter oncePerContent: equal content is told already: nothing changes, also after the person has closed it.
+    /// - Parameter oncePerContent: equal content is told already: nothing changes, also after the person has closed it. Its files do not
+    ///   count: a picture is drawn anew by whoever adds it again.
+    /// - Returns: whether it is this content, with its files, that is kept; `false`: an equal one was there.
+    @discardableResult
     package func addNotification(
         _ identifier: String, _ content: NotificationContent, dueAt: Date?, oncePerContent: Bool = false, now: Date
-    ) throws {
+    ) throws -> Bool {
         var record =
             try notification(identifier)
             ?? NotificationRecord(identifier, content, createdAt: now, dueAt: dueAt)
         let isNew = record.revision == 0
-        let isChanged = record.content != content || record.dueAt != dueAt
-        guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return }
+        var compared = content
+        if oncePerContent { compared.attachments = record.content.attachments }
+        let isChanged = record.content != compared || record.dueAt != dueAt
+        guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return false }
         record.handle(.added)
         record.content = content
         record.dueAt = dueAt
         record.revision += 1
         try save(record)
         try pruneNotifications(now: now)
+        return true
+    }
+
+    /// Files in the spool that notifications need: those that are, or will be, on a screen.
+    func noticeFiles() throws -> [String] {
+        try String.fetchAll(
+            database,
+            sql: """
+                SELECT json_extract(attachment.value, '$.file') FROM notification, json_each(content, '$.attachments') AS attachment
+                    WHERE state NOT IN ('closed', 'withdrawn')
+                """)
     }
 
     static let endedNotificationLimit = 200

@@ -53,7 +53,7 @@ extension LedgerTransaction {
                     SELECT file FROM transfer WHERE file IS NOT NULL AND destination IS NULL
                     UNION SELECT bodyFile FROM transfer WHERE bodyFile IS NOT NULL
                     """))
-        return Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] })
+        return try Set(names.flatMap { [$0, $0 + PartPlace.suffix, PartPlace.other($0) + PartPlace.suffix] } + noticeFiles())
     }
 
     /// Where ended downloads with a destination had their parts, none of which is kept.

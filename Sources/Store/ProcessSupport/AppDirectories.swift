@@ -49,6 +49,8 @@ package struct AppDirectories: Sendable, Equatable {
     package var leftCopies: URL { state.appendingPathComponent("spool-left") }
     /// How the name of a copy of a file to upload begins.
     package static let copyPrefix = "upload-"
+    /// How the name of a copy of a file that a notification shows begins.
+    package static let attachmentPrefix = "attachment-"
     /// Seconds that a copy which no row knows is kept for whoever finds it again.
     package static let leftCopyRetention: Double = 30 * 86_400
     /// Shared by whoever puts files there before any row names them; taken alone by who removes what no row names.

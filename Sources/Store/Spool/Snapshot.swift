@@ -81,12 +81,15 @@ package struct Snapshot: Sendable {
     }
 
     /// Copies `source` into the spool (sharing its blocks where the file system can), synced to disk, and hashes the copy.
-    package static func take(of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false) throws(Failure)
-        -> Snapshot
-    {
+    ///
+    /// - Parameter prefix: how the copy's name begins.
+    package static func take(
+        of source: URL, in directories: AppDirectories, allowsEmpty: Bool = false,
+        prefix: String = AppDirectories.copyPrefix
+    ) throws(Failure) -> Snapshot {
         let input = try open(source.path)
         defer { close(input) }
-        return try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty)
+        return try take(of: input, source.path, in: directories, allowsEmpty: allowsEmpty, prefix: prefix)
     }
 
     /// Non-blocking: opening a named pipe must not hang.
@@ -100,13 +103,14 @@ package struct Snapshot: Sendable {
     }
 
     private static func take(
-        of input: Int32, _ path: String, in directories: AppDirectories, allowsEmpty: Bool
+        of input: Int32, _ path: String, in directories: AppDirectories, allowsEmpty: Bool,
+        prefix: String = AppDirectories.copyPrefix
     ) throws(Failure) -> Snapshot {
         let before = try information(of: input, path)
         guard before.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path) }
         guard before.st_size > 0 || allowsEmpty else { throw .empty(path) }
 
-        return try make(in: directories) { (copy, output) throws(Failure) in
+        return try make(prefix, in: directories) { (copy, output) throws(Failure) in
             if clinux_clone_file(output, input) != 0 { try copyBytes(from: input, path, to: output, directories.spool.path) }
             let after = try information(of: input, path)
             let isSame =
@@ -121,7 +125,7 @@ package struct Snapshot: Sendable {
 
     /// Writes bytes into the spool, synced to disk.
     package static func store(_ data: Data, in directories: AppDirectories) throws(Failure) -> Snapshot {
-        try make(in: directories) { (copy, output) throws(Failure) in
+        try make(AppDirectories.copyPrefix, in: directories) { (copy, output) throws(Failure) in
             var written = 0
             while written < data.count {
                 let step = data.withUnsafeBytes { write(output, $0.baseAddress! + written, data.count - written) }
@@ -139,9 +143,10 @@ package struct Snapshot: Sendable {
 
     /// A new file of this process in the spool, which `body` fills.
     private static func make(
-        in directories: AppDirectories, _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
+        _ prefix: String, in directories: AppDirectories,
+        _ body: (_ copy: SpoolCopy, _ descriptor: Int32) throws(Failure) -> Snapshot
     ) throws(Failure) -> Snapshot {
-        let name = AppDirectories.copyPrefix + UUID().uuidString.lowercased()
+        let name = prefix + UUID().uuidString.lowercased()
         let copy: SpoolCopy
         do { copy = try SpoolCopy(name, in: directories) } catch {
             throw .cannotWrite(directories.spool.appendingPathComponent(name).path, reason: "\(error)")

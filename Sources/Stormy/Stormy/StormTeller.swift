@@ -101,11 +101,13 @@ package struct StormTeller: Sendable {
         content.interruptionLevel = .timeSensitive
         content.sound = .default
         // The beginning tells it from a storm of its number in a store that was lost: that one is told already.
+        let picture = StormPicture(storm, place, store)
+        content.attachments = [picture?.attachment].compactMap { $0 }
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
         let request = UNNotificationRequest(
             identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
         let failure = Failure()
-        UNUserNotificationCenter.current().add(request) { failure.set($0) }
+        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
         if let error = failure.error { throw error }
     }
 }

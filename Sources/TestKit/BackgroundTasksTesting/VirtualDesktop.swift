@@ -31,6 +31,8 @@ public struct ShownNotification: Sendable, Equatable {
     public let body: String
     /// The identifiers of its buttons.
     public let buttons: [String]
+    /// The path of its picture; `nil`: it has none.
+    public let picture: String?
     /// 1, and one more for each time that it was replaced on the screen.
     public internal(set) var showings: Int
     let serverID: UInt32
@@ -192,7 +194,7 @@ public final class VirtualNotificationServer: Presenter {
             let shown = ShownNotification(
                 identifier: notice.identifier, title: notice.title, body: notice.body,
                 buttons: notice.actions.map(\.key).filter { $0 != "default" },
-                showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given)
+                picture: notice.picture, showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given)
             if let old { state.screen[old] = shown } else { state.screen.append(shown) }
             if old == nil { state.nextID += 1 }
             state.history.append(shown)

@@ -90,6 +90,7 @@ final class Desktop {
                 width = 420
                 offset = 20x20
                 font = Sans 12
+                max_icon_size = 96
                 dmenu = \(menu.path)
                 notification_limit = 20
                 show_indicators = yes
@@ -177,6 +178,7 @@ final class Desktop {
 
     /// A Notify call is followed by its arguments, one a line: the third string is the title.
     private func take(_ line: String) {
+        if line.contains("string \"image-data\"") { pictures += 1 }
         if line.hasPrefix("method call"), line.contains("member=Notify") {
             stringsToSkip = 3
         } else if stringsToSkip > 0, line.hasPrefix("   string ") {
@@ -186,6 +188,8 @@ final class Desktop {
     }
 
     private var stringsToSkip = 0
+    /// How many of the notifications that were heard have a picture.
+    private(set) var pictures = 0
 
     func screenshot(to path: String) throws {
         let own = ProcessInfo.processInfo.environment.merging(environment) { $1 }

@@ -261,11 +261,17 @@ struct Screen {
             case 3...: .critical
             default: .normal
             }
-        return Notice(
+        var notice = Notice(
             identifier: record.identifier, appName: app?.displayName ?? appIdentifier, desktopEntry: appIdentifier,
             iconName: appIdentifier, title: content.title,
             body: [content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: "\n"),
             category: nil, urgency: urgency, actions: [NoticeAction(key: "default", label: "Open")] + actions,
             soundName: content.sound, isPersistent: content.interruptionLevel == 2)
+        notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
+            // A row may come from anywhere.
+            guard TransferRecord.isPlainName(attachment.file) else { return nil }
+            return pass.directories.spool.appendingPathComponent(attachment.file).path
+        }
+        return notice
     }
 }

@@ -54,7 +54,7 @@ struct ForecastVerb: AsyncParsableCommand {
         } else if svg != nil || png != nil, let outcome = outcomes.first {
             let picture = try picture(outcome)
             if let svg { try write(Data(picture.svg.utf8), to: svg) }
-            if let png { try write(try CairoPicture.png(of: picture), to: png) }
+            if let png { try write(try drawn(picture), to: png) }
         } else {
             for (index, outcome) in outcomes.enumerated() { print(outcome, isFirst: index == 0) }
         }
@@ -104,6 +104,10 @@ struct ForecastVerb: AsyncParsableCommand {
         let age = outcome.fetchedAt.map { ", " + Output.relative($0, now: AppRuntime.shared.now) } ?? ""
         return ForecastPicture(
             plotted, title: outcome.place.name, summary: CheckVerb.words(outcome), source: outcome.source + age)
+    }
+
+    private func drawn(_ picture: ForecastPicture) throws -> Data {
+        do { return try CairoPicture.png(of: picture) } catch { throw CommandFailure(.unavailable, "\(error)") }
     }
 
     private func write(_ picture: Data, to path: String) throws {

@@ -1,12 +1,16 @@
-import BackgroundCommands
 import Foundation
 import Glibc
 import StormyWeather
 
-/// Draws a forecast's picture as a PNG with Debian's cairo.
+/// Draws pictures as PNGs with Debian's cairo.
 ///
 /// The library is loaded when a PNG is asked for: linked, it would cost every start some milliseconds, and everybody's build a package.
-enum CairoPicture {
+package enum CairoPicture {
+    /// Why there is no PNG.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
     /// Read as they are on light and on dark: a PNG cannot ask which it is.
     private static func colour(_ ink: PictureShape.Ink) -> (Double, Double, Double, Double) {
         switch ink {
@@ -25,12 +29,16 @@ enum CairoPicture {
     /// Twice the size of the drawing: screens of today have the points for it.
     private static let scale = 2.0
 
-    /// - Throws: ``CommandFailure`` where the library is not installed.
-    static func png(of picture: ForecastPicture) throws -> Data {
+    /// - Throws: ``Failure`` where the library is not installed.
+    package static func png(of picture: ForecastPicture) throws(Failure) -> Data {
+        try png(of: picture.shapes, width: ForecastPicture.size.width, height: ForecastPicture.size.height)
+    }
+
+    static func png(of shapes: [PictureShape], width: Double, height: Double) throws(Failure) -> Data {
         let cairo = try Cairo()
-        let (width, height) = (ForecastPicture.size.width * scale, ForecastPicture.size.height * scale)
+        let (width, height) = (width * scale, height * scale)
         guard let surface = cairo.createSurface(0, Int32(width), Int32(height)), let context = cairo.create(surface) else {
-            throw CommandFailure(.unavailable, "cairo cannot draw")
+            throw Failure(description: "cairo cannot draw")
         }
         defer {
             cairo.destroy(context)
@@ -39,7 +47,7 @@ enum CairoPicture {
         cairo.scale(context, scale, scale)
         cairo.setSource(context, 1, 1, 1, 1)
         cairo.paint(context)
-        for shape in picture.shapes { draw(shape, context, cairo) }
+        for shape in shapes { draw(shape, context, cairo) }
         let bytes = Bytes()
         let status = cairo.writePNG(
             surface,
@@ -48,7 +56,7 @@ enum CairoPicture {
                 Unmanaged<Bytes>.fromOpaque(target).takeUnretainedValue().data.append(piece, count: Int(count))
                 return 0
             }, Unmanaged.passUnretained(bytes).toOpaque())
-        guard status == 0, !bytes.data.isEmpty else { throw CommandFailure(.unavailable, "cairo cannot write a PNG (\(status))") }
+        guard status == 0, !bytes.data.isEmpty else { throw Failure(description: "cairo cannot write a PNG (\(status))") }
         return bytes.data
     }
 
@@ -111,15 +119,15 @@ private struct Cairo {
     let (scale, moveTo, lineTo): (TwoNumbers, TwoNumbers, TwoNumbers)
     let (setSource, rectangle): (FourNumbers, FourNumbers)
 
-    init() throws {
+    init() throws(CairoPicture.Failure) {
         guard let library = dlopen("libcairo.so.2", RTLD_NOW) else {
-            throw CommandFailure(
-                .unavailable,
-                "a PNG is drawn with cairo, which is not installed (Debian: libcairo2); --svg draws the same without it")
+            throw CairoPicture.Failure(
+                description:
+                    "a PNG is drawn with cairo, which is not installed (Debian: libcairo2); --svg draws the same without it")
         }
-        func function<Function>(_ name: String, as: Function.Type = Function.self) throws -> Function {
+        func function<Function>(_ name: String, as: Function.Type = Function.self) throws(CairoPicture.Failure) -> Function {
             guard let address = dlsym(library, name) else {
-                throw CommandFailure(.unavailable, "the cairo that is installed has no \(name)")
+                throw CairoPicture.Failure(description: "the cairo that is installed has no \(name)")
             }
             return unsafeBitCast(address, to: Function.self)
         }

@@ -1,0 +1,128 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import ProcessSupport
+import Spool
+
+/// Says that a file is of this kind, a `String` such as "public.png", where neither its name nor its content does.
+public let UNNotificationAttachmentOptionsTypeHintKey = "UNNotificationAttachmentOptionsTypeHintKey"
+/// Whether the picture is hidden. Differs from Apple: kept, and without effect.
+public let UNNotificationAttachmentOptionsThumbnailHiddenKey = "UNNotificationAttachmentOptionsThumbnailHiddenKey"
+/// Which part of the picture is shown. Differs from Apple: kept, and without effect.
+public let UNNotificationAttachmentOptionsThumbnailClippingRectKey = "UNNotificationAttachmentOptionsThumbnailClippingRectKey"
+/// Which frame of a film is shown. Differs from Apple: kept, and without effect.
+public let UNNotificationAttachmentOptionsThumbnailTimeKey = "UNNotificationAttachmentOptionsThumbnailTimeKey"
+
+/// A file that belongs to a notification: a picture, a sound, a film.
+///
+/// Differs from Apple: the file is copied when its notification is added, and not moved, as it may be a person's own. A desktop shows the
+/// first picture, small; the other files are kept, and reach the app with a response.
+public final class UNNotificationAttachment: NSObject, @unchecked Sendable {  // because it is immutable
+    /// The app's name for it.
+    public let identifier: String
+    /// Where it is: until it is added as given, in a delivered notification the copy.
+    public let url: URL
+    /// Its kind: "public.png".
+    public let type: String
+
+    /// Looks at the beginning of the file; what follows may still be damaged, and is then not shown.
+    ///
+    /// - Parameters:
+    ///   - identifier: the app's name for it; empty: one is made.
+    ///   - url: a file: PNG, JPEG, GIF or WebP to 10 MB; AIFF, WAV, MP3, M4A or Ogg to 5 MB; MPEG, MP4 or AVI to 50 MB.
+    ///   - options: by the keys beside this type.
+    /// - Throws: ``UNError``: `attachmentInvalidURL`, `attachmentUnrecognizedType`, `attachmentInvalidFileSize`, `attachmentCorrupt`.
+    public init(identifier: String, url: URL, options: [AnyHashable: Any]? = nil) throws {
+        let (head, size) = try AttachmentFile.look(at: url)
+        let hint = options?[UNNotificationAttachmentOptionsTypeHintKey] as? String
+        let promised = AttachmentFile.Kind.all.first { $0.type == hint || $0.endings.contains(url.pathExtension.lowercased()) }
+        guard let kind = AttachmentFile.Kind.all.first(where: { $0.begins(head) }) else {
+            throw promised.map {
+                UNError(.attachmentCorrupt, "\(url.path): does not begin as a file of type \($0.type) does")
+            } ?? UNError(.attachmentUnrecognizedType, "\(url.path): neither a picture nor a sound nor a film that is known here")
+        }
+        guard size <= kind.maximumBytes else {
+            throw UNError(
+                .attachmentInvalidFileSize, "\(url.path): has \(size) bytes; of type \(kind.type) at most \(kind.maximumBytes)")
+        }
+        self.identifier = identifier.isEmpty ? UUID().uuidString : identifier
+        (self.url, type) = (url, kind.type)
+        super.init()
+    }
+
+    init(stored: NoticeAttachment) {
+        (identifier, type) = (stored.identifier, stored.type)
+        url = AppRuntime.shared.directories.spool.appendingPathComponent(stored.file)
+        super.init()
+    }
+
+    /// A copy of its own, gone with whoever holds it unless it is kept.
+    func taken() throws(UNError) -> (attachment: NoticeAttachment, copy: Snapshot) {
+        do throws(Snapshot.Failure) {
+            let copy = try Snapshot.take(of: url, in: AppRuntime.shared.directories, prefix: AppDirectories.attachmentPrefix)
+            return (NoticeAttachment(identifier: identifier, type: type, file: copy.name, sha256: copy.sha256), copy)
+        } catch {
+            switch error {
+            case .missing, .unreadable, .notAFile: throw UNError(.attachmentInvalidURL, "\(error)")
+            case .empty, .changedWhileRead: throw UNError(.attachmentCorrupt, "\(error)")
+            case .noSpace, .cannotWrite: throw UNError(.attachmentMoveIntoDataStoreFailed, "\(error)")
+            }
+        }
+    }
+}
+
+/// What is looked at before a file is taken.
+private enum AttachmentFile {
+    struct Kind {
+        let type: String
+        let endings: Set<String>
+        let maximumBytes: Int64
+        /// Whether a file with this beginning is one.
+        let begins: ([UInt8]) -> Bool
+
+        // Source of the sizes: Apple's documentation of UNNotificationAttachment.
+        private static func picture(_ type: String, _ endings: Set<String>, _ begins: @escaping ([UInt8]) -> Bool) -> Kind {
+            Kind(type: type, endings: endings, maximumBytes: 10_485_760, begins: begins)
+        }
+
+        private static func sound(_ type: String, _ endings: Set<String>, _ begins: @escaping ([UInt8]) -> Bool) -> Kind {
+            Kind(type: type, endings: endings, maximumBytes: 5_242_880, begins: begins)
+        }
+
+        private static func film(_ type: String, _ endings: Set<String>, _ begins: @escaping ([UInt8]) -> Bool) -> Kind {
+            Kind(type: type, endings: endings, maximumBytes: 52_428_800, begins: begins)
+        }
+
+        /// In the order in which they are looked for.
+        nonisolated(unsafe) static let all: [Kind] = [  // because it is never changed
+            picture("public.png", ["png"]) { $0.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) },
+            picture("public.jpeg", ["jpg", "jpeg"]) { $0.starts(with: [0xFF, 0xD8, 0xFF]) },
+            picture("com.compuserve.gif", ["gif"]) { has("GIF87a", $0) || has("GIF89a", $0) },
+            picture("org.webmproject.webp", ["webp"]) { has("RIFF", $0) && has("WEBP", $0, at: 8) },
+            sound("com.microsoft.waveform-audio", ["wav"]) { has("RIFF", $0) && has("WAVE", $0, at: 8) },
+            sound("public.aiff-audio", ["aif", "aiff", "aifc"]) { has("FORM", $0) && has("AIF", $0, at: 8) },
+            sound("public.mpeg-4-audio", ["m4a"]) { has("ftypM4A", $0, at: 4) },
+            sound("org.xiph.ogg-audio", ["ogg", "oga", "opus"]) { has("OggS", $0) },
+            sound("public.mp3", ["mp3"]) { has("ID3", $0) || $0.count > 1 && $0[0] == 0xFF && $0[1] & 0xE6 == 0xE2 },
+            film("public.mpeg-4", ["mp4", "m4v"]) { has("ftyp", $0, at: 4) },
+            film("public.avi", ["avi"]) { has("RIFF", $0) && has("AVI ", $0, at: 8) },
+            film("public.mpeg", ["mpg", "mpeg"]) { $0.starts(with: [0, 0, 1, 0xBA]) || $0.starts(with: [0, 0, 1, 0xB3]) },
+        ]
+
+        private static func has(_ word: String, _ head: [UInt8], at offset: Int = 0) -> Bool {
+            head.dropFirst(offset).starts(with: Array(word.utf8))
+        }
+    }
+
+    /// Its first bytes, and how many it has. A pipe or a device is not opened.
+    static func look(at url: URL) throws -> (head: [UInt8], size: Int64) {
+        guard url.isFileURL else { throw UNError(.attachmentInvalidURL, "\(url): is not the URL of a file") }
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path) else {
+            throw UNError(.attachmentInvalidURL, "\(url.path): no such file")
+        }
+        guard attributes[.type] as? FileAttributeType == .typeRegular,
+            let file = try? FileHandle(forReadingFrom: url), let head = try? file.read(upToCount: 16) ?? Data()
+        else { throw UNError(.attachmentInvalidURL, "\(url.path): cannot be read") }
+        return (Array(head), (attributes[.size] as? NSNumber)?.int64Value ?? 0)
+    }
+}
