@@ -83,6 +83,13 @@ final class FakePresenter: Presenter {
     /// How often it was asked whether it answers.
     var asked: Int { questions.withLock { $0 } }
 
+    private let takeOvers = Mutex<[String]>([])
+    var takenOver: [String] { takeOvers.withLock { $0 } }
+
+    func takeOver(identifier: String, serverID: UInt32, of server: String?) {
+        takeOvers.withLock { $0.append("\(identifier) \(serverID)") }
+    }
+
     func ask() { questions.withLock { $0 += 1 } }
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {

@@ -192,9 +192,14 @@ import Testing
         try bench.hear(.presenter(.serverIs("two")))
         #expect(try record().state == .delivered, "the same server still has it")
         try bench.hear(.presenter(.serverIs("three")))
-        #expect(try record().state == .closed, "it went with its server")
-        try add("Storm again")
+        #expect(bench.presenter.shown.count == 1, "it went with its server, and the next one shows it")
         #expect(bench.presenter.shown.last?.replacing == nil)
+        #expect(bench.presenter.shown.last?.notice.isQuiet == true, "the person knows it")
+        try presented(5)
+        #expect(try record().serverID == 5)
+        try add("Storm again")
+        #expect(bench.presenter.shown.last?.replacing == 5)
+        #expect(bench.presenter.shown.last?.notice.isQuiet == false)
     }
 
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
@@ -368,12 +373,56 @@ import Testing
         #expect(bench.host.hasFinished, "nothing is left to own")
     }
 
+    /// What stood there is shown again by the next one, quietly; what the person had closed is not.
     @Test func aServerThatLeavesTakesItsNumbers() throws {
         try add()
         try presented(7)
         try bench.hear(.presenter(.serverVanished))
-        #expect(try record().state == .closed)
         #expect(try record().serverID == nil)
+        let gone = PresenterFailure.noServer("nobody is there")
+        try bench.hear(.presenter(.failed(identifier: "n", gone)))
+        let tries = bench.presenter.shown.count
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.count == tries, "it is not asked for again and again")
+        #expect(try record().life.isStanding && !bench.host.hasFinished)
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(bench.presenter.shown.last?.notice.isQuiet == true)
+        try presented(1)
+        #expect(try record().state == .delivered)
+        try bench.hear(.presenter(.closed(identifier: "n", serverID: 1, .dismissed)))
+        let shown = bench.presenter.shown.count
+        try bench.hear(.presenter(.serverVanished), .presenter(.serverAppeared))
+        #expect(bench.presenter.shown.count == shown)
+    }
+
+    /// The agent was killed: its buttons are told to nobody, unless the next one listens, or shows it itself.
+    @Test func theNextAgentHearsTheButtons() throws {
+        try bench.hear(.presenter(.serverIs("one")))
+        try add()
+        try presented(7)
+        try bench.startAgent()
+        #expect(bench.presenter.takenOver == ["n 7"])
+        #expect(bench.presenter.shown.isEmpty, "it stands there: nothing is shown twice")
+        try bench.hear(.presenter(.serverIs("one")), .presenter(.unheard(identifier: "n", serverID: 7)))
+        #expect(bench.presenter.shown.count == 1)
+        #expect(bench.presenter.shown.last?.replacing == 7)
+        #expect(bench.presenter.shown.last?.notice.isQuiet == true)
+        try presented(7)
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        #expect(try bench.launch(bench.onlyLive()).kind == .notificationResponse)
+    }
+
+    /// Some servers let it stand, and a person presses again.
+    @Test func aPressedOneIsTakenOffAndAnsweredOnce() throws {
+        try add()
+        try presented(7)
+        let press = PresenterEvent.activated(identifier: "n", serverID: 7, action: "details", activationToken: nil)
+        try bench.hear(.presenter(press), .presenter(press))
+        #expect(bench.presenter.withdrawn == ["n 7"])
+        #expect(try bench.ledger.read { try $0.undeliveredResponses() }.count == 1)
+        try bench.hear(.presenter(press), .presenter(.closed(identifier: "n", serverID: 7, .closedByCall)))
+        #expect(try bench.ledger.read { try $0.undeliveredResponses() }.count == 1)
+        #expect(try record().state == .closed)
     }
 
     @Test func onTheScreenItKeepsTheAgent() throws {

@@ -64,15 +64,46 @@ import Testing
         #expect(notice.phase == .pending)
     }
 
-    @Test func aServerThatIsGoneTookItAlong() {
-        var notice = life(.delivered, 7)
-        _ = notice.handle(.serverLost(isAnswerOpen: false, now: now))
-        #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
+    /// It is told already: nobody is alerted, and it counts as standing there.
+    @Test func theNextServerShowsItAgain() {
+        var notice = life(.presenting)
+        _ = notice.handle(.presented(serverID: 7, now: now))
+        _ = notice.handle(.serverLost(isAnswerOpen: false))
+        #expect((notice.phase, notice.serverID, notice.endedAt) == (.pending, nil, nil))
+        #expect(notice.isShownAgain && notice.isTold && notice.isStanding && !notice.isUntold)
+        _ = notice.handle(.handedOver)
+        _ = notice.handle(.presented(serverID: 1, now: now + 60))
+        #expect((notice.phase, notice.serverID, notice.deliveredAt) == (.delivered, 1, now))
+        _ = notice.handle(.added)
+        #expect(notice.isUntold, "added again it alerts")
+        var closed = life(.closed)
+        _ = closed.handle(.serverLost(isAnswerOpen: false))
+        #expect(closed.phase == .closed)
         var other = life(.presenting)
-        _ = other.handle(.serverLost(isAnswerOpen: false, now: now))
+        _ = other.handle(.serverLost(isAnswerOpen: false))
         #expect(other.phase == .presenting, "its answer may still come")
-        _ = other.handle(.serverLost(isAnswerOpen: true, now: now))
+        _ = other.handle(.serverLost(isAnswerOpen: true))
         #expect(other.phase == .pending)
+    }
+
+    @Test func aPressedOneLeavesTheScreen() {
+        var notice = life(.delivered, 7)
+        #expect(notice.handle(.pressed(serverID: 3, now: now)) == [])
+        #expect(notice.phase == .delivered, "that was another's")
+        #expect(notice.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
+        #expect((notice.phase, notice.serverID, notice.endedAt) == (.closed, nil, now))
+        #expect(notice.handle(.pressed(serverID: 7, now: now)) == [])
+    }
+
+    @Test func deadButtonsAreShownAgainInTheirPlace() {
+        var notice = life(.delivered, 7)
+        _ = notice.handle(.buttonsLost(serverID: 3))
+        #expect(notice.phase == .delivered)
+        _ = notice.handle(.buttonsLost(serverID: 7))
+        #expect((notice.phase, notice.serverID) == (.pending, 7))
+        // Its number is not the next server's.
+        _ = notice.handle(.serverLost(isAnswerOpen: false))
+        #expect((notice.phase, notice.serverID) == (.pending, nil))
     }
 
     /// Beside a model of the screen, whatever comes in whatever order: what was taken back is not there in the end, and of one notification
@@ -96,7 +127,7 @@ import Testing
             perform(notice.handle(.presented(serverID: id, now: now)))
         }
         for _ in 0..<60 {
-            switch Int.random(in: 0..<8, using: &dice) {
+            switch Int.random(in: 0..<11, using: &dice) {
             case 0: _ = notice.handle(.added)
             case 1: _ = notice.handle(.takenBack(now: now))
             case 2 where call == nil && notice.phase == .pending:
@@ -108,6 +139,14 @@ import Testing
                 guard let id = screen.randomElement(using: &dice), call == nil else { continue }
                 screen.remove(id)
                 _ = notice.handle(.closed(serverID: id, now: now))
+            case 7:
+                guard let id = screen.randomElement(using: &dice), call == nil else { continue }
+                perform(notice.handle(.pressed(serverID: id, now: now)))
+            case 8:
+                if let id = screen.first { _ = notice.handle(.buttonsLost(serverID: id)) }
+            case 9 where call == nil:
+                screen = []
+                _ = notice.handle(.serverLost(isAnswerOpen: false))
             case 6 where call != nil && screen.isEmpty:
                 call = nil
                 _ = notice.handle(.failed(why: "refused", isAnswerOpen: false))

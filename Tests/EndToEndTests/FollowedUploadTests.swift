@@ -26,6 +26,7 @@ extension EndToEnd {
                     field = "photo"
                     """)
             server.route("PUT", "/held/*", ResponseScript([.hold(until: "held"), .status(403)]))
+            desktop.countsEveryShowing = true
             server.route("POST", "/open", .status(200))
         }
 

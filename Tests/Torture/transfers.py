@@ -11,7 +11,7 @@ A round goes on until all of it has ended; the next one begins in the same home,
 - After every kill no file, here or on the server, bears its final name and is half.
 - After every round each download is, by its digest, one whole version that the server had; each photo is on the server once,
   under its name, as it was; nothing else lies beside them; `stormy transfers` lists each once, as completed.
-- At the end the spool is empty, the app was told of everything, every storm was shown, and the ledger is sound.
+- At the end the spool is empty (but for pictures of notifications that stand on the screen), the app was told of everything, every storm was shown, and the ledger is sound.
 
 With --power every other kill is a power cut: every process of ours dies, and what was not synced is gone (power_cut.py).
 
@@ -442,8 +442,12 @@ class Ground:
         # A file that no row knows is a crash's; a young one may be of a command that is about to write its row, and is left.
         for file in spool.iterdir():
             os.utime(file, (time.time() - 7_200,) * 2)
+        # Pictures of notifications that stand on the screen, one each.
+        standing = len(self.rows("SELECT 1 FROM notification WHERE state = 'delivered'"))
+        pictures = lambda: [file for file in spool.iterdir() if file.name.startswith("attachment-")]
+        left = lambda: len(list(spool.iterdir())) > len(pictures()) or len(pictures()) > standing
         self.quietly("the word to the app, and an empty spool", 400,
-                     lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or self.rows(UNSHOWN) or list(spool.iterdir())))
+                     lambda: not (self.rows(UNTOLD) or self.rows(LIVE) or self.rows(UNSHOWN) or left()))
         self.judge()
         notes = self.rows("SELECT note FROM transfer WHERE kind = 'download'")
         ways = collections.Counter(re.sub("[0-9]+", "N", note or "no word") for (note,) in notes)

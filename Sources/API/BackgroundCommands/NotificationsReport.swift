@@ -18,8 +18,8 @@ package struct NotificationsReport: Encodable {
         let (records, trouble) = try AppRuntime.shared.ledger().read { transaction in
             (try transaction.notifications(), try transaction.fact(.presenterTrouble))
         }
-        let pending = records.filter { $0.state == .pending || $0.state == .presenting }
-        let delivered = records.filter { $0.state == .delivered || ($0.state == .closed && $0.deliveredAt != nil) }
+        let pending = records.filter(\.life.isUntold)
+        let delivered = records.filter { $0.life.isStanding || ($0.state == .closed && $0.deliveredAt != nil) }
         return NotificationsReport(
             pending: pending.count, delivered: delivered.count,
             trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble),

@@ -71,7 +71,7 @@ public struct QuitCommand: BackgroundCommand {
     private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> (count: Int, unseen: [String]) {
         let now = Date()
         let meant = try transaction.takeBackNotifications(now: now) { [.pending, .presenting, .delivered].contains($0.state) }
-        let unseen = meant.filter { $0.state != .delivered && $0.dueAt.map { $0 <= now } ?? true }.map { notice in
+        let unseen = meant.filter { $0.life.isUntold && $0.dueAt.map { $0 <= now } ?? true }.map { notice in
             [notice.content.title, notice.content.body].filter { !$0.isEmpty }.joined(separator: ": ")
         }
         return (meant.count, unseen)

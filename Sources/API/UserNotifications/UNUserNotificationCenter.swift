@@ -134,23 +134,23 @@ public final class UNUserNotificationCenter: Sendable {
 
     /// Those that wait for their time, or for a server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
-        list { $0.state == .pending || $0.state == .presenting }.map(Self.request(from:))
+        list(\.life.isUntold).map(Self.request(from:))
     }
 
     /// Those that stand on the screen.
     public func deliveredNotifications() async -> [UNNotification] {
-        list { $0.state == .delivered }.map {
+        list(\.life.isStanding).map {
             UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: Self.request(from: $0))
         }
     }
 
     /// Takes back those that were not shown yet. What cannot be written now is written later.
     public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) {
-        remove(identifiers) { $0.state == .pending }
+        remove(identifiers, \.life.isWaiting)
     }
 
     /// Takes back all that were not shown yet.
-    public func removeAllPendingNotificationRequests() { remove(nil) { $0.state == .pending } }
+    public func removeAllPendingNotificationRequests() { remove(nil, \.life.isWaiting) }
 
     /// Takes these off the screen. Those that a person has closed are forgotten, so that a request that
     /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
@@ -220,5 +220,5 @@ public final class UNUserNotificationCenter: Sendable {
 
 extension NotificationRecord {
     /// It is, or was, on the screen.
-    fileprivate var isShown: Bool { [.presenting, .delivered, .closed].contains(state) }
+    fileprivate var isShown: Bool { state == .presenting || life.isTold }
 }

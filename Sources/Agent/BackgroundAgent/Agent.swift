@@ -188,6 +188,8 @@ package final class Agent {
         case .present(let notice, let number, let server): ports.presenter.present(notice, replacing: number, of: server)
         case .withdraw(let identifier, let number, let server):
             ports.presenter.withdraw(identifier: identifier, serverID: number, of: server)
+        case .takeOver(let identifier, let number, let server):
+            ports.presenter.takeOver(identifier: identifier, serverID: number, of: server)
         case .askServer: ports.presenter.ask()
         case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
         case .sessionChanged(let session): ports.sessionChanged(session)

@@ -28,6 +28,8 @@ enum AgentEffect: Equatable {
     /// - Parameter of: the server that gave the number.
     case present(Notice, replacing: UInt32?, of: String?)
     case withdraw(identifier: String, serverID: UInt32, of: String?)
+    /// Its buttons are heard again.
+    case takeOver(identifier: String, serverID: UInt32, of: String?)
     /// Whether the notification server answers.
     case askServer
     case watchProcess(ProcessIdentity)
@@ -38,7 +40,7 @@ enum AgentEffect: Equatable {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .adoptLaunch, .warnLaunch, .killLaunch, .endLaunch, .forgetLaunch, .checkProof, .placeFile, .present,
-            .askServer, .withdraw, .watchProcess, .sessionChanged:
+            .askServer, .takeOver, .withdraw, .watchProcess, .sessionChanged:
             false
         }
     }

@@ -30,13 +30,20 @@ struct Inheritance {
             for place in try transaction.partsBesideDestinations() {
                 left.effects += [.removeFile(place.url), .removeFile(place.other.url)]
             }
-            for var notice in try transaction.notifications() where notice.state == .presenting {
-                notice.handle(.agentDied)
-                try transaction.save(notice)
+            let server = try transaction.fact(.notificationServer)
+            for var notice in try transaction.notifications() {
+                switch notice.state {
+                case .presenting:
+                    notice.handle(.agentDied)
+                    try transaction.save(notice)
+                case .delivered:
+                    guard let number = notice.serverID else { continue }
+                    left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
+                case .pending, .closed, .withdrawing, .withdrawn: continue
+                }
             }
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
-            let server = try transaction.fact(.notificationServer)
             left.effects += shown.compactMap { ProgressNotices.withdrawal(of: $0, server) }
             // Continued processing runs in a process of its own making, which is watched like any that waits.
             left.launches = try transaction.liveLaunches().filter { $0.kind != .continuedProcessing }

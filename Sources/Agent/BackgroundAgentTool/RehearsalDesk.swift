@@ -104,17 +104,12 @@ final class RehearsalDesk: ConditionsSource, Presenter {
         tell(.presenter(event))
     }
 
-    func ask() {}  // Nothing stays unanswered here.
+    // Nothing is told to its sender alone here, and nothing stays unanswered.
+    func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
+    func ask() {}
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let tell = state.withLock { $0.tell }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))
     }
-}
-
-/// Lets a closure own the socket.
-private final class SocketBox: Sendable {
-    let socket: LocalSocket
-
-    init(_ socket: consuming LocalSocket) { self.socket = socket }
 }

@@ -55,6 +55,10 @@ package final class LibnotifyPresenter: Presenter {
         loop.perform { [desk] in desk.withdraw(identifier: identifier, serverID: serverID, of: server) }
     }
 
+    package func takeOver(identifier: String, serverID: UInt32, of server: String?) {
+        loop.perform { [desk] in desk.takeOver(identifier: identifier, serverID: serverID, of: server) }
+    }
+
     package func ask() {
         loop.perform { [desk] in desk.ask() }
     }

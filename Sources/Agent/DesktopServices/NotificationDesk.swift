@@ -15,6 +15,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     /// Given to a server that did not answer in time.
     private var unanswered: [String: ShownNotice] = [:]
     private var lateAnswers: LateAnswers?
+    private let takenOver = TakenOverNotices()
 
     /// - Parameters:
     ///   - pictures: decodes a file.
@@ -33,6 +34,10 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         } onSignOfLife: {
             perform { handler(.serverAppeared) }
         }
+        takenOver.onActivated = { identifier, number, action, token in
+            handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
+        }
+        takenOver.onClosed = { handler(.closed(identifier: $0, serverID: $1, $2)) }
         bus.onLost = { [unowned self] in
             release()
             self.handler(.busLost)
@@ -73,6 +78,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             let target = existing ?? ShownNotice(identifier: notice.identifier, serverID: old, desk: self)
             target.fill(with: notice, notice.picture.flatMap(pictures), for: server)
             try show(target)
+            takenOver.forget(notice.identifier)
             shown[notice.identifier] = target
             handler(.presented(identifier: notice.identifier, serverID: target.serverID))
         } catch {
@@ -100,6 +106,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         switch answer {
         case .shown(let number):
             target.noteShown(as: number)
+            takenOver.forget(identifier)
             shown[identifier] = target
             handler(.presented(identifier: identifier, serverID: number))
         case .refused(let why):
@@ -110,6 +117,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private func forgetShown() {
         shown = [:]
         unanswered = [:]
+        takenOver.forgetAll()
         lateAnswers?.forget()
     }
 
@@ -119,8 +127,18 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         let old = giver == identity ? serverID : 0
         let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
         guard target.serverID != 0 else { return }
+        takenOver.forget(identifier)
         // Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
         notify_notification_close(target.notification, nil)
+    }
+
+    func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
+        // Of another server, which `serverIs` has told by now, nothing stands on the screen.
+        guard shown[identifier] == nil, let server = try? currentServer(mayStart: false), giver == identity,
+            let connection = bus.connection
+        else { return }
+        if server.tellsSenderAlone { return handler(.unheard(identifier: identifier, serverID: serverID)) }
+        takenOver.hear(identifier, serverID, on: connection)
     }
 
     /// A frozen one holds the loop's thread for as long as GLib waits.

@@ -82,7 +82,7 @@ final class ShownNotice {
         if let percent = notice.percent {
             notify_notification_set_hint(notification, "value", g_variant_new_int32(Int32(clamping: percent)))
         }
-        if let sound = notice.soundName {
+        if let sound = notice.soundName, !notice.isQuiet {
             setHint("sound-name", sound)
         } else {
             notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))

@@ -20,7 +20,7 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     package enum Event: Equatable, Sendable {
-        /// The app adds it, new or once more. What stands on the screen is replaced.
+        /// The app adds it, new or once more. What stands on the screen is replaced, and alerts.
         case added
         /// The presenter was asked to show it.
         case handedOver
@@ -30,12 +30,16 @@ package struct NoticeLife: Equatable, Sendable {
         /// A server that answers other calls has lost this one.
         case answerLost
         case closed(serverID: UInt32, now: Date)
+        /// The person pressed it, or one of its buttons: that is answered, and it leaves the screen, also where servers let it stand.
+        case pressed(serverID: UInt32, now: Date)
+        /// Nobody will hear its buttons: it is shown again, in its place.
+        case buttonsLost(serverID: UInt32)
         /// The app takes it back, or all background work was ended.
         case takenBack(now: Date)
         /// The agent takes it off the screen, as far as it is there.
         case takenOff(now: Date)
-        /// The server is gone: its numbers mean nothing to the next one.
-        case serverLost(isAnswerOpen: Bool, now: Date)
+        /// The server is gone, and what it showed: its numbers mean nothing to the next one, which shows it again.
+        case serverLost(isAnswerOpen: Bool)
         /// Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
         case agentDied
     }
@@ -49,6 +53,7 @@ package struct NoticeLife: Equatable, Sendable {
     package private(set) var serverID: UInt32?
     /// Why it could not be shown yet.
     package private(set) var trouble: String?
+    /// When the person was first told of what it says now; `nil`: not yet.
     package private(set) var deliveredAt: Date?
     package private(set) var endedAt: Date?
 
@@ -64,8 +69,20 @@ package struct NoticeLife: Equatable, Sendable {
     /// Taken back by the app.
     package var isTakenBack: Bool { phase == .withdrawing || phase == .withdrawn }
 
-    /// The person was told of it.
-    package var isTold: Bool { phase == .delivered || phase == .closed }
+    /// The person was told of it. It may wait for a server to show it again.
+    package var isTold: Bool { phase == .delivered || phase == .closed || isShownAgain }
+
+    /// It is on its way to the screen for the second time: nobody has to be alerted.
+    package var isShownAgain: Bool { (phase == .pending || phase == .presenting) && deliveredAt != nil }
+
+    /// It waits to be told for the first time.
+    package var isUntold: Bool { (phase == .pending || phase == .presenting) && deliveredAt == nil }
+
+    /// The same, and nobody has been given it.
+    package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
+
+    /// It stands on the screen, or will again.
+    package var isStanding: Bool { phase == .delivered || isShownAgain }
 
     /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
     package mutating func handle(_ event: Event) -> [Command] {
@@ -79,9 +96,11 @@ package struct NoticeLife: Equatable, Sendable {
             if !isAnswerOpen { phase = .pending }
         case .answerLost: if phase == .presenting { phase = .pending }
         case .closed(let id, let now): if phase == .delivered, serverID == id { close(now) }
+        case .pressed(let id, let now): return press(id, now)
+        case .buttonsLost(let id): if phase == .delivered, serverID == id { phase = .pending }
         case .takenBack(let now): takeBack(now)
         case .takenOff(let now): return takeOff(now)
-        case .serverLost(let isAnswerOpen, let now): loseServer(isAnswerOpen, now)
+        case .serverLost(let isAnswerOpen): loseServer(isAnswerOpen)
         case .agentDied: if phase == .presenting { phase = .pending }
         }
         return []
@@ -90,12 +109,12 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func add() {
         // That number may be somebody else's by now.
         if phase == .closed || phase == .withdrawn { serverID = nil }
-        (phase, endedAt) = (.pending, nil)
+        (phase, deliveredAt, endedAt) = (.pending, nil, nil)
     }
 
     private mutating func present(_ id: UInt32, _ now: Date) -> [Command] {
         switch phase {
-        case .presenting: (phase, serverID, deliveredAt) = (.delivered, id, now)
+        case .presenting: (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? now)
         // Of what was there before: the app has other content by now, which takes its place on the screen.
         case .pending, .withdrawing: serverID = id
         // The app took it back before the presenter had answered: by now it stands on the screen.
@@ -106,6 +125,12 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     private mutating func close(_ now: Date) { (phase, serverID, endedAt) = (.closed, nil, now) }
+
+    private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
+        guard phase == .delivered, serverID == id else { return [] }
+        close(now)
+        return [.withdraw(serverID: id)]
+    }
 
     private mutating func takeBack(_ now: Date) {
         switch phase {
@@ -126,12 +151,12 @@ package struct NoticeLife: Equatable, Sendable {
         return commands
     }
 
-    private mutating func loseServer(_ isAnswerOpen: Bool, _ now: Date) {
+    private mutating func loseServer(_ isAnswerOpen: Bool) {
         guard serverID != nil || isAnswerOpen else { return }
         serverID = nil
         switch phase {
         case .presenting: if isAnswerOpen { phase = .pending }
-        case .delivered: close(now)
+        case .delivered: phase = .pending
         case .pending, .closed, .withdrawing, .withdrawn: break
         }
     }

@@ -36,6 +36,8 @@ package struct Notice: Sendable, Equatable, Codable {
     package var isPersistent: Bool
     /// How far something is, where the server draws that.
     package var percent: Int?
+    /// It was shown before, and is shown again: nobody is alerted.
+    package var isQuiet = false
     /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.
     package var picture: String?
 
@@ -88,6 +90,8 @@ package enum PresenterEvent: Sendable, Equatable {
     /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
+    /// It may stand on the screen, and this server would tell its buttons to nobody but who showed it last.
+    case unheard(identifier: String, serverID: UInt32)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
     case serverIs(String)
     /// It answered ``Presenter/ask()``.
@@ -110,6 +114,9 @@ package protocol Presenter: Sendable {
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
     /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
+    /// Hears the buttons of what an earlier process showed, where it stands yet. Answered by `unheard` where the server has them told to
+    /// that process alone, and by nothing where they are heard from now on, or the server is another one.
+    func takeOver(identifier: String, serverID: UInt32, of server: String?)
     /// Asks the server something that shows nothing; answered by `serverAnswers`, or not at all.
     func ask()
 }

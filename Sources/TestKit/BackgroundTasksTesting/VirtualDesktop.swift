@@ -230,6 +230,9 @@ public final class VirtualNotificationServer: Presenter {
         if answers { clock.schedule(after: 0) { tell(.serverAnswers) } }
     }
 
+    /// Whoever listens hears its buttons, as on most desktops. The agent's way in.
+    package func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
+
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         guard server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) else {

@@ -176,18 +176,40 @@ final class Desktop {
         return titles
     }
 
-    /// A Notify call is followed by its arguments, one a line: the third string is the title.
+    /// Waits until something that stands on the screen is shown in its own place once more, by another agent say.
+    func listenForShownAgain(within seconds: Double = 20) -> Bool {
+        let deadline = Date().addingTimeInterval(seconds)
+        while shownAgain == 0, Date() < deadline, let line = monitor.next(within: deadline.timeIntervalSinceNow) { take(line) }
+        return shownAgain > 0
+    }
+
+    /// A Notify call is followed by its arguments, one a line: the third string is the title, the first number what it replaces.
     private func take(_ line: String) {
         if line.contains("string \"image-data\"") { pictures += 1 }
         if line.hasPrefix("method call"), line.contains("member=Notify") {
-            stringsToSkip = 3
+            (stringsToSkip, replaced) = (3, nil)
+        } else if stringsToSkip > 0, replaced == nil, line.hasPrefix("   uint32 ") {
+            replaced = UInt32(line.dropFirst("   uint32 ".count))
         } else if stringsToSkip > 0, line.hasPrefix("   string ") {
             stringsToSkip -= 1
-            if stringsToSkip == 0 { titles.append(String(line.dropFirst("   string ".count)).trimmingCharacters(in: ["\""])) }
+            if stringsToSkip == 0 { note(String(line.dropFirst("   string ".count)).trimmingCharacters(in: ["\""])) }
+        }
+    }
+
+    private func note(_ title: String) {
+        if !countsEveryShowing, let replaced, replaced != 0, titles.contains(title) {
+            shownAgain += 1
+        } else {
+            titles.append(title)
         }
     }
 
     private var stringsToSkip = 0
+    private var replaced: UInt32?
+    /// What is shown in its own place with its own title counts as another: an app may say the same of something else.
+    var countsEveryShowing = false
+    /// How often something was shown in its own place with its own title.
+    private(set) var shownAgain = 0
     /// How many of the notifications that were heard have a picture.
     private(set) var pictures = 0
 

@@ -69,13 +69,8 @@ struct Screen {
         switch event {
         case .presented(let identifier, let serverID): try notePresented(identifier, serverID, &pass)
         case .failed(let identifier, let failure): try noteFailure(identifier, failure, &pass)
-        case .activated(let identifier, _, let action, _):
-            // What the agent itself said is no app's.
-            guard !identifier.hasPrefix(AgentNotice.prefix) else { return }
-            guard let record = try pass.transaction.notification(identifier) else { return }
-            let name = action == "default" ? Self.defaultAction : action
-            try pass.transaction.addResponse(name, to: record, now: pass.now)
-            pass.log(.notificationPressed, (.notification, identifier), (.action, action))
+        case .activated(let identifier, let serverID, let action, _): try notePress(identifier, serverID, action, &pass)
+        case .unheard(let identifier, let serverID): try change(identifier, .buttonsLost(serverID: serverID), &pass)
         case .closed(let identifier, let serverID, _):
             try change(identifier, .closed(serverID: serverID, now: pass.now), &pass)
         case .serverIs(let server):
@@ -91,6 +86,18 @@ struct Screen {
 
     /// Apple's name for a click on the notification itself: what the app will see.
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
+
+    private func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
+        // Pressed once more on its way off the screen, it is answered already.
+        guard let record = try pass.transaction.notification(identifier), record.serverID == serverID else { return }
+        // What the agent itself said is no app's.
+        if !identifier.hasPrefix(AgentNotice.prefix) {
+            let name = action == "default" ? Self.defaultAction : action
+            try pass.transaction.addResponse(name, to: record, now: pass.now)
+            pass.log(.notificationPressed, (.notification, identifier), (.action, action))
+        }
+        try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
+    }
 
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, pass) }
@@ -174,7 +181,7 @@ struct Screen {
         let open = Set(unanswered.keys)
         unanswered = [:]
         for record in try pass.transaction.notifications() {
-            let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier), now: pass.now)
+            let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier))
             try change(record, event, &pass)
         }
     }
@@ -267,6 +274,7 @@ struct Screen {
             body: [content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: "\n"),
             category: nil, urgency: urgency, actions: [NoticeAction(key: "default", label: "Open")] + actions,
             soundName: content.sound, isPersistent: content.interruptionLevel == 2)
+        notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
             // A row may come from anywhere.
             guard TransferRecord.isPlainName(attachment.file) else { return nil }

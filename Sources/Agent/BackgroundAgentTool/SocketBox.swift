@@ -1,0 +1,8 @@
+import ProcessSupport
+
+/// Lets a closure own the socket.
+final class SocketBox: Sendable {
+    let socket: LocalSocket
+
+    init(_ socket: consuming LocalSocket) { self.socket = socket }
+}

@@ -1,0 +1,71 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What a person sees of notifications when servers and agents come and go.
+    @Suite final class Notifications {
+        private let desktop: Desktop
+        private let home: Home
+
+        init() async throws {
+            desktop = try Desktop()
+            home = try Home(server: await EndToEnd.stormyServer(), desktop: desktop)
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try home.stormy("schedule")
+            try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            try home.waitForQuiet()
+        }
+
+        private func displayed() throws -> String { try desktop.dunstctl("count", "displayed") }
+
+        /// Pressed, it is answered and gone, also from a server that lets it stand.
+        private func snooze() throws {
+            try desktop.press("Snooze")
+            try home.waitForEnded("notificationResponse")
+            try home.wait("the snooze") { try $0.notification("storm-1-snoozed") }
+            #expect(try home.history().last == "notificationResponse completed")
+            try desktop.waitForEmptyScreen()
+        }
+
+        @Test func aPressedOneLeavesTheScreen() throws {
+            #expect(try displayed() == "1")
+            try snooze()
+            #expect(desktop.titles.count == 1)
+        }
+
+        /// As after a crash, or in another desktop: with live buttons, and nobody is alerted.
+        @Test func theNextServerShowsItAgain() throws {
+            try desktop.restartServer()
+            #expect(desktop.listen(for: 2).count == 2)
+            try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
+            #expect(try displayed() == "1")
+            try snooze()
+            // And what was closed is not shown again.
+            try desktop.restartServer()
+            #expect(try desktop.heardSoFar().count == 2)
+            #expect(try displayed() == "0")
+        }
+
+        /// Its buttons belonged to a process that was killed.
+        @Test func theNextAgentHasLiveButtons() throws {
+            try home.killAgent()
+            #expect(try displayed() == "1", "dunst keeps what a sender that is gone has shown")
+            try home.stormy("status")
+            #expect(desktop.listenForShownAgain(), "dunst tells the sender alone: shown again, in its place")
+            try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
+            #expect(desktop.titles.count == 1)
+            #expect(try displayed() == "1")
+            try snooze()
+        }
+
+        /// Removed by a command while no agent lives, it leaves the screen with the next one.
+        @Test func aRemovedPlaceTakesItsNotificationAlong() throws {
+            try home.killAgent()
+            try home.stormy("place", "remove", "Here")
+            try desktop.waitForEmptyScreen()
+        }
+    }
+}
