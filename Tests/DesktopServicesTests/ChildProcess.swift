@@ -97,6 +97,7 @@ final class ChildProcess: Sendable {
     }
 
     private static func find(_ tool: String) throws -> String {
+        if tool.hasPrefix("/") { return tool }
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         for folder in folders {
             let path = "\(folder)/\(tool)"

@@ -16,6 +16,8 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private var unanswered: [String: ShownNotice] = [:]
     private var lateAnswers: LateAnswers?
     private let takenOver = TakenOverNotices()
+    /// On the connection, where the present server needs it.
+    private var labelFilter: guint = 0
 
     /// - Parameters:
     ///   - pictures: decodes a file.
@@ -164,7 +166,11 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         forgetShown()
         server = nil
         notify_uninit()
-        if let connection = bus.connection { lateAnswers?.stopListening(on: connection) }
+        if let connection = bus.connection {
+            lateAnswers?.stopListening(on: connection)
+            if labelFilter != 0 { g_dbus_connection_remove_filter(connection, labelFilter) }
+            labelFilter = 0
+        }
         bus.release()
     }
 
@@ -198,7 +204,14 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         let asked = try PresenterServer.query(on: connection, mayStart: mayStart)
         identify(on: connection)
         server = asked
+        fitLabels(asked, on: connection)
         return asked
+    }
+
+    private func fitLabels(_ server: PresenterServer, on connection: OpaquePointer) {
+        if labelFilter != 0 { g_dbus_connection_remove_filter(connection, labelFilter) }
+        labelFilter =
+            DefaultLabel.isDrawn(by: server) ? g_dbus_connection_add_filter(connection, DefaultLabel.filter, nil, nil) : 0
     }
 
     /// Tells which server gives the ids from now on. A name on a bus is given once, and each bus has a number of its own.

@@ -24,6 +24,12 @@ package struct PresenterServer: Sendable, Equatable {
     var hasActions: Bool { capabilities.contains("actions") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
+    /// Without buttons a server makes a modal dialog of what shall stay (notify-osd).
+    var keepsOnScreen: Bool { hasActions }
+
+    /// The bar of the hint "value" stands beside title, text and buttons, and not in their place. Source: measured, xfce4-notifyd 0.7.
+    var drawsProgressBesideText: Bool { name != "Xfce Notify Daemon" }
+
     /// It tells of buttons and closings only who showed a notification, and not everybody. Source: measured, dunst 1.9 and GNOME 43.
     var tellsSenderAlone: Bool { ["dunst", "gnome-shell"].contains(name) }
 

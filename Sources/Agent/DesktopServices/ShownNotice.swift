@@ -34,15 +34,20 @@ final class ShownNotice {
     func fill(with notice: Notice, _ picture: NoticePixels?, for server: PresenterServer) {
         notify_notification_update(
             notification, NoticeText.title(notice.title, fallback: notice.appName),
-            NoticeText.body(notice.body, isMarkup: server.hasBodyMarkup), notice.iconName)
+            NoticeText.body(text(of: notice, for: server), isMarkup: server.hasBodyMarkup), InstalledIcon.name(notice.iconName))
         notify_notification_set_app_name(notification, notice.appName)
         notify_notification_set_timeout(
-            notification, notice.isPersistent ? NOTIFY_EXPIRES_NEVER : NOTIFY_EXPIRES_DEFAULT)
+            notification, notice.isPersistent && server.keepsOnScreen ? NOTIFY_EXPIRES_NEVER : NOTIFY_EXPIRES_DEFAULT)
         fillHints(with: notice, for: server)
         if let pixels = picture?.variant { notify_notification_set_hint(notification, server.pictureHint, pixels) }
         notify_notification_clear_actions(notification)
         // Without the capability a server may ignore actions or print them; the spec says: leave them out.
         if server.hasActions { fillActions(with: notice) }
+    }
+
+    private func text(of notice: Notice, for server: PresenterServer) -> String {
+        guard let percent = notice.percent, !server.drawsProgressBesideText else { return notice.body }
+        return notice.body + (notice.body.isEmpty ? "" : "\n") + "\(percent) %"
     }
 
     /// Shows or updates it, and reads the id that the server gave. Blocks until the server answers.
@@ -79,7 +84,7 @@ final class ShownNotice {
         // Set by hand: libnotify would know it only from a GApplication, which an agent has not.
         setHint("desktop-entry", notice.desktopEntry)
         if let category = notice.category { setHint("category", category) }
-        if let percent = notice.percent {
+        if let percent = notice.percent, server.drawsProgressBesideText {
             notify_notification_set_hint(notification, "value", g_variant_new_int32(Int32(clamping: percent)))
         }
         if let sound = notice.soundName, !notice.isQuiet {

@@ -1,0 +1,94 @@
+import Foundation
+
+/// A notification server with the name and the habits of another, in a process of its own: what it was asked is read back.
+final class HabitServer: Sendable {
+    /// What one call of `Notify` said.
+    struct Call: Decodable {
+        let replaces: UInt32
+        let icon: String
+        let title: String
+        let body: String
+        /// Keys and labels in turn.
+        let actions: [String]
+        /// What their values are, as text.
+        let hints: [String: String]
+        let timeout: Int
+    }
+
+    private let process: ChildProcess
+    private let environment: [String: String]
+
+    init(
+        on bus: PrivateBus, name: String, specification: String = "1.2",
+        capabilities: [String] = ["actions", "body", "body-markup"]
+    ) throws {
+        environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address]
+        process = try ChildProcess(
+            "/usr/bin/python3", ["-c", Self.script, name, specification] + capabilities, environment: environment)
+        guard try process.firstLine() == "ready" else { throw FixtureFailure("\(name) did not take its name") }
+    }
+
+    func stop() { process.stop() }
+
+    /// Waits for the next call.
+    func nextCall() throws -> Call { try JSONDecoder().decode(Call.self, from: Data(process.firstLine().utf8)) }
+
+    /// Tells everybody that a button was pressed.
+    func press(_ id: UInt32, _ key: String) throws { try ask("Press", "\(id)", "'\(key)'") }
+
+    /// Tells everybody that the person closed one.
+    func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }
+
+    private func ask(_ method: String, _ arguments: String...) throws {
+        try ChildProcess.run(
+            "gdbus",
+            [
+                "call", "--session", "-d", "org.freedesktop.Notifications", "-o", "/org/freedesktop/Notifications", "-m",
+                "test.Habits.\(method)",
+            ] + arguments, environment: environment)
+    }
+
+    private static let script = #"""
+        import json, sys, dbus, dbus.service
+        from dbus.mainloop.glib import DBusGMainLoop
+        from gi.repository import GLib
+
+        DBusGMainLoop(set_as_default=True)
+        N = "org.freedesktop.Notifications"
+        name, specification, capabilities = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+        class Server(dbus.service.Object):
+            last = 0
+            @dbus.service.method(N, in_signature="", out_signature="ssss")
+            def GetServerInformation(self): return (name, "test", "1", specification)
+            @dbus.service.method(N, in_signature="", out_signature="as")
+            def GetCapabilities(self): return dbus.Array(capabilities, signature="s")
+            @dbus.service.method(N, in_signature="susssasa{sv}i", out_signature="u")
+            def Notify(self, app, replaces, icon, title, body, actions, hints, timeout):
+                self.last = int(replaces) or self.last + 1
+                hints = {key: "pixels" if len(str(value)) > 200 else str(value) for key, value in hints.items()}
+                print(json.dumps({"replaces": int(replaces), "icon": icon, "title": title, "body": body, "actions": actions,
+                                  "hints": hints, "timeout": int(timeout)}), flush=True)
+                return self.last
+            @dbus.service.method(N, in_signature="u", out_signature="")
+            def CloseNotification(self, number): self.NotificationClosed(number, 3)
+            @dbus.service.signal(N, signature="us")
+            def ActionInvoked(self, number, key): pass
+            @dbus.service.signal(N, signature="us")
+            def ActivationToken(self, number, token): pass
+            @dbus.service.signal(N, signature="uu")
+            def NotificationClosed(self, number, reason): pass
+            @dbus.service.method("test.Habits", in_signature="us", out_signature="")
+            def Press(self, number, key):
+                self.ActivationToken(number, "token-1")
+                self.ActionInvoked(number, key)
+            @dbus.service.method("test.Habits", in_signature="u", out_signature="")
+            def Dismiss(self, number): self.NotificationClosed(number, 2)
+
+        bus = dbus.SessionBus()
+        server = Server(bus, "/org/freedesktop/Notifications")
+        taken = dbus.service.BusName(N, bus)
+        print("ready", flush=True)
+        GLib.MainLoop().run()
+        """#
+}

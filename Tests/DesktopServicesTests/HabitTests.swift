@@ -1,0 +1,121 @@
+import BackgroundNotices
+import Foundation
+import Testing
+
+@testable import DesktopServices
+
+extension RealDesktop {
+    /// What is said differently to servers of different habits. Their names are those that the servers themselves say.
+    @Suite struct Habits {
+        let events = EventFeed<PresenterEvent>()
+        let known = KnownServer()
+
+        private func withServer(
+            _ name: String, specification: String = "1.2", capabilities: [String] = ["actions", "body", "body-markup"],
+            _ body: (LibnotifyPresenter, HabitServer) async throws -> Void
+        ) async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let server = try HabitServer(on: bus, name: name, specification: specification, capabilities: capabilities)
+            defer { server.stop() }
+            let pixels = NoticePixels(line: "1 1 3 /wCA")
+            let presenter = LibnotifyPresenter(
+                loop: RealDesktop.loop, appName: "Stormy", pictures: { $0 == "picture" ? pixels : nil },
+                handler: known.ear(events))
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            try await body(presenter, server)
+        }
+
+        private func notice() -> Notice {
+            var notice = Notice(
+                identifier: "a", appName: "Stormy", desktopEntry: "stormy", iconName: "an-icon-that-nobody-has", title: "Storm",
+                body: "Take the washing in.",
+                actions: [NoticeAction(key: "default", label: "Open"), NoticeAction(key: "photo", label: "Add photo…")],
+                soundName: "message-new-instant", isPersistent: true)
+            (notice.percent, notice.picture) = (40, "picture")
+            return notice
+        }
+
+        /// xfce4-notifyd draws a bar in place of everything else, and with LXQt a button of what a click means.
+        @Test(arguments: ["Xfce Notify Daemon", "lxqt-notificationd", "another"])
+        func whatOnlySomeDrawWell(_ name: String) async throws {
+            try await withServer(name) { presenter, server in
+                presenter.present(notice())
+                let call = try server.nextCall()
+                #expect(call.actions == ["default", name == "another" ? "Open" : "", "photo", "Add photo…"])
+                #expect(call.hints["value"] == (name == "Xfce Notify Daemon" ? nil : "40"))
+                #expect(call.body == (name == "Xfce Notify Daemon" ? "Take the washing in.\n40 %" : "Take the washing in."))
+                #expect(call.icon == "", "a name that no theme has is drawn as a broken image")
+                #expect(call.hints["image-data"] == "pixels" || call.hints["image-data"]?.contains("dbus.Array") == true)
+                #expect((call.timeout, call.hints["sound-name"]) == (0, "message-new-instant"))
+                // Its answer is heard by the number of the call that was changed on its way.
+                guard case .presented("a", let id) = try await events.first(where: { $0 != .serverAppeared }) else {
+                    throw FixtureFailure("not shown")
+                }
+                try server.press(id, "photo")
+                guard case .activated("a", id, "photo", _) = try await events.first(where: { $0 != .serverAppeared }) else {
+                    throw FixtureFailure("not heard")
+                }
+            }
+        }
+
+        /// notify-osd makes a modal dialog of what never expires.
+        @Test func withoutButtonsNothingStays() async throws {
+            try await withServer("notify-osd", specification: "1.1", capabilities: ["body"]) { presenter, server in
+                presenter.present(notice())
+                let call = try server.nextCall()
+                #expect(call.actions == [] && call.timeout == -1)
+                #expect(call.hints["image_data"] != nil && call.hints["image-data"] == nil)
+            }
+        }
+
+        @Test func whatIsShownAgainIsQuiet() async throws {
+            try await withServer("another") { presenter, server in
+                var again = notice()
+                again.isQuiet = true
+                presenter.present(again)
+                let call = try server.nextCall()
+                #expect(call.hints["sound-name"] == nil && call.hints["suppress-sound"] != nil)
+            }
+        }
+
+        /// Another process showed it, and was killed.
+        @Test func buttonsOfAnEarlierProcessAreHeard() async throws {
+            try await withServer("another") { presenter, server in
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                for (identifier, number) in [("a", 7), ("b", 8)] as [(String, UInt32)] {
+                    presenter.takeOver(identifier: identifier, serverID: number, of: known.identity)
+                }
+                presenter.takeOver(identifier: "c", serverID: 9, of: "another bus's")
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                try server.press(9, "photo")
+                try server.press(7, "photo")
+                #expect(
+                    try await events.next()
+                        == .activated(identifier: "a", serverID: 7, action: "photo", activationToken: "token-1"))
+                try server.dismiss(8)
+                #expect(try await events.next() == .closed(identifier: "b", serverID: 8, .dismissed))
+                // Shown anew it is heard once.
+                presenter.present(notice(), replacing: 7, of: known.identity)
+                #expect(try server.nextCall().replaces == 7)
+                #expect(try await events.next() == .presented(identifier: "a", serverID: 7))
+                try server.press(7, "default")
+                guard case .activated("a", 7, "default", _) = try await events.next() else { throw FixtureFailure("not heard") }
+                try server.dismiss(7)
+                #expect(try await events.next() == .closed(identifier: "a", serverID: 7, .dismissed))
+            }
+        }
+
+        @Test(arguments: ["dunst", "gnome-shell"]) func someTellTheSenderAlone(_ name: String) async throws {
+            try await withServer(name) { presenter, _ in
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                presenter.takeOver(identifier: "a", serverID: 7, of: known.identity)
+                #expect(try await events.first { $0 != .serverAppeared } == .unheard(identifier: "a", serverID: 7))
+            }
+        }
+    }
+}
