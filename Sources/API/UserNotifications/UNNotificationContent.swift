@@ -9,144 +9,194 @@ public enum UNNotificationInterruptionLevel: UInt, Sendable {
     case critical = 3
 }
 
-/// The name of a sound of the desktop's sound theme.
-public struct UNNotificationSoundName: RawRepresentable, Hashable, Sendable {
-    /// The name in the desktop's sound theme.
-    public let rawValue: String
-    /// A sound of the desktop's theme, by its name.
-    public init(rawValue: String) { self.rawValue = rawValue }
-    /// A sound of the desktop's theme, by its name.
-    public init(_ rawValue: String) { self.rawValue = rawValue }
-}
-
-/// A sound. Differs from Apple: names are those of the freedesktop sound theme.
-public final class UNNotificationSound: Hashable, Sendable {
-    let name: String
-
-    /// A sound of the desktop's theme; one that it does not have is silence.
-    public init(named name: UNNotificationSoundName) { self.name = name.rawValue }
-
-    /// The sound of a new message.
-    public static let `default` = UNNotificationSound(named: UNNotificationSoundName("message-new-instant"))
-    /// The sound of an alert.
-    public static let defaultCritical = UNNotificationSound(named: UNNotificationSoundName("dialog-warning"))
-
-    public static func == (one: UNNotificationSound, other: UNNotificationSound) -> Bool { one.name == other.name }
-    public func hash(into hasher: inout Hasher) { hasher.combine(name) }
-}
-
 /// What a notification says. Read only: ``UNMutableNotificationContent`` is for writing.
-open class UNNotificationContent: @unchecked Sendable {  // because it is a value by use: the centre copies it in and out
-    var storedTitle = ""
-    var storedSubtitle = ""
-    var storedBody = ""
-    var storedCategory = ""
-    var storedThread = ""
-    var storedUserInfo: [AnyHashable: Any] = [:]
-    var storedSound: UNNotificationSound?
-    var storedLevel = UNNotificationInterruptionLevel.active
-    var storedBadge: NSNumber?
-    var storedAttachments: [UNNotificationAttachment] = []
+open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {  // because it is a value by use
+    struct Fields {
+        var title = ""
+        var subtitle = ""
+        var body = ""
+        var category = ""
+        var thread = ""
+        var userInfo: [AnyHashable: Any] = [:]
+        var sound: UNNotificationSound?
+        var level = UNNotificationInterruptionLevel.active
+        var badge: NSNumber?
+        var attachments: [UNNotificationAttachment] = []
+        var target: String?
+        var launchImage = ""
+        var relevance = 0.0
+        var filter: String?
+        var summaryArgument = ""
+        var summaryCount = 0
+    }
 
-    init() {}
+    /// Whoever subclasses this writes nothing here.
+    fileprivate(set) var fields = Fields()
+
+    public override init() { super.init() }
+
+    init(_ fields: Fields) {
+        self.fields = fields
+        super.init()
+    }
 
     /// The headline.
-    open var title: String { storedTitle }
+    open var title: String { fields.title }
     /// A second headline, shown above the body.
-    open var subtitle: String { storedSubtitle }
+    open var subtitle: String { fields.subtitle }
     /// The text. Shown as it is written: markup is escaped.
-    open var body: String { storedBody }
+    open var body: String { fields.body }
     /// Names the category whose buttons it gets.
-    open var categoryIdentifier: String { storedCategory }
+    open var categoryIdentifier: String { fields.category }
     /// Names the group that it belongs to.
-    open var threadIdentifier: String { storedThread }
+    open var threadIdentifier: String { fields.thread }
     /// Property-list values only.
-    open var userInfo: [AnyHashable: Any] { storedUserInfo }
+    open var userInfo: [AnyHashable: Any] { fields.userInfo }
     /// What is heard when it is shown; `nil`: nothing.
-    open var sound: UNNotificationSound? { storedSound }
+    open var sound: UNNotificationSound? { fields.sound }
     /// How urgent it is.
-    open var interruptionLevel: UNNotificationInterruptionLevel { storedLevel }
-    /// A number on the app's icon. Differs from Apple: kept, and shown by no desktop that is known.
-    open var badge: NSNumber? { storedBadge }
+    open var interruptionLevel: UNNotificationInterruptionLevel { fields.level }
+    /// A number on the app's icon. Differs from Apple: kept, and shown by docks that know Unity's launcher.
+    open var badge: NSNumber? { fields.badge }
     /// Files that it shows: a desktop shows the first picture.
-    open var attachments: [UNNotificationAttachment] { storedAttachments }
+    open var attachments: [UNNotificationAttachment] { fields.attachments }
+    /// What of the app it is about. Differs from Apple: kept for the app, and without effect.
+    open var targetContentIdentifier: String? { fields.target }
+    /// Differs from Apple: kept for the app, and without effect.
+    open var launchImageName: String { fields.launchImage }
+    /// How much it matters beside others of the app, 0 to 1. Differs from Apple: kept for the app, and without effect.
+    open var relevanceScore: Double { fields.relevance }
+    /// Differs from Apple: kept for the app, and without effect.
+    open var filterCriteria: String? { fields.filter }
+    /// Deprecated by Apple. Kept for the app, and without effect.
+    open var summaryArgument: String { fields.summaryArgument }
+    /// Deprecated by Apple. Kept for the app, and without effect.
+    open var summaryArgumentCount: Int { fields.summaryCount }
 
-    /// - Parameter attachments: copies of ``attachments``.
+    /// The same content, which nobody changes.
+    open func copy(with zone: NSZone? = nil) -> Any { UNNotificationContent(fields) }
+
+    /// The same content, to be changed.
+    open func mutableCopy(with zone: NSZone? = nil) -> Any { UNMutableNotificationContent(fields) }
+
+    open override func isEqual(_ other: Any?) -> Bool {
+        guard let other = other as? UNNotificationContent, let one = try? summary, let two = try? other.summary else {
+            return false
+        }
+        return one == two && attachments == other.attachments
+    }
+    open override var hash: Int { title.hashValue ^ body.hashValue }
+
+    /// Everything but the attachments.
+    private var summary: NotificationContent {
+        get throws { try record(isShown: false) }
+    }
+
+    /// - Parameters:
+    ///   - attachments: copies of ``attachments``.
+    ///   - isShown: it needs something to show.
     /// - Throws: ``UNError`` when `userInfo` holds something that JSON cannot.
-    func record(_ attachments: [NoticeAttachment] = []) throws -> NotificationContent {
+    func record(_ attachments: [NoticeAttachment] = [], isShown: Bool = true) throws -> NotificationContent {
         var plain: [String: Any] = [:]
-        for (key, value) in storedUserInfo { plain["\(key)"] = value }
+        for (key, value) in userInfo { plain["\(key)"] = value }
         guard JSONSerialization.isValidJSONObject(plain),
             let data = try? JSONSerialization.data(withJSONObject: plain, options: [.sortedKeys])
         else { throw UNError(.notificationInvalidNoContent, "userInfo holds a value that cannot be stored") }
-        guard !(storedTitle + storedSubtitle + storedBody).isEmpty else {
+        guard !isShown || !(title + subtitle + body).isEmpty else {
             throw UNError(.notificationInvalidNoContent, "a notification needs a title or a body")
         }
-        return NotificationContent(
-            title: storedTitle, subtitle: storedSubtitle, body: storedBody, categoryIdentifier: storedCategory,
-            threadIdentifier: storedThread, userInfo: String(decoding: data, as: UTF8.self), sound: storedSound?.name,
-            interruptionLevel: Int(storedLevel.rawValue), badge: storedBadge?.intValue, attachments: attachments)
+        var content = NotificationContent(
+            title: title, subtitle: subtitle, body: body, categoryIdentifier: categoryIdentifier,
+            threadIdentifier: threadIdentifier, userInfo: String(decoding: data, as: UTF8.self), sound: sound?.name,
+            interruptionLevel: Int(interruptionLevel.rawValue), badge: badge?.intValue, attachments: attachments)
+        let kept = KeptContent(
+            target: targetContentIdentifier, launchImage: launchImageName, relevance: relevanceScore, filter: filterCriteria,
+            summaryArgument: summaryArgument, summaryCount: summaryArgumentCount)
+        content.kept = kept == KeptContent() ? nil : kept
+        return content
     }
 
     static func make(from record: NotificationContent) -> UNNotificationContent {
-        let content = UNNotificationContent()
-        content.storedTitle = record.title
-        content.storedSubtitle = record.subtitle
-        content.storedBody = record.body
-        content.storedCategory = record.categoryIdentifier
-        content.storedThread = record.threadIdentifier
-        content.storedUserInfo =
-            (try? JSONSerialization.jsonObject(with: Data(record.userInfo.utf8)) as? [String: Any]) ?? [:]
-        content.storedSound = record.sound.map { UNNotificationSound(named: UNNotificationSoundName($0)) }
-        content.storedLevel = UNNotificationInterruptionLevel(rawValue: UInt(record.interruptionLevel)) ?? .active
-        content.storedBadge = record.badge.map { NSNumber(value: $0) }
-        content.storedAttachments = (record.attachments ?? []).map(UNNotificationAttachment.init(stored:))
-        return content
+        var fields = Fields()
+        (fields.title, fields.subtitle, fields.body) = (record.title, record.subtitle, record.body)
+        (fields.category, fields.thread) = (record.categoryIdentifier, record.threadIdentifier)
+        fields.userInfo = (try? JSONSerialization.jsonObject(with: Data(record.userInfo.utf8)) as? [String: Any]) ?? [:]
+        fields.sound = record.sound.map { UNNotificationSound(named: UNNotificationSoundName($0)) }
+        fields.level = UNNotificationInterruptionLevel(rawValue: UInt(max(0, record.interruptionLevel))) ?? .active
+        fields.badge = record.badge.map { NSNumber(value: $0) }
+        fields.attachments = (record.attachments ?? []).map(UNNotificationAttachment.init(stored:))
+        if let kept = record.kept {
+            (fields.target, fields.launchImage, fields.relevance) = (kept.target, kept.launchImage, kept.relevance)
+            (fields.filter, fields.summaryArgument, fields.summaryCount) = (kept.filter, kept.summaryArgument, kept.summaryCount)
+        }
+        return UNNotificationContent(fields)
     }
 }
 
 /// What a notification is to say.
-public final class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
-    public override init() { super.init() }
-
-    public override var title: String {
-        get { storedTitle }
-        set { storedTitle = newValue }
+open class UNMutableNotificationContent: UNNotificationContent, @unchecked Sendable {  // because its base is
+    open override var title: String {
+        get { fields.title }
+        set { fields.title = newValue }
     }
-    public override var subtitle: String {
-        get { storedSubtitle }
-        set { storedSubtitle = newValue }
+    open override var subtitle: String {
+        get { fields.subtitle }
+        set { fields.subtitle = newValue }
     }
-    public override var body: String {
-        get { storedBody }
-        set { storedBody = newValue }
+    open override var body: String {
+        get { fields.body }
+        set { fields.body = newValue }
     }
-    public override var categoryIdentifier: String {
-        get { storedCategory }
-        set { storedCategory = newValue }
+    open override var categoryIdentifier: String {
+        get { fields.category }
+        set { fields.category = newValue }
     }
-    public override var threadIdentifier: String {
-        get { storedThread }
-        set { storedThread = newValue }
+    open override var threadIdentifier: String {
+        get { fields.thread }
+        set { fields.thread = newValue }
     }
-    public override var userInfo: [AnyHashable: Any] {
-        get { storedUserInfo }
-        set { storedUserInfo = newValue }
+    open override var userInfo: [AnyHashable: Any] {
+        get { fields.userInfo }
+        set { fields.userInfo = newValue }
     }
-    public override var sound: UNNotificationSound? {
-        get { storedSound }
-        set { storedSound = newValue }
+    open override var sound: UNNotificationSound? {
+        get { fields.sound }
+        set { fields.sound = newValue }
     }
-    public override var interruptionLevel: UNNotificationInterruptionLevel {
-        get { storedLevel }
-        set { storedLevel = newValue }
+    open override var interruptionLevel: UNNotificationInterruptionLevel {
+        get { fields.level }
+        set { fields.level = newValue }
     }
-    public override var badge: NSNumber? {
-        get { storedBadge }
-        set { storedBadge = newValue }
+    open override var badge: NSNumber? {
+        get { fields.badge }
+        set { fields.badge = newValue }
     }
-    public override var attachments: [UNNotificationAttachment] {
-        get { storedAttachments }
-        set { storedAttachments = newValue }
+    open override var attachments: [UNNotificationAttachment] {
+        get { fields.attachments }
+        set { fields.attachments = newValue }
+    }
+    open override var targetContentIdentifier: String? {
+        get { fields.target }
+        set { fields.target = newValue }
+    }
+    open override var launchImageName: String {
+        get { fields.launchImage }
+        set { fields.launchImage = newValue }
+    }
+    open override var relevanceScore: Double {
+        get { fields.relevance }
+        set { fields.relevance = newValue }
+    }
+    open override var filterCriteria: String? {
+        get { fields.filter }
+        set { fields.filter = newValue }
+    }
+    open override var summaryArgument: String {
+        get { fields.summaryArgument }
+        set { fields.summaryArgument = newValue }
+    }
+    open override var summaryArgumentCount: Int {
+        get { fields.summaryCount }
+        set { fields.summaryCount = newValue }
     }
 }

@@ -4,54 +4,8 @@ import BackgroundRuntime
 import Foundation
 import Synchronization
 
-/// What an app asks for. Differs from Apple: a desktop grants all or nothing.
-public struct UNAuthorizationOptions: OptionSet, Sendable {
-    public let rawValue: UInt
-    public init(rawValue: UInt) { self.rawValue = rawValue }
-    /// A number on the app's icon.
-    public static let badge = UNAuthorizationOptions(rawValue: 1)
-    /// Sounds.
-    public static let sound = UNAuthorizationOptions(rawValue: 2)
-    /// Notifications on the screen.
-    public static let alert = UNAuthorizationOptions(rawValue: 4)
-    /// Alerts that are heard in quiet hours, too.
-    public static let criticalAlert = UNAuthorizationOptions(rawValue: 16)
-    /// Quiet notifications, without a question.
-    public static let provisional = UNAuthorizationOptions(rawValue: 64)
-}
-
-/// Whether the person lets the app notify.
-public enum UNAuthorizationStatus: Int, Sendable {
-    case notDetermined = 0
-    case denied = 1
-    case authorized = 2
-    case provisional = 3
-    case ephemeral = 4
-}
-
-/// What the person allows.
-public final class UNNotificationSettings: Sendable {
-    /// Whether the person lets the app notify.
-    public let authorizationStatus: UNAuthorizationStatus
-
-    init(authorizationStatus: UNAuthorizationStatus) { self.authorizationStatus = authorizationStatus }
-}
-
-/// Hears what a person did with a notification. Set it before the app's scenes are built, or the response that
-/// launched this process is lost.
-public protocol UNUserNotificationCenterDelegate: AnyObject {
-    /// The launch ends when this returns.
-    func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async
-}
-
-extension UNUserNotificationCenterDelegate {
-    public func userNotificationCenter(
-        _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse
-    ) async {}
-}
-
 /// Desktop notifications, sent and kept by the app's agent: they stay, with their buttons, when this process ends.
-public final class UNUserNotificationCenter: Sendable {
+public final class UNUserNotificationCenter: NSObject, Sendable {
     private static var shared: UNUserNotificationCenter { AppRuntime.shared.part { UNUserNotificationCenter() } }
 
     private struct WeakDelegate: @unchecked Sendable {  // because the mutex around it guards the reference
@@ -60,7 +14,8 @@ public final class UNUserNotificationCenter: Sendable {
 
     private let held = Mutex(WeakDelegate())
 
-    private init() {
+    private override init() {
+        super.init()
         LaunchHandlers.shared.add(.notificationResponse) { launch in
             await UNUserNotificationCenter.shared.deliverResponses(notification: launch.identifier)
         }
@@ -84,8 +39,25 @@ public final class UNUserNotificationCenter: Sendable {
         await notificationSettings().authorizationStatus == .authorized
     }
 
+    /// The same for callers that do not await; the handler is called on a background queue.
+    public func requestAuthorization(
+        options: UNAuthorizationOptions = [], completionHandler: @escaping @Sendable (Bool, (any Error)?) -> Void
+    ) {
+        OutstandingCalls.shared.run { completionHandler(self.settingsNow().authorizationStatus == .authorized, nil) }
+    }
+
     /// What the person allows, as configured.
-    public func notificationSettings() async -> UNNotificationSettings {
+    public func notificationSettings() async -> UNNotificationSettings { settingsNow() }
+
+    /// The same for callers that do not await; the handler is called on a background queue.
+    public func getNotificationSettings(completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void) {
+        OutstandingCalls.shared.run { completionHandler(self.settingsNow()) }
+    }
+
+    /// `false`: nothing draws content of an app's own.
+    public var supportsContentExtensions: Bool { false }
+
+    private func settingsNow() -> UNNotificationSettings {
         let settings = try? AppRuntime.shared.ledger().read { try $0.fact(.settings) }
         return UNNotificationSettings(
             authorizationStatus: settings?.notificationsEnabled ?? true ? .authorized : .denied)
@@ -112,61 +84,93 @@ public final class UNUserNotificationCenter: Sendable {
     }
 
     private func addNow(_ request: UNNotificationRequest) throws {
-        if let trigger = request.trigger as? UNTimeIntervalNotificationTrigger, trigger.repeats {
-            throw UNError(.notificationInvalidNoDate, "repeating triggers are not supported yet")
-        }
         let now = AppRuntime.shared.now
+        let schedule = try Self.schedule(of: request.trigger, now: now)
         let files = try request.content.attachments.map { try $0.taken() }
         // What is not kept goes with `files`.
         let content = try request.content.record(files.map(\.attachment))
         do {
             try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
                 try $0.addNotification(
-                    request.identifier, content, dueAt: request.trigger?.dueDate(now: now),
-                    oncePerContent: request.alertsOncePerContent, now: now)
+                    request.identifier, content, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
+                    now: now)
             }
         } catch {
             throw UNError(.notificationsNotAllowed, "\(error)")
         }
     }
 
+    private static func schedule(of trigger: UNNotificationTrigger?, now: Date) throws -> NoticeSchedule? {
+        guard let trigger else { return nil }
+        guard let rule = trigger.rule else {
+            throw UNError(
+                .notificationInvalidNoDate, "no desktop tells of places, and nobody sends: \(type(of: trigger)) is not supported")
+        }
+        guard let schedule = NoticeSchedule(rule, now: now, zone: .current) else {
+            throw UNError(.notificationInvalidNoDate, "no date is one that the trigger asks for")
+        }
+        return schedule
+    }
+
     // MARK: Lists
 
     /// Those that wait for their time, or for a server.
     public func pendingNotificationRequests() async -> [UNNotificationRequest] {
-        list(\.life.isUntold).map(Self.request(from:))
+        list(\.isComing).map(UNNotificationRequest.init)
     }
 
     /// Those that stand on the screen.
-    public func deliveredNotifications() async -> [UNNotification] {
+    public func deliveredNotifications() async -> [UNNotification] { deliveredNow() }
+
+    private func deliveredNow() -> [UNNotification] {
         list(\.life.isStanding).map {
-            UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: Self.request(from: $0))
+            UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: UNNotificationRequest($0))
         }
     }
 
-    /// Takes back those that were not shown yet. What cannot be written now is written later.
-    public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) {
-        remove(identifiers, \.life.isWaiting)
+    /// ``pendingNotificationRequests()`` for callers that do not await; the handler is called on a background queue.
+    public func getPendingNotificationRequests(completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void) {
+        OutstandingCalls.shared.run { completionHandler(self.list(\.isComing).map(UNNotificationRequest.init)) }
     }
 
-    /// Takes back all that were not shown yet.
-    public func removeAllPendingNotificationRequests() { remove(nil, \.life.isWaiting) }
+    /// ``deliveredNotifications()`` for callers that do not await; the handler is called on a background queue.
+    public func getDeliveredNotifications(completionHandler: @escaping @Sendable ([UNNotification]) -> Void) {
+        OutstandingCalls.shared.run { completionHandler(self.deliveredNow()) }
+    }
+
+    /// Takes back those that were not shown yet, and the next showings of those that repeat. What cannot be written now is written later.
+    public func removePendingNotificationRequests(withIdentifiers identifiers: [String]) { removePending(identifiers) }
+
+    /// The same of all.
+    public func removeAllPendingNotificationRequests() { removePending(nil) }
 
     /// Takes these off the screen. Those that a person has closed are forgotten, so that a request that
     /// ``UNNotificationRequest/alertsOncePerContent`` alerts again.
     public func removeDeliveredNotifications(withIdentifiers identifiers: [String]) {
-        remove(identifiers, \.isShown)
+        removeDelivered(identifiers)
     }
 
     /// Takes all off the screen, as ``removeDeliveredNotifications(withIdentifiers:)`` does.
-    public func removeAllDeliveredNotifications() { remove(nil, \.isShown) }
+    public func removeAllDeliveredNotifications() { removeDelivered(nil) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
         ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
     }
 
+    private func removePending(_ identifiers: [String]?) {
+        // Handed to a server it is on the screen in a moment: it is delivered, as far as anybody can say.
+        remove(identifiers, { $0.life.isWaiting || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
+    }
+
+    private func removeDelivered(_ identifiers: [String]?) {
+        remove(identifiers, \.isShown) { try $0.takeOffScreen($1, now: $2) }
+    }
+
     /// - Parameter identifiers: of these alone; `nil`: of all.
-    private func remove(_ identifiers: [String]?, _ isWanted: @escaping @Sendable (NotificationRecord) -> Bool) {
+    private func remove(
+        _ identifiers: [String]?, _ isWanted: @escaping @Sendable (NotificationRecord) -> Bool,
+        _ change: @escaping @Sendable (LedgerTransaction, [NotificationRecord], Date) throws -> Void
+    ) {
         let wanted: @Sendable (LedgerTransaction) throws -> [NotificationRecord] = { transaction in
             guard let identifiers else { return try transaction.notifications().filter(isWanted) }
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
@@ -177,7 +181,7 @@ public final class UNUserNotificationCenter: Sendable {
         }
         let now = AppRuntime.shared.now
         DurableWrites.shared.commit("the removal of notifications") { transaction in
-            try transaction.takeBack(wanted(transaction), now: now)
+            try change(transaction, wanted(transaction), now)
         }
     }
 
@@ -187,11 +191,54 @@ public final class UNUserNotificationCenter: Sendable {
     public func setNotificationCategories(_ categories: Set<UNNotificationCategory>) {
         // Set at every start of an app: writing only what changed rings no bell and starts no agent.
         let wanted = categories.map { category in
-            (category.identifier, category.actions.map { NoticeAction(key: $0.identifier, label: $0.title) })
+            let details = (try? JSONEncoder.sorted.encode(category.stored)).map { String(decoding: $0, as: UTF8.self) }
+            return (category.identifier, category.actions.map(\.button), details)
         }
         DurableWrites.shared.commit("the buttons of notifications", startsAgent: false) { transaction in
-            for (identifier, actions) in wanted { try transaction.setCategory(identifier, actions: actions) }
+            for (identifier, actions, details) in wanted {
+                try transaction.setCategory(identifier, actions: actions, details: details)
+            }
             try transaction.deleteCategories(except: Set(wanted.map(\.0)))
+        }
+    }
+
+    /// Those that were set last.
+    public func notificationCategories() async -> Set<UNNotificationCategory> { categoriesNow() }
+
+    /// The same for callers that do not await; the handler is called on a background queue.
+    public func getNotificationCategories(completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void) {
+        OutstandingCalls.shared.run { completionHandler(self.categoriesNow()) }
+    }
+
+    private func categoriesNow() -> Set<UNNotificationCategory> {
+        let details = (try? AppRuntime.shared.ledger().read { try $0.categoryDetails() }) ?? []
+        let stored = details.compactMap { try? JSONDecoder().decode(UNNotificationCategory.Stored.self, from: Data($0.utf8)) }
+        return Set(stored.map { UNNotificationCategory($0) })
+    }
+
+    // MARK: The number on the icon
+
+    /// A number on the app's icon; 0: none. Differs from Apple: kept, and shown by docks that know Unity's launcher.
+    /// - Throws: ``UNError``: `badgeInputInvalid` below 0, `notificationsNotAllowed` where it cannot be written.
+    public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
+
+    /// The same for callers that do not await; the handler is called on a background queue.
+    public func setBadgeCount(_ newBadgeCount: Int, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil) {
+        let outcome = Result { try setBadge(newBadgeCount) }
+        OutstandingCalls.shared.run {
+            switch outcome {
+            case .success: completion?(nil)
+            case .failure(let error): completion?(error)
+            }
+        }
+    }
+
+    private func setBadge(_ count: Int) throws {
+        guard count >= 0 else { throw UNError(.badgeInputInvalid, "a badge counts from 0, and not \(count)") }
+        do {
+            try AppRuntime.shared.commit { try $0.setFact(.badge, count) }
+        } catch {
+            throw UNError(.notificationsNotAllowed, "\(error)")
         }
     }
 
@@ -203,18 +250,43 @@ public final class UNUserNotificationCenter: Sendable {
         for record in LaunchContext.undeliveredResponses(to: identifier) {
             let request = UNNotificationRequest(
                 identifier: record.notification, content: .make(from: record.content), trigger: nil)
+            let notification = UNNotification(date: record.createdAt, request: request)
+            let response =
+                record.userText.map {
+                    UNTextInputNotificationResponse(notification: notification, actionIdentifier: record.action, userText: $0)
+                } ?? UNNotificationResponse(notification: notification, actionIdentifier: record.action)
             nonisolated(unsafe) let receiver = delegate
-            await receiver.userNotificationCenter(
-                self,
-                didReceive: UNNotificationResponse(
-                    notification: UNNotification(date: record.createdAt, request: request), actionIdentifier: record.action))
+            await withCheckedContinuation { continuation in
+                let once = Once { continuation.resume() }
+                receiver.userNotificationCenter(self, didReceive: response) { once.run() }
+            }
             LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
         }
         return true
     }
+}
 
-    private static func request(from record: NotificationRecord) -> UNNotificationRequest {
-        UNNotificationRequest(identifier: record.identifier, content: .make(from: record.content), trigger: nil)
+/// A handler that some call twice.
+private final class Once: Sendable {
+    private let body: Mutex<(@Sendable () -> Void)?>
+
+    init(_ body: @escaping @Sendable () -> Void) { self.body = Mutex(body) }
+
+    func run() {
+        let body = body.withLock { body in
+            defer { body = nil }
+            return body
+        }
+        body?()
+    }
+}
+
+extension JSONEncoder {
+    /// Equal values are equal texts.
+    fileprivate static var sorted: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return encoder
     }
 }
 

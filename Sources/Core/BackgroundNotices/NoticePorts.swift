@@ -4,6 +4,17 @@
 package struct NoticeAction: Sendable, Equatable, Codable {
     package var key: String
     package var label: String
+    /// A field to type into; `nil`: a plain button.
+    package var field: Field?
+
+    package struct Field: Sendable, Equatable, Codable {
+        /// What stands on the button that sends the text.
+        package var send: String
+        /// What stands in the empty field.
+        package var placeholder: String
+
+        package init(send: String, placeholder: String) { (self.send, self.placeholder) = (send, placeholder) }
+    }
 
     package init(key: String, label: String) {
         self.key = key

@@ -145,6 +145,8 @@ extension FactName where Value == SignificantTime {
 extension FactName where Value == Int {
     /// Counts task identifiers, so that one is never given twice to a session.
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
+    /// The number on the app's icon.
+    package static var badge: Self { Self("badge") }
 }
 extension FactName where Value == Date {
     /// When somebody last wanted a transfer tried at once.

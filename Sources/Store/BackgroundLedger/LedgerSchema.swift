@@ -44,6 +44,11 @@ enum LedgerSchema {
             try database.alter(table: "transfer") { $0.add(column: "replacedFile", .text) }
         }
         migrator.registerMigration("9: names of what uploads stored") { database in try addStoredNames(database) }
+        migrator.registerMigration("10: triggers of notifications, what categories say, texts of answers") { database in
+            try database.alter(table: "notification") { $0.add(column: "schedule", .text) }
+            try database.alter(table: "notificationCategory") { $0.add(column: "details", .text) }
+            try database.alter(table: "notificationResponse") { $0.add(column: "userText", .text) }
+        }
         return migrator
     }
 

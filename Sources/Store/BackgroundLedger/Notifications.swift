@@ -27,6 +27,25 @@ package struct NoticeAttachment: Codable, Sendable, Equatable {
     }
 }
 
+/// What an app gives a notification for itself: nothing of it is shown.
+package struct KeptContent: Codable, Sendable, Equatable {
+    package var target: String?
+    package var launchImage = ""
+    package var relevance = 0.0
+    package var filter: String?
+    package var summaryArgument = ""
+    package var summaryCount = 0
+
+    package init(
+        target: String? = nil, launchImage: String = "", relevance: Double = 0, filter: String? = nil,
+        summaryArgument: String = "",
+        summaryCount: Int = 0
+    ) {
+        (self.target, self.launchImage, self.relevance) = (target, launchImage, relevance)
+        (self.filter, self.summaryArgument, self.summaryCount) = (filter, summaryArgument, summaryCount)
+    }
+}
+
 /// What a notification says, as the app gave it. Compared as a whole: adding equal content again changes nothing.
 package struct NotificationContent: Codable, Sendable, Equatable {
     package var title: String
@@ -43,6 +62,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     package var badge: Int?
     /// `nil`: none. Rows of earlier versions have none.
     package var attachments: [NoticeAttachment]?
+    package var kept: KeptContent?
 
     package init(
         title: String, subtitle: String, body: String, categoryIdentifier: String, threadIdentifier: String, userInfo: String,
@@ -71,6 +91,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package let createdAt: Date
     /// `nil`: at once.
     package internal(set) var dueAt: Date?
+    /// Of one with a trigger; kept when it was shown, as it says what the trigger was.
+    package internal(set) var schedule: NoticeSchedule?
     package internal(set) var deliveredAt: Date?
     package internal(set) var endedAt: Date?
     package internal(set) var serverID: UInt32?
@@ -81,6 +103,21 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
         (self.identifier, self.content, self.createdAt, self.dueAt) = (identifier, content, createdAt, dueAt)
         (state, revision) = (.pending, 0)
+    }
+
+    /// It will be shown, and nobody has seen that yet: for the first time, or once more.
+    package var isComing: Bool { life.isUntold || schedule?.next != nil }
+
+    /// Its trigger was read again.
+    package mutating func change(schedule new: NoticeSchedule) {
+        schedule = new
+        if life.isUntold { dueAt = new.next ?? dueAt }
+    }
+
+    /// It was shown: the instant that it waited for is over.
+    package mutating func takeInstant(now: Date, zone: TimeZone) {
+        guard state == .delivered, let next = schedule?.next, next <= now else { return }
+        schedule?.take(now: now, zone: zone)
     }
 
     /// Where it is, and under which number the server knows it.
@@ -109,6 +146,8 @@ struct NotificationCategoryRecord: LedgerRecord {
     static let databaseTableName = "notificationCategory"
     var identifier: String
     var actions: [NoticeAction]
+    /// What else the app says of it, as it wrote it.
+    var details: String?
 }
 
 /// A button that was pressed, waiting for the app to be launched with it.
@@ -119,6 +158,8 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var content: NotificationContent
     package var createdAt: Date
     package var deliveredAt: Date?
+    /// What the person typed.
+    package var userText: String?
 }
 
 extension NotificationResponseRecord: LedgerRecord {
@@ -146,7 +187,9 @@ extension LedgerTransaction {
             try NotificationRecord.fetchRare(
                 database.cachedStatement(
                     sql: """
-                        SELECT * FROM notification WHERE state IN ('pending', 'withdrawing') ORDER BY createdAt, identifier
+                        SELECT * FROM notification
+                        WHERE state IN ('pending', 'withdrawing') OR json_extract(schedule, '$.next') IS NOT NULL
+                        ORDER BY createdAt, identifier
                         """))
         }
     }
@@ -175,9 +218,27 @@ extension LedgerTransaction {
     package func takeBack(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
         for var notice in meant {
             notice.handle(.takenBack(now: now))
+            notice.schedule?.cancel()
             try save(notice)
         }
         return meant
+    }
+
+    /// Nothing more comes of these; what stands on the screen stays.
+    package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
+        for var notice in meant {
+            if notice.life.isUntold { notice.handle(.takenBack(now: now)) }
+            notice.schedule?.cancel()
+            try save(notice)
+        }
+    }
+
+    /// Takes these off the screen; one that repeats comes again.
+    package func takeOffScreen(_ meant: [NotificationRecord], now: Date) throws {
+        for var notice in meant {
+            notice.handle(.takenBack(now: now))
+            try save(notice)
+        }
     }
 
     package func save(_ notification: NotificationRecord) throws {
@@ -193,7 +254,8 @@ extension LedgerTransaction {
     /// - Returns: whether it is this content, with its files, that is kept; `false`: an equal one was there.
     @discardableResult
     package func addNotification(
-        _ identifier: String, _ content: NotificationContent, dueAt: Date?, oncePerContent: Bool = false, now: Date
+        _ identifier: String, _ content: NotificationContent, dueAt: Date?, schedule: NoticeSchedule? = nil,
+        oncePerContent: Bool = false, now: Date
     ) throws -> Bool {
         var record =
             try notification(identifier)
@@ -201,11 +263,12 @@ extension LedgerTransaction {
         let isNew = record.revision == 0
         var compared = content
         if oncePerContent { compared.attachments = record.content.attachments }
-        let isChanged = record.content != compared || record.dueAt != dueAt
+        let dueAt = schedule?.next ?? dueAt
+        let isChanged = record.content != compared || record.dueAt != dueAt || record.schedule?.trigger != schedule?.trigger
         guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return false }
         record.handle(.added)
         record.content = content
-        record.dueAt = dueAt
+        (record.dueAt, record.schedule) = (dueAt, schedule)
         record.revision += 1
         try save(record)
         try pruneNotifications(now: now)
@@ -230,16 +293,31 @@ extension LedgerTransaction {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(
             sql: """
-                DELETE FROM notification WHERE endedAt < ? AND identifier NOT IN (
+                DELETE FROM notification WHERE endedAt < ? AND json_extract(schedule, '$.next') IS NULL AND identifier NOT IN (
                     SELECT identifier FROM notification WHERE endedAt IS NOT NULL ORDER BY endedAt DESC LIMIT ?)
                 """, arguments: [monthAgo, Self.endedNotificationLimit])
         try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
     }
 
-    package func setCategory(_ identifier: String, actions: [NoticeAction]) throws {
-        if try NotificationCategoryRecord.fetchOne(database, key: identifier)?.actions == actions { return }
-        var record = NotificationCategoryRecord(identifier: identifier, actions: actions)
+    /// - Parameter details: what else the app says of it, for itself.
+    package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
+        if let known = try NotificationCategoryRecord.fetchOne(database, key: identifier), known.actions == actions,
+            known.details == details
+        {
+            return
+        }
+        var record = NotificationCategoryRecord(identifier: identifier, actions: actions, details: details)
         try record.save(database)
+    }
+
+    /// Of every category what the app said of it.
+    package func categoryDetails() throws -> [String] {
+        try NotificationCategoryRecord.fetchAll(database).compactMap(\.details)
+    }
+
+    /// Of one category what the app said of it.
+    package func details(ofCategory identifier: String) throws -> String? {
+        try NotificationCategoryRecord.fetchOne(database, key: identifier)?.details
     }
 
     package func deleteCategories(except kept: Set<String>) throws {
@@ -254,10 +332,10 @@ extension LedgerTransaction {
         )?.actions ?? []
     }
 
-    package func addResponse(_ action: String, to notification: NotificationRecord, now: Date) throws {
+    package func addResponse(_ action: String, to notification: NotificationRecord, userText: String? = nil, now: Date) throws {
         var record = NotificationResponseRecord(
             id: nil, notification: notification.identifier, action: action, content: notification.content, createdAt: now,
-            deliveredAt: nil)
+            deliveredAt: nil, userText: userText)
         try record.insert(database)
     }
 

@@ -10,7 +10,7 @@ extension LedgerTransaction {
         return try notifications().contains { notice in
             switch notice.state {
             case .pending, .presenting, .delivered, .withdrawing: true
-            case .closed, .withdrawn: false
+            case .closed, .withdrawn: notice.isComing
             }
         }
     }

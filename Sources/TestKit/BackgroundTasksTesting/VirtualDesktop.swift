@@ -36,6 +36,8 @@ public struct ShownNotification: Sendable, Equatable {
     /// 1, and one more for each time that it was replaced on the screen.
     public internal(set) var showings: Int
     let serverID: UInt32
+    /// Which server showed it, counted from none.
+    package let serverNumber: Int
 }
 
 /// The notification server of a virtual desktop.
@@ -194,7 +196,8 @@ public final class VirtualNotificationServer: Presenter {
             let shown = ShownNotification(
                 identifier: notice.identifier, title: notice.title, body: notice.body,
                 buttons: notice.actions.map(\.key).filter { $0 != "default" },
-                picture: notice.picture, showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given)
+                picture: notice.picture, showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given,
+                serverNumber: state.served)
             if let old { state.screen[old] = shown } else { state.screen.append(shown) }
             if old == nil { state.nextID += 1 }
             state.history.append(shown)

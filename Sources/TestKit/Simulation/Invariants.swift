@@ -249,8 +249,9 @@ extension Simulation {
         // What the agent itself says is said again when its cause comes back.
         let history = machine.desktop.history.filter { !$0.identifier.hasPrefix("background-agent.") }
         return Dictionary(grouping: history, by: \.identifier).compactMap { identifier, showings in
-            // A ledger from a backup may not know that it was shown.
-            let allowed = 1 + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
+            // Each server shows it once. A ledger from a backup may not know that it was shown.
+            let allowed =
+                Set(showings.map(\.serverNumber)).count + (watch.deathsBeforeShown[identifier] ?? 0) + trouble.restorations
             return showings.count > allowed
                 ? "\(identifier) was shown \(showings.count) times, at most \(allowed) are explained" : nil
         }

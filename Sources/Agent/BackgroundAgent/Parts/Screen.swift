@@ -105,6 +105,10 @@ struct Screen {
         unanswered[identifier] = nil
         KillPoint.reach(.noticePresented)
         try change(identifier, .presented(serverID: serverID, now: pass.now), &pass)
+        if var record = try pass.transaction.notification(identifier), record.schedule?.next != nil {
+            record.takeInstant(now: pass.now, zone: pass.zone)
+            try pass.transaction.save(record)
+        }
         try pass.transaction.setFact(.presenterTrouble, nil)
         pass.log(.notificationShown, (.notification, identifier))
     }
@@ -215,13 +219,29 @@ struct Screen {
         try takeBackLost(&pass)
         let app = try pass.transaction.fact(.app)
         for record in try pass.transaction.notificationsToHandle() {
-            switch record.state {
-            case .pending: if !isQuitting { try show(record, app, &pass) }
-            case .withdrawing: try withdraw(record, &pass)
-            case .presenting, .delivered, .closed, .withdrawn: continue
-            }
+            if record.state == .withdrawing { try withdraw(record, &pass) }
+            guard !isQuitting, let record = try scheduled(record, &pass) else { continue }
+            if record.state == .pending { try show(record, app, &pass) }
         }
         if !isQuitting { try progress.plan(&pass, app) }
+    }
+
+    /// As its trigger says now: one that repeats waits again when its instant has come. `nil`: nothing is to be shown of it.
+    private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
+        guard let schedule = record.schedule, schedule.next != nil else { return record }
+        var changed = record
+        changed.change(schedule: schedule.read(now: pass.now, zone: pass.zone))
+        if !record.life.isUntold, let next = changed.schedule?.next {
+            // Its next showing; what stands there until then stays, and what it stands behind is answered first.
+            if next > pass.now || record.state == .presenting || record.state == .withdrawing {
+                pass.wake(at: next)
+            } else {
+                changed.handle(.added)
+                changed.change(schedule: changed.schedule ?? schedule)
+            }
+        }
+        if changed != record { try pass.transaction.save(changed) }
+        return changed
     }
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {

@@ -1,0 +1,104 @@
+import BackgroundNotices
+import Foundation
+
+/// What else is told of notifications of a category.
+public struct UNNotificationCategoryOptions: OptionSet, Sendable, Codable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    /// Its closing by the person is told as a response.
+    public static let customDismissAction = UNNotificationCategoryOptions(rawValue: 1)
+    /// Without effect here.
+    public static let allowInCarPlay = UNNotificationCategoryOptions(rawValue: 2)
+    /// Without effect here: desktops have a rule of their own for hidden previews.
+    public static let hiddenPreviewsShowTitle = UNNotificationCategoryOptions(rawValue: 4)
+    /// Without effect here.
+    public static let hiddenPreviewsShowSubtitle = UNNotificationCategoryOptions(rawValue: 8)
+    /// Without effect here; deprecated by Apple.
+    public static let allowAnnouncement = UNNotificationCategoryOptions(rawValue: 16)
+}
+
+/// The buttons of a kind of notification.
+open class UNNotificationCategory: NSObject, NSCopying, @unchecked Sendable {  // because it is immutable
+    /// What contents name it by.
+    public let identifier: String
+    /// Its buttons, in their order.
+    public let actions: [UNNotificationAction]
+    /// Of Siri's intents: kept, and without effect.
+    public let intentIdentifiers: [String]
+    /// What else is told of its notifications.
+    public let options: UNNotificationCategoryOptions
+    /// What is shown where previews are hidden: kept, and without effect.
+    public let hiddenPreviewsBodyPlaceholder: String
+    /// How many of them are summed up: kept, and without effect.
+    public let categorySummaryFormat: String
+
+    /// - Parameters:
+    ///   - identifier: what contents name it by.
+    ///   - actions: its buttons, in their order.
+    ///   - intentIdentifiers: of Siri's intents: kept, and without effect.
+    ///   - hiddenPreviewsBodyPlaceholder: kept, and without effect.
+    ///   - categorySummaryFormat: kept, and without effect.
+    ///   - options: what else is told of its notifications.
+    public init(
+        identifier: String, actions: [UNNotificationAction], intentIdentifiers: [String],
+        hiddenPreviewsBodyPlaceholder: String? = nil, categorySummaryFormat: String? = nil,
+        options: UNNotificationCategoryOptions = []
+    ) {
+        self.identifier = identifier
+        self.actions = actions
+        self.intentIdentifiers = intentIdentifiers
+        self.options = options
+        self.hiddenPreviewsBodyPlaceholder = hiddenPreviewsBodyPlaceholder ?? ""
+        self.categorySummaryFormat = categorySummaryFormat ?? ""
+    }
+
+    /// It never changes.
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+
+    open override func isEqual(_ other: Any?) -> Bool {
+        guard let other = other as? UNNotificationCategory else { return false }
+        return stored == other.stored && actions == other.actions
+    }
+    open override var hash: Int { identifier.hashValue }
+
+    // MARK: As it is written down
+
+    struct Stored: Codable, Equatable {
+        struct Action: Codable, Equatable {
+            var button: NoticeAction
+            var options: UNNotificationActionOptions
+            var icon: String?
+        }
+
+        var identifier: String
+        var actions: [Action]
+        var intents: [String]
+        var options: UNNotificationCategoryOptions
+        var placeholder: String
+        var summary: String
+    }
+
+    var stored: Stored {
+        Stored(
+            identifier: identifier,
+            actions: actions.map { Stored.Action(button: $0.button, options: $0.options, icon: $0.icon?.name) },
+            intents: intentIdentifiers, options: options, placeholder: hiddenPreviewsBodyPlaceholder,
+            summary: categorySummaryFormat)
+    }
+
+    convenience init(_ stored: Stored) {
+        let actions = stored.actions.map { action -> UNNotificationAction in
+            let icon = action.icon.map { UNNotificationActionIcon(systemImageName: $0) }
+            guard let field = action.button.field else {
+                return UNNotificationAction(
+                    identifier: action.button.key, title: action.button.label, options: action.options, icon: icon)
+            }
+            return UNTextInputNotificationAction(
+                identifier: action.button.key, title: action.button.label, options: action.options, icon: icon,
+                textInputButtonTitle: field.send, textInputPlaceholder: field.placeholder)
+        }
+        self.init(
+            identifier: stored.identifier, actions: actions, intentIdentifiers: stored.intents,
+            hiddenPreviewsBodyPlaceholder: stored.placeholder, categorySummaryFormat: stored.summary, options: stored.options)
+    }
+}

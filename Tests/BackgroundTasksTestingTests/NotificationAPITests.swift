@@ -1,0 +1,222 @@
+import BackgroundTasks
+import BackgroundTasksTesting
+import Foundation
+import Synchronization
+import Testing
+import UserNotifications
+
+/// `UNUserNotificationCenter` as code from iOS uses it.
+@Suite struct NotificationAPITests {
+    private func center() -> UNUserNotificationCenter { .current() }
+
+    private func content(_ title: String = "Storm", category: String = "") -> UNMutableNotificationContent {
+        let content = UNMutableNotificationContent()
+        (content.title, content.categoryIdentifier) = (title, category)
+        return content
+    }
+
+    // MARK: Delegates
+
+    private final class WithHandler: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let heard = Mutex<[String]>([])
+
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping () -> Void
+        ) {
+            heard.withLock { $0.append(response.actionIdentifier) }
+            completionHandler()
+            // Some call it twice.
+            completionHandler()
+        }
+    }
+
+    private final class WithSendableHandler: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let heard = Mutex<[String]>([])
+
+        func userNotificationCenter(
+            _ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse,
+            withCompletionHandler completionHandler: @escaping @Sendable () -> Void
+        ) {
+            heard.withLock { $0.append(response.actionIdentifier) }
+            DispatchQueue.global().async { completionHandler() }
+        }
+    }
+
+    private final class WithAsync: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let heard = Mutex<[String]>([])
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            await Task.yield()
+            heard.withLock { $0.append(response.actionIdentifier) }
+        }
+    }
+
+    @MainActor private final class OnMainActor: NSObject, UNUserNotificationCenterDelegate {
+        nonisolated let heard = Mutex<[String]>([])
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            MainActor.assertIsolated()
+            heard.withLock { $0.append(response.actionIdentifier) }
+        }
+    }
+
+    /// Every form an author may write is called, and its launch ends when it is done.
+    @Test func everyFormOfDidReceiveIsCalled() async throws {
+        let (one, two, three) = (WithHandler(), WithSendableHandler(), WithAsync())
+        let four = await OnMainActor()
+        let forms: [(any UNUserNotificationCenterDelegate, @Sendable () -> [String])] = [
+            (one, { one.heard.withLock { $0 } }), (two, { two.heard.withLock { $0 } }), (three, { three.heard.withLock { $0 } }),
+            (four, { four.heard.withLock { $0 } }),
+        ]
+        for (delegate, heard) in forms {
+            nonisolated(unsafe) let delegate = delegate
+            try await TestDriver.run(permitting: []) { driver in
+                center().delegate = delegate
+                center().setNotificationCategories([
+                    UNNotificationCategory(
+                        identifier: "c", actions: [UNNotificationAction(identifier: "photo", title: "Photo")],
+                        intentIdentifiers: [])
+                ])
+                try await center().add(UNNotificationRequest(identifier: "n", content: content(category: "c"), trigger: nil))
+                try await driver.advance(by: .seconds(1))
+                #expect(driver.notifications.press("photo", on: "n"))
+                let launch = try await driver.advanceToNextLaunch()
+                #expect(launch.outcome == .completed)
+                #expect(heard() == ["photo"], "\(type(of: delegate))")
+            }
+        }
+    }
+
+    // MARK: Triggers
+
+    @Test func aDailyOneIsListedShownAndCancelled() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            var noon = DateComponents()
+            (noon.hour, noon.timeZone) = (12, .gmt)
+            let trigger = UNCalendarNotificationTrigger(dateMatching: noon, repeats: true)
+            let request = UNNotificationRequest(identifier: "noon", content: content(), trigger: trigger)
+            try await center().add(request)
+            #expect(await center().pendingNotificationRequests() == [request])
+            let due = try #require(trigger.nextTriggerDate())
+            try await driver.advance(by: .seconds(due.timeIntervalSince(driver.clock.date) - 1))
+            #expect(driver.notifications.shown.isEmpty)
+            for day in 1...3 {
+                try await driver.advance(by: .seconds(day == 1 ? 2 : 86_400))
+                #expect(driver.notifications.history.count == day)
+                #expect(await center().pendingNotificationRequests() == [request], "it comes again")
+                #expect(await center().deliveredNotifications().map(\.request) == [request])
+            }
+            center().removePendingNotificationRequests(withIdentifiers: ["noon"])
+            #expect(await center().pendingNotificationRequests().isEmpty)
+            #expect(driver.notifications.shown.count == 1, "what stands there stays")
+            try await driver.advance(by: .seconds(3 * 86_400))
+            #expect(driver.notifications.history.count == 3)
+        }
+    }
+
+    @Test func whatNeverComesIsRefused() async throws {
+        try await TestDriver.run(permitting: []) { _ in
+            var never = DateComponents()
+            (never.month, never.day) = (2, 30)
+            for trigger in [
+                UNCalendarNotificationTrigger(dateMatching: never, repeats: true),
+                UNCalendarNotificationTrigger(dateMatching: DateComponents(), repeats: false),
+                UNLocationNotificationTrigger(region: NSObject(), repeats: false),
+            ] {
+                await #expect {
+                    try await center().add(UNNotificationRequest(identifier: "n", content: content(), trigger: trigger))
+                } throws: {
+                    ($0 as? UNError)?.code == .notificationInvalidNoDate && !$0.localizedDescription.isEmpty
+                }
+            }
+            #expect(UNCalendarNotificationTrigger(dateMatching: never, repeats: true).nextTriggerDate() == nil)
+            #expect(await center().pendingNotificationRequests().isEmpty)
+        }
+    }
+
+    // MARK: Values
+
+    @Test func contentsAreValues() throws {
+        let content = self.content()
+        content.userInfo = ["b": 1, "a": ["x"]]
+        let request = UNNotificationRequest(identifier: "n", content: content, trigger: nil)
+        content.title = "changed"
+        #expect(request.content.title == "Storm", "a request has a copy")
+        let copy = try #require(request.content.mutableCopy() as? UNMutableNotificationContent)
+        #expect(copy == request.content && copy.hash == request.content.hash)
+        copy.relevanceScore = 0.5
+        #expect(copy != request.content)
+        #expect(Set([request, UNNotificationRequest(identifier: "n", content: request.content, trigger: nil)]).count == 1)
+        let (one, two) = (
+            UNTimeIntervalNotificationTrigger(timeInterval: 60, repeats: true),
+            UNTimeIntervalNotificationTrigger(timeInterval: 60, repeats: false)
+        )
+        #expect(one != two && one == UNTimeIntervalNotificationTrigger(timeInterval: 60, repeats: true))
+    }
+
+    @Test func everythingOfAContentComesBack() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let content = self.content("Title", category: "category")
+            (content.subtitle, content.body, content.threadIdentifier) = ("Subtitle", "Body", "thread")
+            (content.badge, content.sound, content.interruptionLevel) = (3, .defaultCritical, .critical)
+            (content.targetContentIdentifier, content.launchImageName, content.relevanceScore) = ("target", "image", 0.25)
+            (content.filterCriteria, content.summaryArgument, content.summaryArgumentCount) = ("filter", "argument", 2)
+            content.userInfo = ["id": 7]
+            try await center().add(UNNotificationRequest(identifier: "n", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            let delivered = try #require(await center().deliveredNotifications().first)
+            #expect(delivered.request.content == content)
+            #expect(delivered.request.content.userInfo["id"] as? Int == 7)
+            #expect(delivered.request.trigger == nil)
+        }
+    }
+
+    @Test func categoriesComeBack() async throws {
+        try await TestDriver.run(permitting: []) { _ in
+            let field = UNTextInputNotificationAction(
+                identifier: "reply", title: "Reply", options: [.authenticationRequired], textInputButtonTitle: "Send",
+                textInputPlaceholder: "Text")
+            let button = UNNotificationAction(
+                identifier: "open", title: "Open", options: [.foreground], icon: UNNotificationActionIcon(systemImageName: "tray")
+            )
+            let categories: Set = [
+                UNNotificationCategory(
+                    identifier: "a", actions: [field, button], intentIdentifiers: ["intent"], hiddenPreviewsBodyPlaceholder: "%u",
+                    categorySummaryFormat: "%u more", options: [.customDismissAction]),
+                UNNotificationCategory(identifier: "b", actions: [], intentIdentifiers: []),
+            ]
+            center().setNotificationCategories(categories)
+            #expect(await center().notificationCategories() == categories)
+            center().setNotificationCategories([])
+            #expect(await center().notificationCategories().isEmpty)
+        }
+    }
+
+    @Test func handlersAreCalled() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            let center = self.center()
+            try await center.add(UNNotificationRequest(identifier: "n", content: content(), trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            #expect(
+                await withCheckedContinuation { done in
+                    center.requestAuthorization(options: [.alert]) { ok, _ in done.resume(returning: ok) }
+                })
+            let settings = await withCheckedContinuation { done in center.getNotificationSettings { done.resume(returning: $0) } }
+            #expect(settings.authorizationStatus == .authorized && settings.alertSetting == .enabled)
+            #expect(await settings == center.notificationSettings())
+            #expect(
+                await withCheckedContinuation { done in center.getPendingNotificationRequests { done.resume(returning: $0.count) }
+                } == 0)
+            #expect(
+                await withCheckedContinuation { done in center.getDeliveredNotifications { done.resume(returning: $0.count) } }
+                    == 1)
+            #expect(
+                await withCheckedContinuation { done in center.getNotificationCategories { done.resume(returning: $0.count) } }
+                    == 0)
+            let error = await withCheckedContinuation { done in center.setBadgeCount(-1) { done.resume(returning: $0) } }
+            #expect((error as? UNError)?.code == .badgeInputInvalid)
+            try await center.setBadgeCount(5)
+        }
+    }
+}
