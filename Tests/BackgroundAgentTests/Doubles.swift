@@ -90,6 +90,11 @@ final class FakePresenter: Presenter {
         takeOvers.withLock { $0.append("\(identifier) \(serverID)") }
     }
 
+    private let badges = Mutex<[Int]>([])
+    var badge: [Int] { badges.withLock { $0 } }
+
+    func showBadge(_ count: Int, desktopEntry: String) { badges.withLock { $0.append(count) } }
+
     func ask() { questions.withLock { $0 += 1 } }
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {

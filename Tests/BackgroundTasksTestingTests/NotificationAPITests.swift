@@ -88,6 +88,57 @@ import UserNotifications
         }
     }
 
+    private final class Replies: NSObject, UNUserNotificationCenterDelegate, Sendable {
+        let heard = Mutex<[String]>([])
+
+        func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+            let text = (response as? UNTextInputNotificationResponse)?.userText ?? "-"
+            let said = "\(response.actionIdentifier.components(separatedBy: ".").last ?? ""): \(text)"
+            heard.withLock { $0.append(said) }
+        }
+    }
+
+    /// What was typed, and a dismissal where the category wants to hear of it.
+    @Test func whatIsTypedAndDismissedIsHeard() async throws {
+        let delegate = Replies()
+        try await TestDriver.run(permitting: []) { driver in
+            center().delegate = delegate
+            let reply = UNTextInputNotificationAction(
+                identifier: "reply", title: "Reply", options: [], textInputButtonTitle: "Send", textInputPlaceholder: "")
+            center().setNotificationCategories([
+                UNNotificationCategory(
+                    identifier: "c", actions: [reply], intentIdentifiers: [], options: [.customDismissAction]),
+                UNNotificationCategory(identifier: "d", actions: [], intentIdentifiers: []),
+            ])
+            for (identifier, category) in [("a", "c"), ("b", "c"), ("c", "d")] {
+                try await center().add(
+                    UNNotificationRequest(identifier: identifier, content: content(category: category), trigger: nil))
+            }
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.reply("Wild out here", on: "a"))
+            try await driver.advance(by: .seconds(30))
+            #expect(driver.notifications.dismiss("c") && driver.notifications.dismiss("b"))
+            try await driver.advance(by: .seconds(30))
+        }
+        #expect(delegate.heard.withLock { $0 } == ["reply: Wild out here", "UNNotificationDismissActionIdentifier: -"])
+    }
+
+    @Test func theNumberOnTheIcon() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            try await center().setBadgeCount(5)
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.badge == 5)
+            let content = self.content()
+            content.badge = 2
+            try await center().add(UNNotificationRequest(identifier: "n", content: content, trigger: nil))
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.badge == 2)
+            try await center().setBadgeCount(0)
+            try await driver.advance(by: .seconds(1))
+            #expect(driver.notifications.badge == 0)
+        }
+    }
+
     // MARK: Triggers
 
     @Test func aDailyOneIsListedShownAndCancelled() async throws {

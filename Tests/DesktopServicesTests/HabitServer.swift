@@ -36,6 +36,27 @@ final class HabitServer: Sendable {
     /// Tells everybody that a button was pressed.
     func press(_ id: UInt32, _ key: String) throws { try ask("Press", "\(id)", "'\(key)'") }
 
+    /// Prints each signal of an interface on a line, once this returns.
+    func watch(_ interface: String) throws -> ChildProcess {
+        let script = #"""
+            import sys, dbus
+            from dbus.mainloop.glib import DBusGMainLoop
+            from gi.repository import Gio, GLib
+            bus = Gio.bus_get_sync(Gio.BusType.SESSION)
+            bus.signal_subscribe(None, sys.argv[1], None, None, None, 0,
+                lambda *a: print(a[5].print_(True).replace("\n", " "), flush=True))
+            bus.call_sync("org.freedesktop.DBus", "/", "org.freedesktop.DBus", "GetId", None, None, 0, -1)
+            print("ready", flush=True)
+            GLib.MainLoop().run()
+            """#
+        let watch = try ChildProcess("/usr/bin/python3", ["-c", script, interface], environment: environment)
+        guard try watch.firstLine() == "ready" else { throw FixtureFailure("nobody watches") }
+        return watch
+    }
+
+    /// Tells everybody what the person typed.
+    func reply(_ id: UInt32, _ text: String) throws { try ask("Reply", "\(id)", "'\(text)'") }
+
     /// Tells everybody that the person closed one.
     func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }
 
@@ -82,6 +103,10 @@ final class HabitServer: Sendable {
             def Press(self, number, key):
                 self.ActivationToken(number, "token-1")
                 self.ActionInvoked(number, key)
+            @dbus.service.signal(N, signature="us")
+            def NotificationReplied(self, number, text): pass
+            @dbus.service.method("test.Habits", in_signature="us", out_signature="")
+            def Reply(self, number, text): self.NotificationReplied(number, text)
             @dbus.service.method("test.Habits", in_signature="u", out_signature="")
             def Dismiss(self, number): self.NotificationClosed(number, 2)
 

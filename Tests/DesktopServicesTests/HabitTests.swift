@@ -80,6 +80,40 @@ extension RealDesktop {
             }
         }
 
+        /// Plasma has a field to type into. Elsewhere the button would send nothing, and is not there.
+        @Test(arguments: [true, false]) func aFieldIsThereWhereItSendsWhatWasTyped(_ hasFields: Bool) async throws {
+            try await withServer("another", capabilities: ["actions", "body"] + (hasFields ? ["inline-reply"] : [])) {
+                presenter, server in
+                var notice = notice()
+                notice.actions[1].field = NoticeAction.Field(send: "Send", placeholder: "What is it like?")
+                presenter.present(notice)
+                let call = try server.nextCall()
+                #expect(call.actions == ["default", "Open"] + (hasFields ? ["inline-reply", "Add photo…"] : []))
+                #expect(call.hints["x-kde-reply-placeholder-text"] == (hasFields ? "What is it like?" : nil))
+                #expect(call.hints["x-kde-reply-submit-button-text"] == (hasFields ? "Send" : nil))
+                guard hasFields, case .presented("a", let id) = try await events.first(where: { $0 != .serverAppeared }) else {
+                    return #expect(!hasFields)
+                }
+                try server.reply(id, "Wild")
+                let heard = try await events.first { $0 != .serverAppeared }
+                #expect(heard == .replied(identifier: "a", serverID: id, text: "Wild"))
+            }
+        }
+
+        /// As docks hear it.
+        @Test func theNumberOnTheIcon() async throws {
+            try await withServer("another") { presenter, server in
+                let watch = try server.watch("com.canonical.Unity.LauncherEntry")
+                defer { watch.stop() }
+                for (count, visible) in [(3, "true"), (0, "false")] {
+                    presenter.showBadge(count, desktopEntry: "stormy")
+                    let line = try watch.firstLine()
+                    #expect(line.contains("application://stormy.desktop") && line.contains("int64 \(count)"), "\(line)")
+                    #expect(line.contains("'count-visible': <\(visible)>"), "\(line)")
+                }
+            }
+        }
+
         /// Another process showed it, and was killed.
         @Test func buttonsOfAnEarlierProcessAreHeard() async throws {
             try await withServer("another") { presenter, server in

@@ -190,6 +190,7 @@ package final class Agent {
             ports.presenter.withdraw(identifier: identifier, serverID: number, of: server)
         case .takeOver(let identifier, let number, let server):
             ports.presenter.takeOver(identifier: identifier, serverID: number, of: server)
+        case .showBadge(let count): ports.presenter.showBadge(count, desktopEntry: ledger.directories.appIdentifier)
         case .askServer: ports.presenter.ask()
         case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
         case .sessionChanged(let session): ports.sessionChanged(session)

@@ -30,6 +30,7 @@ enum AgentEffect: Equatable {
     case withdraw(identifier: String, serverID: UInt32, of: String?)
     /// Its buttons are heard again.
     case takeOver(identifier: String, serverID: UInt32, of: String?)
+    case showBadge(Int)
     /// Whether the notification server answers.
     case askServer
     case watchProcess(ProcessIdentity)
@@ -40,7 +41,7 @@ enum AgentEffect: Equatable {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .adoptLaunch, .warnLaunch, .killLaunch, .endLaunch, .forgetLaunch, .checkProof, .placeFile, .present,
-            .askServer, .takeOver, .withdraw, .watchProcess, .sessionChanged:
+            .askServer, .takeOver, .showBadge, .withdraw, .watchProcess, .sessionChanged:
             false
         }
     }

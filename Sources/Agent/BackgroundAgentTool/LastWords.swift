@@ -27,7 +27,8 @@ enum LastWords {
         let presenter = LibnotifyPresenter(loop: loop, appName: app) { event in
             switch event {
             case .presented, .failed: answered.signal()
-            case .activated, .closed, .unheard, .serverIs, .serverAnswers, .serverAppeared, .serverVanished, .busLost: break
+            case .activated, .replied, .closed, .unheard, .serverIs, .serverAnswers, .serverAppeared, .serverVanished, .busLost:
+                break
             }
         }
         presenter.connect()

@@ -107,6 +107,7 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     // Nothing is told to its sender alone here, and nothing stays unanswered.
     func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
     func ask() {}
+    func showBadge(_ count: Int, desktopEntry: String) {}
 
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let tell = state.withLock { $0.tell }

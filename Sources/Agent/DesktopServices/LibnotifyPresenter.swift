@@ -59,6 +59,10 @@ package final class LibnotifyPresenter: Presenter {
         loop.perform { [desk] in desk.takeOver(identifier: identifier, serverID: serverID, of: server) }
     }
 
+    package func showBadge(_ count: Int, desktopEntry: String) {
+        loop.perform { [desk] in desk.showBadge(count, desktopEntry: desktopEntry) }
+    }
+
     package func ask() {
         loop.perform { [desk] in desk.ask() }
     }

@@ -16,6 +16,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private var unanswered: [String: ShownNotice] = [:]
     private var lateAnswers: LateAnswers?
     private let takenOver = TakenOverNotices()
+    private let replies = TypedReplies()
     /// On the connection, where the present server needs it.
     private var labelFilter: guint = 0
 
@@ -38,6 +39,10 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         }
         takenOver.onActivated = { identifier, number, action, token in
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
+        }
+        replies.onReply = { [unowned self] number, text in
+            guard let identifier = shown.first(where: { $0.value.serverID == number })?.key else { return }
+            handler(.replied(identifier: identifier, serverID: number, text: text))
         }
         takenOver.onClosed = { handler(.closed(identifier: $0, serverID: $1, $2)) }
         bus.onLost = { [unowned self] in
@@ -143,6 +148,12 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         takenOver.hear(identifier, serverID, on: connection)
     }
 
+    /// Where there is no bus there is no dock.
+    func showBadge(_ count: Int, desktopEntry: String) {
+        guard let connection = try? openBus(busAddress: nil) else { return }
+        LauncherBadge.show(count, desktopEntry: desktopEntry, on: connection)
+    }
+
     /// A frozen one holds the loop's thread for as long as GLib waits.
     func ask() {
         server = nil
@@ -166,6 +177,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         forgetShown()
         server = nil
         notify_uninit()
+        replies.stop()
         if let connection = bus.connection {
             lateAnswers?.stopListening(on: connection)
             if labelFilter != 0 { g_dbus_connection_remove_filter(connection, labelFilter) }
@@ -205,6 +217,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         identify(on: connection)
         server = asked
         fitLabels(asked, on: connection)
+        if asked.hasReplies { replies.listen(on: connection) }
         return asked
     }
 

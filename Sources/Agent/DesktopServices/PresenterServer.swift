@@ -24,6 +24,9 @@ package struct PresenterServer: Sendable, Equatable {
     var hasActions: Bool { capabilities.contains("actions") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
+    /// A button can have a field to type into, and what is typed is told.
+    var hasReplies: Bool { capabilities.contains("inline-reply") }
+
     /// Without buttons a server makes a modal dialog of what shall stay (notify-osd).
     var keepsOnScreen: Bool { hasActions }
 

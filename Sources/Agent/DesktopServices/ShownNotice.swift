@@ -42,7 +42,7 @@ final class ShownNotice {
         if let pixels = picture?.variant { notify_notification_set_hint(notification, server.pictureHint, pixels) }
         notify_notification_clear_actions(notification)
         // Without the capability a server may ignore actions or print them; the spec says: leave them out.
-        if server.hasActions { fillActions(with: notice) }
+        if server.hasActions { fillActions(with: notice, for: server) }
     }
 
     private func text(of notice: Notice, for server: PresenterServer) -> String {
@@ -102,12 +102,18 @@ final class ShownNotice {
         notify_notification_set_hint(notification, key, g_variant_new_string(NoticeText.withoutControls(value)))
     }
 
-    private func fillActions(with notice: Notice) {
-        for action in notice.actions where !action.key.isEmpty {
+    /// One field at most: servers know them by a key of their own. Where there are none, such a button would send nothing.
+    private func fillActions(with notice: Notice, for server: PresenterServer) {
+        let field = server.hasReplies ? notice.actions.first { $0.field != nil } : nil
+        if let field, let words = field.field {
+            setHint("x-kde-reply-placeholder-text", words.placeholder)
+            setHint("x-kde-reply-submit-button-text", words.send)
+        }
+        for action in notice.actions where !action.key.isEmpty && (action.field == nil || action == field) {
             // libnotify drops an action without a label, and "default" often has none worth showing.
             let label = action.label.isEmpty ? action.key : action.label
             notify_notification_add_action(
-                notification, action.key, label,
+                notification, action.field == nil ? action.key : "inline-reply", label,
                 { notification, key, data in
                     let shown = ShownNotice.from(data)
                     let token = notify_notification_get_activation_token(notification).map { String(cString: $0) }

@@ -100,6 +100,8 @@ package enum PresenterEvent: Sendable, Equatable {
     case failed(identifier: String, PresenterFailure)
     /// A button or the body was pressed. `activationToken` lets a window be raised; often absent.
     case activated(identifier: String, serverID: UInt32, action: String, activationToken: String?)
+    /// The person typed something into the field of its button, and sent it.
+    case replied(identifier: String, serverID: UInt32, text: String)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
     /// It may stand on the screen, and this server would tell its buttons to nobody but who showed it last.
     case unheard(identifier: String, serverID: UInt32)
@@ -128,6 +130,8 @@ package protocol Presenter: Sendable {
     /// Hears the buttons of what an earlier process showed, where it stands yet. Answered by `unheard` where the server has them told to
     /// that process alone, and by nothing where they are heard from now on, or the server is another one.
     func takeOver(identifier: String, serverID: UInt32, of server: String?)
+    /// A number on the app's icon, where a dock or a panel shows one; 0: none.
+    func showBadge(_ count: Int, desktopEntry: String)
     /// Asks the server something that shows nothing; answered by `serverAnswers`, or not at all.
     func ask()
 }

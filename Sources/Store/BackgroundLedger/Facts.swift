@@ -147,6 +147,8 @@ extension FactName where Value == Int {
     package static var lastTaskIdentifier: Self { Self("lastTaskIdentifier") }
     /// The number on the app's icon.
     package static var badge: Self { Self("badge") }
+    /// The number that docks were told.
+    package static var badgeTold: Self { Self("badgeTold") }
 }
 extension FactName where Value == Date {
     /// When somebody last wanted a transfer tried at once.

@@ -310,6 +310,16 @@ extension LedgerTransaction {
         try record.save(database)
     }
 
+    /// The app wants to hear when the person dismisses a notification of this category.
+    package func tellsDismissal(ofCategory identifier: String) throws -> Bool {
+        struct Details: Decodable {
+            let options: Int
+        }
+        let details = try details(ofCategory: identifier).flatMap { try? JSONDecoder().decode(Details.self, from: Data($0.utf8)) }
+        // Apple's UNNotificationCategoryOptions.customDismissAction.
+        return (details?.options ?? 0) & 1 != 0
+    }
+
     /// Of every category what the app said of it.
     package func categoryDetails() throws -> [String] {
         try NotificationCategoryRecord.fetchAll(database).compactMap(\.details)

@@ -60,6 +60,7 @@ public final class VirtualNotificationServer: Presenter {
         /// Everything that was ever shown, in order.
         var history: [ShownNotification] = []
         var nextID: UInt32 = 1
+        var badge = 0
         var pause = 0.0
         /// What a frozen one was given.
         var heldBack: [(Notice, replacing: UInt32?, server: String?)] = []
@@ -90,6 +91,9 @@ public final class VirtualNotificationServer: Presenter {
     /// What stands on the screen.
     public var shown: [ShownNotification] { state.withLock { $0.screen } }
 
+    /// The number on the app's icon; 0: none.
+    public var badge: Int { state.withLock { $0.badge } }
+
     /// Everything that was shown so far, replaced and closed ones too.
     public var history: [ShownNotification] { state.withLock { $0.history } }
 
@@ -106,6 +110,17 @@ public final class VirtualNotificationServer: Presenter {
         say(
             .activated(
                 identifier: identifier, serverID: notice.serverID, action: action ?? "default", activationToken: nil))
+        close(notice, .dismissed)
+        return true
+    }
+
+    /// The person types into the field of a button, and sends it.
+    ///
+    /// - Returns: `false`: no such notification is on the screen.
+    @discardableResult
+    public func reply(_ text: String, on identifier: String) -> Bool {
+        guard let notice = shown.last(where: { $0.identifier == identifier }) else { return false }
+        say(.replied(identifier: identifier, serverID: notice.serverID, text: text))
         close(notice, .dismissed)
         return true
     }
@@ -235,6 +250,9 @@ public final class VirtualNotificationServer: Presenter {
 
     /// Whoever listens hears its buttons, as on most desktops. The agent's way in.
     package func takeOver(identifier: String, serverID: UInt32, of server: String?) {}
+
+    /// The number on the app's icon. The agent's way in.
+    package func showBadge(_ count: Int, desktopEntry: String) { state.withLock { $0.badge = count } }
 
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {

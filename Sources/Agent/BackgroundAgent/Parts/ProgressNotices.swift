@@ -54,7 +54,7 @@ struct ProgressNotices {
         case .serverIs(let server):
             if try pass.transaction.fact(.notificationServer) != server { try pass.transaction.forgetProgressNotices() }
             return false
-        case .serverAnswers, .unheard: return false
+        case .serverAnswers, .unheard, .replied: return false
         case .serverAppeared, .serverVanished, .busLost:
             // Another server shows it anew; the numbers of one that is gone mean nothing to it.
             if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }

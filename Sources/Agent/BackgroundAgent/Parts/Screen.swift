@@ -71,7 +71,9 @@ struct Screen {
         case .failed(let identifier, let failure): try noteFailure(identifier, failure, &pass)
         case .activated(let identifier, let serverID, let action, _): try notePress(identifier, serverID, action, &pass)
         case .unheard(let identifier, let serverID): try change(identifier, .buttonsLost(serverID: serverID), &pass)
-        case .closed(let identifier, let serverID, _):
+        case .replied(let identifier, let serverID, let text): try noteReply(identifier, serverID, text, &pass)
+        case .closed(let identifier, let serverID, let reason):
+            if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
             try change(identifier, .closed(serverID: serverID, now: pass.now), &pass)
         case .serverIs(let server):
             // Where the agent was not there when the last one left, as at a logout, nobody has told it.
@@ -86,6 +88,7 @@ struct Screen {
 
     /// Apple's name for a click on the notification itself: what the app will see.
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
+    private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
     private func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
         // Pressed once more on its way off the screen, it is answered already.
@@ -99,6 +102,25 @@ struct Screen {
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
     }
 
+    private func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
+        guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
+            let button = try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first(where: {
+                $0.field != nil
+            })
+        else { return }
+        try pass.transaction.addResponse(button.key, to: record, userText: text, now: pass.now)
+        pass.log(.notificationPressed, (.notification, identifier), (.action, button.key))
+        try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
+    }
+
+    /// Told only where the category asks for it, as on iOS.
+    private func noteDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
+        guard let record = try pass.transaction.notification(identifier), record.state == .delivered, record.serverID == serverID,
+            try pass.transaction.tellsDismissal(ofCategory: record.content.categoryIdentifier)
+        else { return }
+        try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)
+    }
+
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
         if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, pass) }
         refused[identifier] = nil
@@ -108,6 +130,9 @@ struct Screen {
         if var record = try pass.transaction.notification(identifier), record.schedule?.next != nil {
             record.takeInstant(now: pass.now, zone: pass.zone)
             try pass.transaction.save(record)
+        }
+        if let badge = try pass.transaction.notification(identifier)?.content.badge {
+            try pass.transaction.setFact(.badge, badge)
         }
         try pass.transaction.setFact(.presenterTrouble, nil)
         pass.log(.notificationShown, (.notification, identifier))
@@ -184,6 +209,8 @@ struct Screen {
     private mutating func noteLostServer(_ pass: inout Pass) throws {
         let open = Set(unanswered.keys)
         unanswered = [:]
+        // Docks of another session, or none yet.
+        try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
             let event = NoticeLife.Event.serverLost(isAnswerOpen: open.contains(record.identifier))
             try change(record, event, &pass)
@@ -224,6 +251,7 @@ struct Screen {
             if record.state == .pending { try show(record, app, &pass) }
         }
         if !isQuitting { try progress.plan(&pass, app) }
+        try planBadge(&pass)
     }
 
     /// As its trigger says now: one that repeats waits again when its instant has come. `nil`: nothing is to be shown of it.
@@ -266,6 +294,13 @@ struct Screen {
             let server = try pass.transaction.fact(.notificationServer)
             pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
         }
+    }
+
+    private func planBadge(_ pass: inout Pass) throws {
+        guard try pass.transaction.isBadgeUntold() else { return }
+        let wanted = try pass.transaction.fact(.badge) ?? 0
+        try pass.transaction.setFact(.badgeTold, wanted)
+        pass.perform(.showBadge(wanted))
     }
 
     private func withdraw(_ record: NotificationRecord, _ pass: inout Pass) throws {
