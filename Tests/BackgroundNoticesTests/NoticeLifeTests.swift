@@ -86,6 +86,20 @@ import Testing
         #expect(other.phase == .pending)
     }
 
+    /// In its place, and nobody is alerted; one that was closed stays closed.
+    @Test func otherWordsInItsPlace() {
+        var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+        _ = notice.handle(.changed)
+        #expect((notice.phase, notice.serverID) == (.pending, 7))
+        #expect(notice.isShownAgain && !notice.isUntold)
+        for phase in [NoticeLife.Phase.pending, .presenting, .closed, .withdrawing, .withdrawn] {
+            var other = life(phase, phase == .closed ? nil : 7)
+            let before = other
+            _ = other.handle(.changed)
+            #expect(other == before)
+        }
+    }
+
     @Test func aPressedOneLeavesTheScreen() {
         var notice = life(.delivered, 7)
         #expect(notice.handle(.pressed(serverID: 3, now: now)) == [])

@@ -8,10 +8,12 @@ extension EndToEnd {
     @Suite final class Notifications {
         private let desktop: Desktop
         private let home: Home
+        private let server: FaultyServer
 
         init() async throws {
             desktop = try Desktop()
-            home = try Home(server: await EndToEnd.stormyServer(), desktop: desktop)
+            server = try await EndToEnd.stormyServer()
+            home = try Home(server: server, desktop: desktop)
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
             try home.stormy("schedule")
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
@@ -59,6 +61,25 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
             #expect(try displayed() == "1")
             try snooze()
+        }
+
+        /// The forecast has other hours by now: in its place, without an alert, and not where the person has closed it.
+        @Test func aStormThatMovesIsChangedInItsPlace() throws {
+            let before = try home.wait("its words") { try $0.notification("storm-1")?.content.body }
+            Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
+            try home.stormy("check", "--fresh")
+            #expect(desktop.titles.count == 1, "a check that tells nobody")
+            try home.stormy("check", "--fresh", "--notify")
+            #expect(desktop.listenForShownAgain())
+            try home.wait("there again") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
+            #expect(try displayed() == "1" && desktop.titles.count == 1)
+            #expect(try home.wait("its words") { try $0.notification("storm-1")?.content.body } != before)
+            try desktop.dunstctl("close")
+            try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
+            Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8, 9, 10])), on: server)
+            try home.stormy("check", "--fresh", "--notify")
+            _ = try desktop.heardSoFar()
+            #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
         /// Removed by a command while no agent lives, it leaves the screen with the next one.

@@ -112,6 +112,29 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         return schedule
     }
 
+    /// Changes what a notification says that stands on the screen, or waits, without an alert. Beyond Apple: adding it again would alert again.
+    ///
+    /// - Parameters:
+    ///   - identifier: its request's. Nothing happens where the person has closed it, or nobody added it.
+    ///   - change: is given what it says, and returns what it is to say; `nil`: the same.
+    /// - Throws: ``UNError``, or what `change` throws.
+    public func updateNotification(
+        withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
+    ) throws {
+        guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }),
+            record.life.isStanding || record.life.isUntold, let new = try change(.make(from: record.content))
+        else { return }
+        let files = try new.attachments.map { try $0.taken() }
+        let content = try new.record(files.map(\.attachment))
+        do {
+            try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
+                try $0.changeNotification(identifier, content)
+            }
+        } catch {
+            throw UNError(.notificationsNotAllowed, "\(error)")
+        }
+    }
+
     // MARK: Lists
 
     /// Those that wait for their time, or for a server.

@@ -22,6 +22,8 @@ package struct NoticeLife: Equatable, Sendable {
     package enum Event: Equatable, Sendable {
         /// The app adds it, new or once more. What stands on the screen is replaced, and alerts.
         case added
+        /// The app says something else in its place, of which nobody has to be alerted.
+        case changed
         /// The presenter was asked to show it.
         case handedOver
         case presented(serverID: UInt32, now: Date)
@@ -88,6 +90,7 @@ package struct NoticeLife: Equatable, Sendable {
     package mutating func handle(_ event: Event) -> [Command] {
         switch event {
         case .added: add()
+        case .changed: if phase == .delivered { phase = .pending }
         case .handedOver: if phase == .pending { (phase, trouble) = (.presenting, nil) }
         case .presented(let id, let now): return present(id, now)
         case .failed(let why, let isAnswerOpen):

@@ -275,6 +275,19 @@ extension LedgerTransaction {
         return true
     }
 
+    /// Says something else in the place of what stands on the screen, or waits, without an alert.
+    ///
+    /// - Returns: `false`: nothing of it is there, or it says so already.
+    package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
+        guard var record = try notification(identifier), record.life.isStanding || record.life.isUntold, record.content != content
+        else { return false }
+        record.handle(.changed)
+        record.content = content
+        record.revision += 1
+        try save(record)
+        return true
+    }
+
     /// Files in the spool that notifications need: those that are, or will be, on a screen.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(

@@ -51,6 +51,8 @@ package struct StormTeller: Sendable {
                     || assessment.reasons.contains { $0.from < storm.ends && storm.begins < $0.until }
             }
         }
+        // As the forecast has them now: on the screen they are changed in their place, and nobody is alerted.
+        for storm in try store.toldStorms(of: place, now: BGTaskScheduler.now) { try update(storm, place) }
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {
@@ -94,6 +96,28 @@ package struct StormTeller: Sendable {
     static let snoozed = "-snoozed"
 
     private func add(_ storm: StormRecord, _ place: Place) throws {
+        let picture = StormPicture(storm, place, store)
+        let request = UNNotificationRequest(
+            identifier: Self.identifier(of: storm), content: content(storm, place, picture), trigger: nil,
+            alertsOncePerContent: true)
+        let failure = Failure()
+        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
+        if let error = failure.error { throw error }
+    }
+
+    private func update(_ storm: StormRecord, _ place: Place) throws {
+        var picture: StormPicture?
+        try UNUserNotificationCenter.current().updateNotification(withIdentifier: Self.identifier(of: storm)) { told in
+            let content = content(storm, place, nil)
+            guard (told.title, told.body) != (content.title, content.body) else { return nil }
+            picture = StormPicture(storm, place, store)
+            content.attachments = [picture?.attachment].compactMap { $0 }
+            return content
+        }
+        extendLifetime(picture)
+    }
+
+    private func content(_ storm: StormRecord, _ place: Place, _ picture: StormPicture?) -> UNMutableNotificationContent {
         let content = UNMutableNotificationContent()
         content.title = StormText.title(place: place.name)
         content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson)
@@ -101,14 +125,9 @@ package struct StormTeller: Sendable {
         content.interruptionLevel = .timeSensitive
         content.sound = .default
         // The beginning tells it from a storm of its number in a store that was lost: that one is told already.
-        let picture = StormPicture(storm, place, store)
-        content.attachments = [picture?.attachment].compactMap { $0 }
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
-        let request = UNNotificationRequest(
-            identifier: Self.identifier(of: storm), content: content, trigger: nil, alertsOncePerContent: true)
-        let failure = Failure()
-        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
-        if let error = failure.error { throw error }
+        content.attachments = [picture?.attachment].compactMap { $0 }
+        return content
     }
 }
 

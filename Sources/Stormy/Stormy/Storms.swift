@@ -90,6 +90,16 @@ extension StormyStore {
         }
     }
 
+    /// Storms of a place that the person was told of, and that are still to come.
+    func toldStorms(of place: Place, now: Date) throws -> [StormRecord] {
+        try queue.read {
+            try StormRecord.filter(
+                Column("place") == place.id && Column("isTold") == true && Column("isClosed") == false
+                    && Column("isCancelled") == false && Column("ends") > now.timeIntervalSince1970
+            ).order(Column("id")).fetchReadable($0)
+        }
+    }
+
     /// Storms of a place that the person was told of, and that were cancelled since.
     func cancelledStorms(of place: Place) throws -> [StormRecord] {
         try queue.read {
