@@ -11,7 +11,7 @@ public struct BackgroundCommands: AsyncParsableCommand {
         commandName: "background", abstract: "What runs in the background, and why not.",
         subcommands: [
             StatusCommand.self, WhyCommand.self, HistoryCommand.self, TransfersCommand.self, SimulateCommand.self,
-            DoctorCommand.self, InstallCommand.self, UninstallCommand.self, QuitCommand.self,
+            NotifyCommand.self, DoctorCommand.self, InstallCommand.self, UninstallCommand.self, QuitCommand.self,
         ])
 
     public init() {}

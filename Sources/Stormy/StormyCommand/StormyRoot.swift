@@ -18,7 +18,8 @@ struct StormyRoot: AsyncParsableCommand {
             PlaceVerb.self, ScheduleVerb.self, UnscheduleVerb.self, CheckVerb.self, ForecastVerb.self, ReportVerb.self,
             StatusVerb.self, WhyCommand.self,
             HistoryCommand.self, UploadVerb.self, DownloadVerb.self, TransfersVerb.self, AgentVerb.self, QuitVerb.self,
-            SimulateCommand.self, DoctorCommand.self, ConfigVerb.self, InstallCommand.self, UninstallCommand.self, DemoVerb.self,
+            SimulateCommand.self, NotifyCommand.self, DoctorCommand.self, ConfigVerb.self, InstallCommand.self,
+            UninstallCommand.self, DemoVerb.self,
             RehearseVerb.self,
         ])
 

@@ -138,10 +138,14 @@ final class Desktop {
     }
 
     /// What was taken back is gone a moment after its commit.
-    func waitForEmptyScreen() throws {
+    func waitForEmptyScreen() throws { try wait(forDisplayed: 0) }
+
+    func wait(forDisplayed count: Int) throws {
         let end = ContinuousClock.now + .seconds(30)
-        while try dunstctl("count", "displayed") != "0" {
-            guard ContinuousClock.now < end else { throw Home.TimedOut(description: "something stays on the screen") }
+        while try dunstctl("count", "displayed") != "\(count)" {
+            guard ContinuousClock.now < end else {
+                throw Home.TimedOut(description: "on the screen: \(try dunstctl("count")), heard \(titles)")
+            }
         }
     }
 

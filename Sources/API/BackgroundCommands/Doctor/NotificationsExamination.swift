@@ -13,18 +13,27 @@ struct NotificationsExamination: Examination {
             return [DoctorFinding(check, .warning, "they are turned off in the app's settings")]
         }
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
+        do throws(CommandFailure) {
+            return [row(try Self.ask(agent, app), app)] + waiting(app)
+        } catch {
+            return [DoctorFinding(check, .failed, error.message)]
+        }
+    }
+
+    /// Has the agent's program ask the server.
+    static func ask(_ agent: String, _ app: ExaminedApp) throws(CommandFailure) -> NotificationServerReport {
         let session = app.books?.session?.variables ?? [:]
         let arguments = ["--examine-notifications"] + [session["DBUS_SESSION_BUS_ADDRESS"]].compactMap { $0 }
         // As an agent has them: what the person's verbs told it, where this terminal has nothing.
         let answer: Result<NotificationServerReport, AgentQuestion.Trouble> =
             AgentQuestion(agent: agent, environment: session.merging(app.environment) { $1 }).ask(arguments)
         switch answer {
-        case .success(let report): return [row(report, app)] + waiting(app)
-        case .failure(let trouble): return [DoctorFinding(check, .failed, "\(agent) does not work: \(trouble.words)")]
+        case .success(let report): return report
+        case .failure(let trouble): throw CommandFailure(.unavailable, "\(agent) does not work: \(trouble.words)")
         }
     }
 
-    private func row(_ report: NotificationServerReport, _ app: ExaminedApp) -> DoctorFinding {
+    func row(_ report: NotificationServerReport, _ app: ExaminedApp) -> DoctorFinding {
         switch report.trouble {
         case nil:
             let server = "\(report.name) \(report.version)"
