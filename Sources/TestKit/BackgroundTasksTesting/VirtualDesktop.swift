@@ -143,6 +143,8 @@ public final class VirtualNotificationServer: Presenter {
     /// The server leaves the bus, and what it showed with it.
     public func vanish() {
         state.withLock { state in
+            // Whoever comes is another.
+            if state.mood != .isGone { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.screen, state.heldBack) = (.isGone, [], [])
             // What it had not answered nobody has seen.
             for number in state.unanswered {
@@ -156,8 +158,6 @@ public final class VirtualNotificationServer: Presenter {
     /// A server takes the name.
     public func appear() {
         let server = state.withLock { state in
-            // One that had left: another comes.
-            if case .isGone = state.mood { (state.served, state.nextID) = (state.served + 1, 1) }
             (state.mood, state.heldBack) = (.shows, [])
             return state.server
         }
