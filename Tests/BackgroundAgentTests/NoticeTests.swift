@@ -412,6 +412,22 @@ import Testing
         #expect(try bench.launch(bench.onlyLive()).kind == .notificationResponse)
     }
 
+    /// The app changes its words while the server is asked: they follow, quietly.
+    @Test func wordsThatChangeBeforeTheAnswerFollow() throws {
+        try add("Storm")
+        var worse = try record().content
+        worse.title = "Storm, later"
+        #expect(try bench.ledger.write { try $0.changeNotification("n", worse) })
+        try bench.turn()
+        #expect(bench.presenter.shown.count == 1, "one call at a time")
+        try presented(7)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["Storm", "Storm, later"])
+        #expect(bench.presenter.shown.last?.replacing == 7 && bench.presenter.shown.last?.notice.isQuiet == true)
+        try presented(7)
+        try bench.pass(60)
+        #expect(try record().state == .delivered && bench.presenter.shown.count == 2)
+    }
+
     /// Some servers let it stand, and a person presses again.
     @Test func aPressedOneIsTakenOffAndAnsweredOnce() throws {
         try add()

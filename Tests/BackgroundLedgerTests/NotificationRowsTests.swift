@@ -199,6 +199,21 @@ import Testing
         #expect(try !add(picture("attachment-4", "aa"), once: false))
         #expect(try add(picture("attachment-5", "bb"), once: false))
         #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])
+        // Pressed and gone from the screen; the app that is to show it again has not run yet.
+        try ledger.write { transaction in
+            var record = try #require(try transaction.notification("n"))
+            try transaction.addResponse("snooze", to: record, now: now)
+            record.handle(.takenBack(now: now))
+            try transaction.save(record)
+        }
+        #expect(try ledger.read { try $0.spoolFiles() } == ["attachment-5"])
+        try ledger.write { transaction in
+            for response in try transaction.undeliveredResponses() {
+                try transaction.responseWasDelivered(response.id!, now: now)
+            }
+        }
+        #expect(try ledger.read { try $0.spoolFiles() } == [])
+        try change { $0.handle(.added) }
         try change { $0.handle(.takenBack(now: now)) }
         #expect(try ledger.read { try $0.spoolFiles() } == [])
     }

@@ -109,6 +109,22 @@ import Testing
         #expect(notice.handle(.pressed(serverID: 7, now: now)) == [])
     }
 
+    /// Other words wait, for the end of quiet hours perhaps, while the old ones stand there with live buttons.
+    @Test func whatStandsThereIsHeardWhileOtherWordsWait() {
+        for event in [NoticeLife.Event.closed(serverID: 7, now: now), .pressed(serverID: 7, now: now)] {
+            var notice = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+            _ = notice.handle(.changed)
+            _ = notice.handle(event)
+            #expect((notice.phase, notice.serverID) == (.closed, nil), "\(event)")
+            // Of what alerts again the person has to be told all the same.
+            var again = NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+            _ = again.handle(.added)
+            _ = again.handle(event)
+            #expect((again.phase, again.serverID) == (.pending, nil), "\(event)")
+            #expect(again.handle(event) == [])
+        }
+    }
+
     @Test func deadButtonsAreShownAgainInTheirPlace() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.buttonsLost(serverID: 3))

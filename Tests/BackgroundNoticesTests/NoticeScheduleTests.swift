@@ -111,6 +111,24 @@ import Testing
         #expect(once.read(now: added - 86_400, zone: .gmt).next == nil)
     }
 
+    /// Noon was served, and the clock shows it again.
+    @Test func aClockThatIsSetBackServesNoNoonTwice() throws {
+        let noon = instant("2026-11-26T11:00:00Z")
+        var schedule = try #require(NoticeSchedule(calendar { $0.hour = 12 }, now: noon - 3_600, zone: berlin))
+        schedule.take(now: noon + 0.2, zone: berlin)
+        #expect(schedule.read(now: noon - 1_800, zone: berlin).next == noon + 86_400)
+        // By a year: it had been ahead.
+        #expect(try #require(schedule.read(now: noon - 365 * 86_400 - 60, zone: berlin).next) < noon - 364 * 86_400)
+        // An interval is of time that passed, and not of the wall.
+        var hourly = try #require(NoticeSchedule(.interval(3_600, repeats: true), now: noon, zone: berlin))
+        hourly.take(now: noon + 3_600, zone: berlin)
+        #expect(hourly.read(now: noon, zone: berlin).next == noon + 3_600)
+        for seconds in [0, -1, .nan, .infinity, 1e-9] {
+            let next = NoticeTrigger.interval(seconds, repeats: true).next(after: noon, zone: berlin)
+            #expect(next == nil || next! >= noon + 60, "nobody is asked for ever: \(seconds)")
+        }
+    }
+
     /// Beside a look at each minute: the first one whose components fit.
     @Test(arguments: 0..<60) func theFirstMinuteThatFits(_ seed: Int) {
         let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "Pacific/Apia", "UTC"]

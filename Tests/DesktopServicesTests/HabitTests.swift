@@ -143,6 +143,41 @@ extension RealDesktop {
             }
         }
 
+        /// The bus is told later than what is to be taken over.
+        @Test func buttonsAreTakenOverOnceThereIsAServer() async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            var identity: String?
+            try await withServer(on: bus) { presenter, _ in
+                presenter.connect(busAddress: bus.address)
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                identity = known.identity
+            } after: { presenter, server in
+                presenter.takeOver(identifier: "a", serverID: 7, of: identity)
+                presenter.connect(busAddress: bus.address)
+                presenter.ask()
+                _ = try await events.first { $0 == .serverAnswers }
+                try server.press(7, "photo")
+                let heard = try await events.first { if case .activated = $0 { true } else { false } }
+                #expect(heard == .activated(identifier: "a", serverID: 7, action: "photo", activationToken: "token-1"))
+            }
+        }
+
+        /// Two presenters, one after the other, and one server.
+        private func withServer(
+            on bus: PrivateBus, _ first: @escaping (LibnotifyPresenter, HabitServer) async throws -> Void,
+            after second: @escaping (LibnotifyPresenter, HabitServer) async throws -> Void
+        ) async throws {
+            let server = try HabitServer(on: bus, name: "another")
+            defer { server.stop() }
+            for body in [first, second] {
+                let presenter = LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: known.ear(events))
+                defer { presenter.stop() }
+                try await body(presenter, server)
+            }
+        }
+
         @Test(arguments: ["dunst", "gnome-shell"]) func someTellTheSenderAlone(_ name: String) async throws {
             try await withServer(name) { presenter, _ in
                 presenter.ask()

@@ -142,4 +142,11 @@ enum KernelSupplies {
             PresenterFailure(remoteError: "org.freedesktop.Notifications.Error.ExcessNotificationGeneration", text: "t")
                 == .refused("org.freedesktop.Notifications.Error.ExcessNotificationGeneration: t"))
     }
+
+    @Test func oneBusHasSeveralSpellings() {
+        #expect(SessionBusAddress.isSame("unix:path=/run/bus,guid=aa", "unix:path=/run/bus", guid: nil))
+        #expect(SessionBusAddress.isSame("unix:path=/run/bus,guid=aa", "unix:path=/run/bus,guid=bb", guid: nil))
+        #expect(SessionBusAddress.isSame("unix:abstract=/tmp/x,guid=aa", "unix:path=/run/bus", guid: "aa"))
+        #expect(!SessionBusAddress.isSame("unix:path=/run/other", "unix:path=/run/bus", guid: "aa"))
+    }
 }

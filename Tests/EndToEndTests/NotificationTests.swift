@@ -82,6 +82,47 @@ extension EndToEnd {
             #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
+        /// Its strength changes and its hours do not.
+        @Test func aStormThatGrowsIsChangedInItsPlace() throws {
+            for gusts in [95.0, 120] {
+                Weather.serve(.json(Weather.forecast(gusts: gusts)), on: server)
+                try home.stormy("check", "--fresh", "--notify")
+                try home.wait("its words") { transaction in
+                    try transaction.notification("storm-1").flatMap { record in
+                        record.state == .delivered && record.content.body.contains("\(Int(gusts)) km/h") ? record : nil
+                    }
+                }
+            }
+            try desktop.wait(forDisplayed: 1)
+            #expect(desktop.titles.count == 1)
+        }
+
+        /// The whole chain with a person in it, who presses, or closes it, or is not there.
+        @Test func theChainIsProved() throws {
+            func prove(_ timeout: String) throws -> Child {
+                let child = try Child(
+                    Home.product("stormy"), ["notify", "--test", "--timeout", timeout], environment: home.environment)
+                try home.wait("on the screen") {
+                    try $0.notification("notification-test").flatMap { $0.state == .delivered ? $0 : nil }
+                }
+                return child
+            }
+            let pressed = try prove("60")
+            try desktop.press("It works")
+            #expect(pressed.waitForEnd() == 0)
+            #expect(try home.history().last == "notificationResponse completed")
+            try desktop.wait(forDisplayed: 1)
+            let closed = try prove("60")
+            try desktop.dunstctl("close-all")
+            #expect(closed.waitForEnd() == 75)
+            #expect(try prove("1").waitForEnd() == 75)
+            try home.wait("taken back") { try $0.notification("notification-test").flatMap { $0.state == .withdrawn ? $0 : nil } }
+            try desktop.waitForEmptyScreen()
+            desktop.endServer()
+            let none = try home.stormy("notify", "--test")
+            #expect(none.status == 69 && none.errors.contains("nobody shows them on this desktop"), "\(none)")
+        }
+
         /// Removed by a command while no agent lives, it leaves the screen with the next one.
         @Test func aRemovedPlaceTakesItsNotificationAlong() throws {
             try home.killAgent()

@@ -223,6 +223,11 @@ private func forecast(_ answer: WeatherAnswer) throws -> Forecast {
             #expect(throws: WeatherError.truncated) { try read(service, deep) }
             #expect(throws: WeatherError.noData) { try read(service, closed) }
         }
+        let bytes = Data(#"{"hourly":{"time":[1785585600],"weather_code":[3]}}"#.utf8)
+        #expect(throws: WeatherError.self) { try OpenMeteo.parseForecast(bytes + Data([0, 0, 0])) }
+        #expect(throws: WeatherError.self) {
+            try OpenMeteo.parseForecast(Data(("[" + String(repeating: "0,", count: 1_500_000) + "0]").utf8))
+        }
         let twice =
             #"{"hourly":{"time":[],"time":[1785585600],"weather_code":[[{"x":7},null],0,true],"weather_code":[3],"weather_code":["\u0000"],"#
             + #""temperature_2m":[21.5]},"hourly":7,"hourly":{"time":[1785585600],"weather_code":[2],"weather_code":[3]}}"#

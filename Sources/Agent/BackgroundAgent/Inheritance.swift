@@ -32,16 +32,16 @@ struct Inheritance {
             }
             let server = try transaction.fact(.notificationServer)
             for var notice in try transaction.notifications() {
-                switch notice.state {
-                case .presenting:
+                if notice.state == .presenting {
                     notice.handle(.agentDied)
                     try transaction.save(notice)
-                case .delivered:
-                    guard let number = notice.serverID else { continue }
-                    left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
-                case .pending, .closed, .withdrawing, .withdrawn: continue
                 }
+                // Changed content may wait while the old stands there.
+                guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
+                left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
             }
+            // Some docks forget a number with whoever told it.
+            try transaction.setFact(.badgeTold, nil)
             let shown = try transaction.endedLaunchesStillShown()
             left.hasShownProgress = !shown.isEmpty
             left.effects += shown.compactMap { ProgressNotices.withdrawal(of: $0, server) }

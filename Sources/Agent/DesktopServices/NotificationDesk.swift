@@ -17,6 +17,8 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private var lateAnswers: LateAnswers?
     private let takenOver = TakenOverNotices()
     private let replies = TypedReplies()
+    /// What an earlier process showed and nobody listens for yet: its number, and the server that gave it.
+    private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
     /// On the connection, where the present server needs it.
     private var labelFilter: guint = 0
 
@@ -34,14 +36,19 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         lateAnswers = LateAnswers { [weak self] identifier, answer in
             let desk = self
             perform { desk?.noteLateAnswer(for: identifier, answer) }
-        } onSignOfLife: {
-            perform { handler(.serverAppeared) }
+        } onSignOfLife: { [weak self] in
+            let desk = self
+            perform {
+                handler(.serverAppeared)
+                desk?.takeOverNow()
+            }
         }
         takenOver.onActivated = { identifier, number, action, token in
             handler(.activated(identifier: identifier, serverID: number, action: action, activationToken: token))
         }
         replies.onReply = { [unowned self] number, text in
-            guard let identifier = shown.first(where: { $0.value.serverID == number })?.key else { return }
+            guard let identifier = shown.first(where: { $0.value.serverID == number })?.key ?? takenOver.identifier(of: number)
+            else { return }
             handler(.replied(identifier: identifier, serverID: number, text: text))
         }
         takenOver.onClosed = { handler(.closed(identifier: $0, serverID: $1, $2)) }
@@ -53,6 +60,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             server = nil
             if let connection = bus.connection { identify(on: connection) }
             self.handler(.serverAppeared)
+            takeOverNow()
         }
         bus.onServerVanished = { [unowned self] in
             server = nil
@@ -64,13 +72,16 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
 
     func connect(busAddress: String?) -> PresenterFailure? {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        if let told, bus.connection != nil, bus.address != told {
+        if let told, let connection = bus.connection, let address = bus.address,
+            !SessionBusAddress.isSame(told, address, guid: g_dbus_connection_get_guid(connection).map { String(cString: $0) })
+        {
             // The person's session is elsewhere: what is shown here belongs to a bus that is left.
             release()
             handler(.busLost)
         }
         do throws(PresenterFailure) {
             _ = try openBus(busAddress: told)
+            takeOverNow()
             return nil
         } catch {
             return error
@@ -123,7 +134,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
 
     private func forgetShown() {
         shown = [:]
-        unanswered = [:]
+        (unanswered, toTakeOver) = ([:], [:])
         takenOver.forgetAll()
         lateAnswers?.forget()
     }
@@ -140,12 +151,25 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     }
 
     func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
+        toTakeOver[identifier] = (serverID, giver)
+        takeOverNow()
+    }
+
+    /// Where no server answers, or the bus is not known yet, it is tried when one does.
+    private func takeOverNow() {
+        guard !toTakeOver.isEmpty, let server = try? currentServer(mayStart: false), let connection = bus.connection else {
+            return
+        }
+        let waiting = toTakeOver
+        toTakeOver = [:]
         // Of another server, which `serverIs` has told by now, nothing stands on the screen.
-        guard shown[identifier] == nil, let server = try? currentServer(mayStart: false), giver == identity,
-            let connection = bus.connection
-        else { return }
-        if server.tellsSenderAlone { return handler(.unheard(identifier: identifier, serverID: serverID)) }
-        takenOver.hear(identifier, serverID, on: connection)
+        for (identifier, (serverID, giver)) in waiting where giver == identity && shown[identifier] == nil {
+            if server.tellsSenderAlone {
+                handler(.unheard(identifier: identifier, serverID: serverID))
+            } else {
+                takenOver.hear(identifier, serverID, on: connection)
+            }
+        }
     }
 
     /// Where there is no bus there is no dock.
@@ -157,7 +181,9 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     /// A frozen one holds the loop's thread for as long as GLib waits.
     func ask() {
         server = nil
-        if (try? currentServer(mayStart: false)) != nil { handler(.serverAnswers) }
+        guard (try? currentServer(mayStart: false)) != nil else { return }
+        handler(.serverAnswers)
+        takeOverNow()
     }
 
     func describeServer() -> Result<PresenterServer, PresenterFailure> {

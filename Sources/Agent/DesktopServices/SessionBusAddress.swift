@@ -23,6 +23,16 @@ enum SessionBusAddress {
         return entries.isEmpty ? nil : entries.joined(separator: ";")
     }
 
+    /// Whether two addresses are spellings of one bus: one may say its number, and one may not.
+    ///
+    /// - Parameter guid: of the bus that the second leads to; `nil`: not known.
+    static func isSame(_ one: String, _ other: String, guid: String?) -> Bool {
+        func parts(_ address: String) -> [[Substring]] {
+            address.split(separator: ";").map { $0.split(separator: ",").filter { !$0.hasPrefix("guid=") } }
+        }
+        return parts(one) == parts(other) || guid.map { one.contains("guid=\($0)") } ?? false
+    }
+
     /// D-Bus addresses escape all but a few bytes as %hh.
     private static func escaped(_ path: String) -> String {
         var result = ""

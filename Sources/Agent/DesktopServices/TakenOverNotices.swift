@@ -26,6 +26,9 @@ final class TakenOverNotices {
         subscription = (number, connection)
     }
 
+    /// `nil`: it is not one of these.
+    func identifier(of serverID: UInt32) -> String? { identifiers[serverID] }
+
     /// Shown anew, or taken off the screen: whoever did that hears it.
     func forget(_ identifier: String) { identifiers = identifiers.filter { $0.value != identifier } }
 

@@ -1,5 +1,6 @@
 #include "CNlohmannJSON.h"
 
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -25,7 +26,7 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
     bool number_unsigned(number_unsigned_t value) override { return add_number(static_cast<double>(value)); }
     bool number_float(number_float_t value, const string_t &) override { return add_number(value); }
     bool string(string_t &value) override {
-        add(cjson_kind_text);
+        if (!add(cjson_kind_text)) return false;
         auto &text = document.values.back().text;
         text.start = static_cast<uint32_t>(document.bytes.size());
         text.count = static_cast<uint32_t>(value.size());
@@ -46,7 +47,11 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
     cjson_document &document;
     std::vector<uint32_t> unclosed;
 
+    // An answer of 4 MiB has some 700,000 at most; brackets alone would be four million.
+    static constexpr size_t values_limit = 1'000'000;
+
     bool add(cjson_kind kind) {
+        if (document.values.size() >= values_limit) return false;
         cjson_value value = {};
         value.kind = kind;
         value.end = static_cast<uint32_t>(document.values.size() + 1);
@@ -54,7 +59,7 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
         return true;
     }
     bool add_number(double number) {
-        add(cjson_kind_number);
+        if (!add(cjson_kind_number)) return false;
         document.values.back().number = number;
         return true;
     }
@@ -72,7 +77,8 @@ class reader final : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 extern "C" cjson_document *cjson_read(const char *text, size_t count) {
-    if (count >= std::numeric_limits<uint32_t>::max()) return nullptr;
+    // The library takes a NUL for the end.
+    if (count >= std::numeric_limits<uint32_t>::max() || std::memchr(text, 0, count) != nullptr) return nullptr;
     try {
         auto document = std::make_unique<cjson_document>();
         reader reader(*document);

@@ -98,7 +98,7 @@ package struct NoticeLife: Equatable, Sendable {
             trouble = why
             if !isAnswerOpen { phase = .pending }
         case .answerLost: if phase == .presenting { phase = .pending }
-        case .closed(let id, let now): if phase == .delivered, serverID == id { close(now) }
+        case .closed(let id, let now): if serverID == id { leave(now) }
         case .pressed(let id, let now): return press(id, now)
         case .buttonsLost(let id): if phase == .delivered, serverID == id { phase = .pending }
         case .takenBack(let now): takeBack(now)
@@ -130,9 +130,20 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func close(_ now: Date) { (phase, serverID, endedAt) = (.closed, nil, now) }
 
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
-        guard phase == .delivered, serverID == id else { return [] }
-        close(now)
+        guard serverID == id else { return [] }
+        leave(now)
         return [.withdraw(serverID: id)]
+    }
+
+    /// What stood on the screen left it. New content that waits, and that the person has to be told of, waits on.
+    private mutating func leave(_ now: Date) {
+        switch phase {
+        case .delivered: close(now)
+        case .pending: if isShownAgain { close(now) } else { serverID = nil }
+        // The answer to the showing that takes its place is on its way.
+        case .presenting, .closed: break
+        case .withdrawing, .withdrawn: serverID = nil
+        }
     }
 
     private mutating func takeBack(_ now: Date) {

@@ -22,10 +22,15 @@ package enum NoticeTrigger: Codable, Equatable, Sendable {
     ///   - zone: of components that name none.
     package func next(after date: Date, zone: TimeZone) -> Date? {
         switch self {
-        case .interval(let seconds, _): date.addingTimeInterval(seconds)
+        // Less than a minute is no step to repeat in: whatever wrote that, nobody is to be asked for ever.
+        case .interval(let seconds, let repeats):
+            seconds.isFinite && seconds > 0 ? date.addingTimeInterval(max(seconds, repeats ? Self.shortestStep : 0)) : nil
         case .calendar(let components, _): Self.next(components, after: date, zone)
         }
     }
+
+    /// Seconds.
+    package static let shortestStep = 60.0
 
     private static func next(_ components: DateComponents, after date: Date, _ zone: TimeZone) -> Date? {
         var calendar = components.calendar ?? Calendar(identifier: .gregorian)
@@ -111,6 +116,11 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     package private(set) var zone: String
     /// `nil`: nothing more comes.
     package private(set) var next: Date?
+    /// The instant that was taken last.
+    package private(set) var served: Date?
+
+    /// Seconds by which a clock may be set back after an instant was taken without that instant coming again.
+    private static let longestStepBack: Double = 86_400
 
     /// `nil`: it would never be shown.
     package init?(_ trigger: NoticeTrigger, now: Date, zone: TimeZone) {
@@ -122,9 +132,11 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
     ///
     /// An anchor that lies ahead is of a clock that was: it would keep everything waiting by as much.
     package func read(now: Date, zone: TimeZone) -> NoticeSchedule {
-        guard next != nil, anchor > now || zone.identifier != self.zone else { return self }
+        // Set back by a little, the clock shows an instant again that was taken.
+        let isServed = isOfACalendar && served != nil && anchor.timeIntervalSince(now) <= Self.longestStepBack
+        guard next != nil, anchor > now && !isServed || zone.identifier != self.zone else { return self }
         var schedule = self
-        schedule.anchor = min(anchor, now)
+        if !isServed { schedule.anchor = min(anchor, now) }
         schedule.zone = zone.identifier
         if anchor > now || isOfTheWall { schedule.next = trigger.next(after: schedule.anchor, zone: zone) }
         return schedule
@@ -135,7 +147,8 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
         guard let due = next else { return }
         guard trigger.repeats else { return next = nil }
         anchor = max(due, now)
-        if case .interval(let seconds, _) = trigger, seconds > 0 {
+        served = due
+        if case .interval(let seconds, _) = trigger, seconds >= NoticeTrigger.shortestStep {
             // In its own step, whenever it was shown.
             anchor = due.addingTimeInterval((max(0, now.timeIntervalSince(due)) / seconds).rounded(.down) * seconds)
         }
@@ -144,6 +157,10 @@ package struct NoticeSchedule: Codable, Equatable, Sendable {
 
     /// Nothing more comes.
     package mutating func cancel() { next = nil }
+
+    private var isOfACalendar: Bool {
+        if case .calendar = trigger { true } else { false }
+    }
 
     private var isOfTheWall: Bool {
         switch trigger {

@@ -85,6 +85,9 @@ package struct NotificationContent: Codable, Sendable, Equatable {
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 
+    /// Of what `notify --test` shows: its press is no app's.
+    package static let testIdentifier = "notification-test"
+
     package let identifier: String
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
@@ -288,13 +291,15 @@ extension LedgerTransaction {
         return true
     }
 
-    /// Files in the spool that notifications need: those that are, or will be, on a screen.
+    /// Files in the spool that notifications need: those that are, or will be, on a screen, and those whose press no app has heard of yet.
     func noticeFiles() throws -> [String] {
         try String.fetchAll(
             database,
             sql: """
                 SELECT json_extract(attachment.value, '$.file') FROM notification, json_each(content, '$.attachments') AS attachment
-                    WHERE state NOT IN ('closed', 'withdrawn')
+                    WHERE state NOT IN ('closed', 'withdrawn') OR json_extract(schedule, '$.next') IS NOT NULL
+                UNION SELECT json_extract(attachment.value, '$.file')
+                    FROM notificationResponse, json_each(content, '$.attachments') AS attachment WHERE deliveredAt IS NULL
                 """)
     }
 

@@ -84,9 +84,12 @@ final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     }
 
     private func showAgain(_ request: UNNotificationRequest, after seconds: Double) async {
+        guard let content = request.content.mutableCopy() as? UNMutableNotificationContent else { return }
+        // Rather without its picture than not at all.
+        content.attachments = content.attachments.filter { FileManager.default.fileExists(atPath: $0.url.path) }
         await show(
             UNNotificationRequest(
-                identifier: request.identifier + StormTeller.snoozed, content: request.content,
+                identifier: request.identifier + StormTeller.snoozed, content: content,
                 trigger: UNTimeIntervalNotificationTrigger(timeInterval: seconds, repeats: false)))
     }
 

@@ -57,6 +57,7 @@ extension StormyStore {
                 try storm.update(database)
             }
         }
+        try rewriteReasons(of: known, assessment, database)
         for id in decision.close { try close(id, database) }
         for id in decision.withdraw {
             try database.execute(sql: "UPDATE storm SET isCancelled = 1 WHERE id = ?", arguments: [id])
@@ -65,6 +66,17 @@ extension StormyStore {
         for id in try Int64.fetchAll(
             database, sql: "SELECT id FROM storm WHERE isClosed = 0 AND ends <= ?", arguments: [now.timeIntervalSince1970])
         { try close(id, database) }
+    }
+
+    /// Gusts grow while the hours stay: what is told of a storm is what is known now.
+    private static func rewriteReasons(of known: [StormRecord], _ assessment: Assessment, _ database: Database) throws {
+        for id in known.compactMap(\.id) {
+            guard var storm = try StormRecord.fetchOne(database, key: id), !storm.isClosed, !storm.isCancelled else { continue }
+            let new = reasons(of: assessment, in: StormWindow(from: storm.begins, until: storm.ends))
+            guard !new.isEmpty, new != storm.reasons else { continue }
+            storm.reasons = new
+            try storm.update(database)
+        }
     }
 
     private static func reasons(of assessment: Assessment, in window: StormWindow) -> [StormReason] {

@@ -6,7 +6,9 @@ enum Weather {
     /// - Parameters:
     ///   - thunder: hours from now with thunderstorms.
     ///   - padding: bytes of an extra member, to make the answer long.
-    static func forecast(thunder: Set<Int> = [4, 5, 6], padding: Int = 0, from: Date = Date()) -> String {
+    static func forecast(
+        thunder: Set<Int> = [4, 5, 6], padding: Int = 0, gusts: Double? = nil, from: Date = Date()
+    ) -> String {
         let start = Int(from.timeIntervalSince1970 / 3600) * 3600
         let hours = (0..<72).map { start + $0 * 3600 }
         var forecast: [String: Any] = [
@@ -14,7 +16,8 @@ enum Weather {
             "hourly_units": ["time": "unixtime", "wind_gusts_10m": "km/h", "precipitation": "mm"],
             "hourly": [
                 "time": hours, "weather_code": hours.indices.map { thunder.contains($0) ? 95 : 3 },
-                "wind_gusts_10m": hours.map { _ in 20.0 }, "cape": hours.map { _ in 900.0 },
+                "wind_gusts_10m": hours.indices.map { thunder.contains($0) ? gusts ?? 20.0 : 20.0 },
+                "cape": hours.map { _ in 900.0 },
                 "precipitation": hours.indices.map { thunder.contains($0) ? 2.4 : 0.1 },
                 "temperature_2m": hours.map { _ in 20.0 },
             ],

@@ -11,6 +11,8 @@ struct Screen {
 
     /// Handed to the presenter, which has not answered, and since when, in seconds awake: a clock that is set lengthens no wait.
     private var beingShown: [String: Double] = [:]
+    /// Which content the presenter was given last; until it says that it stands there.
+    private var given: [String: Int] = [:]
     /// What a server refused, or found none.
     private var refused: [String: Refusal] = [:]
     /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
@@ -95,11 +97,22 @@ struct Screen {
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID else { return }
         // What the agent itself said is no app's.
         if !identifier.hasPrefix(AgentNotice.prefix) {
-            let name = action == "default" ? Self.defaultAction : action
+            let name = try appName(of: action, record, pass)
             try pass.transaction.addResponse(name, to: record, now: pass.now)
             pass.log(.notificationPressed, (.notification, identifier), (.action, action))
         }
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
+    }
+
+    /// What the app calls a server's key.
+    private func appName(of action: String, _ record: NotificationRecord, _ pass: Pass) throws -> String {
+        switch action {
+        case "default": Self.defaultAction
+        // Of a server that has the button and tells no text.
+        case "inline-reply":
+            try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first { $0.field != nil }?.key ?? action
+        default: action
+        }
     }
 
     private func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
@@ -127,9 +140,12 @@ struct Screen {
         unanswered[identifier] = nil
         KillPoint.reach(.noticePresented)
         try change(identifier, .presented(serverID: serverID, now: pass.now), &pass)
-        if var record = try pass.transaction.notification(identifier), record.schedule?.next != nil {
+        if var record = try pass.transaction.notification(identifier) {
+            let before = record
             record.takeInstant(now: pass.now, zone: pass.zone)
-            try pass.transaction.save(record)
+            // The app has changed its words since: they follow in its place.
+            if let given = given.removeValue(forKey: identifier), given != record.revision { record.handle(.changed) }
+            if record != before { try pass.transaction.save(record) }
         }
         if let badge = try pass.transaction.notification(identifier)?.content.badge {
             try pass.transaction.setFact(.badge, badge)
@@ -262,7 +278,7 @@ struct Screen {
         if !record.life.isUntold, let next = changed.schedule?.next {
             // Its next showing; what stands there until then stays, and what it stands behind is answered first.
             if next > pass.now || record.state == .presenting || record.state == .withdrawing {
-                pass.wake(at: next)
+                if next > pass.now { pass.wake(at: next) }
             } else {
                 changed.handle(.added)
                 changed.change(schedule: changed.schedule ?? schedule)
@@ -291,6 +307,7 @@ struct Screen {
         case .show:
             try change(record, .handedOver, &pass)
             beingShown[record.identifier] = pass.moment.awake
+            given[record.identifier] = record.revision
             let server = try pass.transaction.fact(.notificationServer)
             pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
         }
