@@ -82,6 +82,19 @@ extension EndToEnd {
             #expect(try displayed() == "0" && desktop.titles.count == 1 && desktop.shownAgain == 1)
         }
 
+        /// The app died before it could write down that it had told; by now the person has dismissed it, and the forecast has other hours.
+        @Test func aStormThatWasToldIsKnownByItsNotification() throws {
+            try desktop.dunstctl("close")
+            try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
+            let store = home.folder.appendingPathComponent("data/stormy/stormy.sqlite").path
+            #expect(
+                try Child.run("sqlite3", [store, "UPDATE storm SET isTold = 0"], environment: home.environment).status == 0)
+            Weather.serve(.json(Weather.forecast(thunder: [4, 5, 6, 7, 8])), on: server)
+            try home.stormy("check", "--fresh", "--notify")
+            _ = try desktop.heardSoFar()
+            #expect(try displayed() == "0" && desktop.titles.count == 1)
+        }
+
         /// Its strength changes and its hours do not.
         @Test func aStormThatGrowsIsChangedInItsPlace() throws {
             for gusts in [95.0, 120] {

@@ -115,14 +115,15 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// Changes what a notification says that stands on the screen, or waits, without an alert. Beyond Apple: adding it again would alert again.
     ///
     /// - Parameters:
-    ///   - identifier: its request's. Nothing happens where the person has closed it, or nobody added it.
-    ///   - change: is given what it says, and returns what it is to say; `nil`: the same.
+    ///   - identifier: its request's. Nothing happens where nobody added it, or it was taken back.
+    ///   - change: is given what it says, and returns what it is to say; `nil`: the same. Called also where the person has closed it:
+    ///     what it returns is not shown then.
     /// - Throws: ``UNError``, or what `change` throws.
     public func updateNotification(
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
     ) throws {
-        guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }),
-            record.life.isStanding || record.life.isUntold, let new = try change(.make(from: record.content))
+        guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }), !record.life.isTakenBack,
+            let new = try change(.make(from: record.content)), record.life.isStanding || record.life.isUntold
         else { return }
         let files = try new.attachments.map { try $0.taken() }
         let content = try new.record(files.map(\.attachment))

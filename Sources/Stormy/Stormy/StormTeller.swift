@@ -52,11 +52,12 @@ package struct StormTeller: Sendable {
             }
         }
         // As the forecast has them now: on the screen they are changed in their place, and nobody is alerted.
-        for storm in try store.toldStorms(of: place, now: BGTaskScheduler.now) { try update(storm, place) }
+        for storm in try store.toldStorms(of: place, now: BGTaskScheduler.now) { _ = try update(storm, place) }
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {
-            try add(storm, place)
+            // Added in a process that died before it could mark that: perhaps with other hours, and perhaps dismissed since.
+            if try !update(storm, place) { try add(storm, place) }
             try store.markTold(storm, now: BGTaskScheduler.now)
         }
     }
@@ -105,9 +106,12 @@ package struct StormTeller: Sendable {
         if let error = failure.error { throw error }
     }
 
-    private func update(_ storm: StormRecord, _ place: Place) throws {
-        var picture: StormPicture?
+    /// - Returns: whether the person was told of this storm, or will be.
+    private func update(_ storm: StormRecord, _ place: Place) throws -> Bool {
+        var (picture, isKnown): (StormPicture?, Bool) = (nil, false)
         try UNUserNotificationCenter.current().updateNotification(withIdentifier: Self.identifier(of: storm)) { told in
+            guard Self.isOf(storm, told) else { return nil }
+            isKnown = true
             let content = content(storm, place, nil)
             guard (told.title, told.body) != (content.title, content.body) else { return nil }
             picture = StormPicture(storm, place, store)
@@ -115,6 +119,18 @@ package struct StormTeller: Sendable {
             return content
         }
         extendLifetime(picture)
+        return isKnown
+    }
+
+    /// Seconds by which a storm's beginning may move and it is the same.
+    private static let longestMove: Double = 43_200
+
+    /// A store that was lost, or comes from a backup, gives numbers again: the beginnings tell those storms apart.
+    private static func isOf(_ storm: StormRecord, _ told: UNNotificationContent) -> Bool {
+        guard let id = (told.userInfo["storm"] as? NSNumber)?.int64Value ?? (told.userInfo["storm"] as? Int).map(Int64.init),
+            let from = (told.userInfo["from"] as? NSNumber)?.doubleValue ?? told.userInfo["from"] as? Double
+        else { return false }
+        return id == storm.id && abs(from - storm.begins.timeIntervalSince1970) <= longestMove
     }
 
     private func content(_ storm: StormRecord, _ place: Place, _ picture: StormPicture?) -> UNMutableNotificationContent {
