@@ -170,6 +170,7 @@ public final class VirtualNotificationServer: Presenter {
 
     /// Refuses, or again takes, what it is given. A frozen one takes first what it was given meanwhile: calls come in their order.
     package func set(_ mood: Mood) {
+        if mood != .isGone, state.withLock({ $0.mood == .isGone }) { appear() }
         let held = state.withLock { state in
             state.mood = mood
             if mood == .isFrozen { return [(Notice, replacing: UInt32?, server: String?)]() }
