@@ -86,14 +86,24 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     private func addNow(_ request: UNNotificationRequest) throws {
         let now = AppRuntime.shared.now
         let schedule = try Self.schedule(of: request.trigger, now: now)
-        let files = try request.content.attachments.map { try $0.taken() }
+        try write(request.content) {
+            try $0.addNotification(
+                request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent, now: now)
+        }
+    }
+
+    /// Copies its files, and commits.
+    ///
+    /// - Parameter body: `true`: this content, with its files, is kept.
+    private func write(
+        _ content: UNNotificationContent, _ body: (LedgerTransaction, NotificationContent) throws -> Bool
+    ) throws {
+        let files = try content.attachments.map { try $0.taken() }
         // What is not kept goes with `files`.
-        let content = try request.content.record(files.map(\.attachment))
+        let record = try content.record(files.map(\.attachment))
         do {
             try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
-                try $0.addNotification(
-                    request.identifier, content, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
-                    now: now)
+                try body($0, record)
             }
         } catch {
             throw UNError(.notificationsNotAllowed, "\(error)")
@@ -125,15 +135,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }), !record.life.isTakenBack,
             let new = try change(.make(from: record.content)), record.life.isStanding || record.life.isUntold
         else { return }
-        let files = try new.attachments.map { try $0.taken() }
-        let content = try new.record(files.map(\.attachment))
-        do {
-            try AppRuntime.shared.commit(beforeStart: { isKept in if isKept { for file in files { file.copy.keep() } } }) {
-                try $0.changeNotification(identifier, content)
-            }
-        } catch {
-            throw UNError(.notificationsNotAllowed, "\(error)")
-        }
+        try write(new) { try $0.changeNotification(identifier, $1) }
     }
 
     // MARK: Lists

@@ -8,22 +8,14 @@ final class TakenOverNotices {
     private var identifiers: [UInt32: String] = [:]
     /// Comes just before the press that it belongs to.
     private var tokens: [UInt32: String] = [:]
-    private var subscription: (number: guint, connection: OpaquePointer)?
+    private var signals: ServerSignals?
 
     var onActivated: ((_ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?) -> Void)?
     var onClosed: ((_ identifier: String, _ serverID: UInt32, NoticeCloseReason) -> Void)?
 
     func hear(_ identifier: String, _ serverID: UInt32, on connection: OpaquePointer) {
         identifiers[serverID] = identifier
-        guard subscription == nil else { return }
-        let number = g_dbus_connection_signal_subscribe(
-            connection, PresenterServer.busName, PresenterServer.busName, nil, "/org/freedesktop/Notifications", nil,
-            G_DBUS_SIGNAL_FLAGS_NONE,
-            { _, _, _, _, signal, parameters, data in
-                guard let data, let signal, let parameters else { return }
-                Unmanaged<TakenOverNotices>.fromOpaque(data).takeUnretainedValue().take(String(cString: signal), parameters)
-            }, Unmanaged.passUnretained(self).toOpaque(), nil)
-        subscription = (number, connection)
+        if signals == nil { signals = ServerSignals(named: nil, on: connection) { [unowned self] in take($0) } }
     }
 
     /// `nil`: it is not one of these.
@@ -35,30 +27,18 @@ final class TakenOverNotices {
     /// The server, or the bus, is gone.
     func forgetAll() {
         (identifiers, tokens) = ([:], [:])
-        if let subscription { g_dbus_connection_signal_unsubscribe(subscription.connection, subscription.number) }
-        subscription = nil
+        signals = nil
     }
 
-    private func take(_ signal: String, _ parameters: OpaquePointer) {
-        let type = String(cString: g_variant_get_type_string(parameters))
-        guard type == "(us)" || type == "(uu)", let first = g_variant_get_child_value(parameters, 0),
-            let second = g_variant_get_child_value(parameters, 1)
-        else { return }
-        defer {
-            g_variant_unref(first)
-            g_variant_unref(second)
-        }
-        let number = g_variant_get_uint32(first)
-        guard let identifier = identifiers[number] else { return }
-        switch (signal, type) {
-        case ("ActivationToken", "(us)"): tokens[number] = String(cString: g_variant_get_string(second, nil))
-        case ("ActionInvoked", "(us)"):
-            let action = String(cString: g_variant_get_string(second, nil))
-            onActivated?(identifier, number, action, tokens.removeValue(forKey: number))
-        case ("NotificationClosed", "(uu)"):
-            identifiers[number] = nil
-            let reason = Int(g_variant_get_uint32(second))
-            onClosed?(identifier, number, NoticeCloseReason(rawValue: reason) ?? .undefined)
+    private func take(_ signal: ServerSignal) {
+        guard let identifier = identifiers[signal.number] else { return }
+        switch (signal.name, signal.argument) {
+        case ("ActivationToken", .text(let token)): tokens[signal.number] = token
+        case ("ActionInvoked", .text(let action)):
+            onActivated?(identifier, signal.number, action, tokens.removeValue(forKey: signal.number))
+        case ("NotificationClosed", .number(let reason)):
+            identifiers[signal.number] = nil
+            onClosed?(identifier, signal.number, NoticeCloseReason(rawValue: Int(reason)) ?? .undefined)
         default: break
         }
     }

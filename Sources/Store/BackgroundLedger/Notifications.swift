@@ -219,27 +219,29 @@ extension LedgerTransaction {
     /// The same of these alone.
     @discardableResult
     package func takeBack(_ meant: [NotificationRecord], now: Date) throws -> [NotificationRecord] {
-        for var notice in meant {
+        try save(meant) { notice in
             notice.handle(.takenBack(now: now))
             notice.schedule?.cancel()
-            try save(notice)
         }
         return meant
     }
 
     /// Nothing more comes of these; what stands on the screen stays.
     package func cancelComing(_ meant: [NotificationRecord], now: Date) throws {
-        for var notice in meant {
+        try save(meant) { notice in
             if notice.life.isUntold { notice.handle(.takenBack(now: now)) }
             notice.schedule?.cancel()
-            try save(notice)
         }
     }
 
     /// Takes these off the screen; one that repeats comes again.
     package func takeOffScreen(_ meant: [NotificationRecord], now: Date) throws {
-        for var notice in meant {
-            notice.handle(.takenBack(now: now))
+        try save(meant) { $0.handle(.takenBack(now: now)) }
+    }
+
+    private func save(_ notices: [NotificationRecord], _ change: (inout NotificationRecord) -> Void) throws {
+        for var notice in notices {
+            change(&notice)
             try save(notice)
         }
     }

@@ -6,8 +6,7 @@ import UserNotifications
 /// What a person's press on a notification does.
 final class NotificationResponder: UNUserNotificationCenterDelegate, Sendable {
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
-        let info = response.notification.request.content.userInfo
-        let storm = (info["storm"] as? NSNumber)?.int64Value ?? (info["storm"] as? Int).map(Int64.init)
+        let storm = StormTeller.number(ofStormIn: response.notification.request.content.userInfo)
         switch response.actionIdentifier {
         case "photo": await addPhoto(storm: storm, from: response.notification.request.identifier)
         case "snooze": await showAgain(response.notification.request, after: 3600)

@@ -122,12 +122,17 @@ package struct StormTeller: Sendable {
         return isKnown
     }
 
+    /// Of the storm that a notification is of; `nil`: of none.
+    static func number(ofStormIn userInfo: [AnyHashable: Any]) -> Int64? {
+        (userInfo["storm"] as? NSNumber)?.int64Value ?? (userInfo["storm"] as? Int).map(Int64.init)
+    }
+
     /// Seconds by which a storm's beginning may move and it is the same.
     private static let longestMove: Double = 43_200
 
     /// A store that was lost, or comes from a backup, gives numbers again: the beginnings tell those storms apart.
     private static func isOf(_ storm: StormRecord, _ told: UNNotificationContent) -> Bool {
-        guard let id = (told.userInfo["storm"] as? NSNumber)?.int64Value ?? (told.userInfo["storm"] as? Int).map(Int64.init),
+        guard let id = number(ofStormIn: told.userInfo),
             let from = (told.userInfo["from"] as? NSNumber)?.doubleValue ?? told.userInfo["from"] as? Double
         else { return false }
         return id == storm.id && abs(from - storm.begins.timeIntervalSince1970) <= longestMove

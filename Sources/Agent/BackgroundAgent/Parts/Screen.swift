@@ -109,17 +109,18 @@ struct Screen {
         switch action {
         case "default": Self.defaultAction
         // Of a server that has the button and tells no text.
-        case "inline-reply":
-            try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first { $0.field != nil }?.key ?? action
+        case "inline-reply": try button(withFieldOf: record, pass)?.key ?? action
         default: action
         }
     }
 
+    private func button(withFieldOf record: NotificationRecord, _ pass: Pass) throws -> NoticeAction? {
+        try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first { $0.field != nil }
+    }
+
     private func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
-            let button = try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first(where: {
-                $0.field != nil
-            })
+            let button = try button(withFieldOf: record, pass)
         else { return }
         try pass.transaction.addResponse(button.key, to: record, userText: text, now: pass.now)
         pass.log(.notificationPressed, (.notification, identifier), (.action, button.key))
@@ -146,9 +147,7 @@ struct Screen {
             // The app has changed its words since: they follow in its place.
             if let given = given.removeValue(forKey: identifier), given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
-        }
-        if let badge = try pass.transaction.notification(identifier)?.content.badge {
-            try pass.transaction.setFact(.badge, badge)
+            if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
         }
         try pass.transaction.setFact(.presenterTrouble, nil)
         pass.log(.notificationShown, (.notification, identifier))
@@ -263,23 +262,24 @@ struct Screen {
         let app = try pass.transaction.fact(.app)
         for record in try pass.transaction.notificationsToHandle() {
             if record.state == .withdrawing { try withdraw(record, &pass) }
-            guard !isQuitting, let record = try scheduled(record, &pass) else { continue }
+            if isQuitting { continue }
+            let record = try scheduled(record, &pass)
             if record.state == .pending { try show(record, app, &pass) }
         }
         if !isQuitting { try progress.plan(&pass, app) }
         try planBadge(&pass)
     }
 
-    /// As its trigger says now: one that repeats waits again when its instant has come. `nil`: nothing is to be shown of it.
-    private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
+    /// As its trigger says now: one that repeats waits again when its instant has come.
+    private func scheduled(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
         changed.change(schedule: schedule.read(now: pass.now, zone: pass.zone))
         if !record.life.isUntold, let next = changed.schedule?.next {
             // Its next showing; what stands there until then stays, and what it stands behind is answered first.
-            if next > pass.now || record.state == .presenting || record.state == .withdrawing {
-                if next > pass.now { pass.wake(at: next) }
-            } else {
+            if next > pass.now {
+                pass.wake(at: next)
+            } else if record.state != .presenting, record.state != .withdrawing {
                 changed.handle(.added)
                 changed.change(schedule: changed.schedule ?? schedule)
             }
