@@ -218,6 +218,7 @@ let package = Package(
             name: "proving-ground",
             dependencies: [
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "UserNotifications",
             ], resources: [.copy("proving-ground-Info.plist")], swiftSettings: strict),
 
         // Examples: somebody else's apps.

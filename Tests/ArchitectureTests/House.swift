@@ -93,6 +93,7 @@ struct House {
             "simulate": ["Simulation"],
             "proving-ground": [
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
+                "UserNotifications",
             ],
             "fuzz-wire": ["TransferMachines"],
             "fuzz-resume": ["BackgroundTransfer"],

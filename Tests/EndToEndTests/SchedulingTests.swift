@@ -516,7 +516,7 @@ extension EndToEnd {
             home.environment["STORMY_NO_AGENT"] = "1"
             home.environment["TZ"] = zone
             func verb(_ words: String...) throws -> Child.Result {
-                try Child.run("faketime", ["-f", now, Home.product("stormy")] + words, environment: home.environment)
+                try Child.run("sh", FakeTime.arguments(now, Home.product("stormy"), words), environment: home.environment)
             }
             #expect(try verb("place", "add", "Here", "1,1", "--no-sync").status == 0)
             let scheduled = try verb("schedule", "--exact")

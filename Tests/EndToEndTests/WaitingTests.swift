@@ -242,14 +242,13 @@ extension EndToEnd {
             first.end()
             let next = try home.wait("the next one") { try $0.request("StormyNoon")?.occurrence }
             #expect(next > Date())
-            let faketime = try Child.find("faketime")
             let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
             defer { close(log) }
             // Libdispatch and SQLite are content with a clock that lies; monotonic time stays true.
             let environment = home.environment.merging(["DONT_FAKE_MONOTONIC": "1"]) { $1 }
             let late = try Child(
-                faketime, ["-f", "-6h", Home.product("background-agent"), "--app", "stormy"], environment: environment,
-                output: log)
+                Child.find("sh"), FakeTime.arguments("-6h", Home.product("background-agent"), ["--app", "stormy"]),
+                environment: environment, output: log)
             // The command waits for the agent it started.
             defer {
                 try? home.killAgent()

@@ -2,13 +2,16 @@ import BackgroundLedger
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import UserNotifications
 
 /// What a test asks of the app when it is started by hand.
 struct GroundCommands {
     let log: ProvingLog
+    let notices: GroundNotices
 
     static let usage = """
         usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick | submit-while URL FILE
+               proving-ground notify ID [KEY=VALUE]... | take-off ID... | notifications | badge COUNT
         """
 
     /// Returns the exit code.
@@ -29,6 +32,10 @@ struct GroundCommands {
                 print(try SubmitWait(url: words[1], destination: words[2]).measure())
             case "submit":
                 try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: words.dropFirst().first ?? ""))
+            case "notify" where words.count > 1: try notices.add(words[1], Array(words.dropFirst(2)))
+            case "take-off": notices.takeOff(Array(words.dropFirst()))
+            case "notifications": notices.list()
+            case "badge": UNUserNotificationCenter.current().setBadgeCount(Int(words.dropFirst().first ?? "") ?? 0)
             default:
                 print(Self.usage)
                 return 64

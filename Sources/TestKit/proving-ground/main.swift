@@ -46,5 +46,7 @@ scheduler.register(forTaskWithIdentifier: "work.none", using: nil) { task in
     log.write("work.none on the main thread: \(Thread.isMainThread)")
     task.setTaskCompleted(success: true)
 }
+let notices = GroundNotices(log: log)
+notices.begin()
 scheduler.run()
-exit(GroundCommands(log: log).run(Array(CommandLine.arguments.dropFirst())))
+exit(GroundCommands(log: log, notices: notices).run(Array(CommandLine.arguments.dropFirst())))

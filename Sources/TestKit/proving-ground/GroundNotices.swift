@@ -1,0 +1,88 @@
+import BackgroundTasks
+import Foundation
+import Synchronization
+import UserNotifications
+
+/// Notifications as a test asks for them; what is pressed is written to the log.
+final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable {
+    private let log: ProvingLog
+    private var center: UNUserNotificationCenter { .current() }
+
+    init(log: ProvingLog) { self.log = log }
+
+    /// Before `scheduler.run()`: a launch for a response tells it at once.
+    func begin() {
+        center.delegate = self
+        let accept = UNNotificationAction(identifier: "accept", title: "Accept")
+        let later = UNNotificationAction(identifier: "later", title: "Later")
+        let reply = UNTextInputNotificationAction(
+            identifier: "reply", title: "Reply", options: [], textInputButtonTitle: "Send", textInputPlaceholder: "Your answer")
+        func category(_ identifier: String, _ actions: [UNNotificationAction]) -> UNNotificationCategory {
+            UNNotificationCategory(
+                identifier: identifier, actions: actions, intentIdentifiers: [], options: .customDismissAction)
+        }
+        center.setNotificationCategories([
+            category("plain", []), category("buttons", [accept, later]), category("typed", [reply, later]),
+        ])
+    }
+
+    func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
+        let text = (response as? UNTextInputNotificationResponse).map { " " + $0.userText } ?? ""
+        log.write("response \(response.notification.request.identifier) \(response.actionIdentifier)\(text)")
+    }
+
+    /// - Parameter pairs: KEY=VALUE: title, subtitle, body, category, thread, level, sound, badge, picture, seconds, repeats, count.
+    func add(_ identifier: String, _ pairs: [String]) throws {
+        let values = Dictionary(
+            pairs.map { pair in
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+                return (parts[0], parts.count > 1 ? parts[1] : "")
+            }, uniquingKeysWith: { $1 })
+        let content = UNMutableNotificationContent()
+        content.title = values["title"] ?? identifier
+        content.subtitle = values["subtitle"] ?? ""
+        content.body = values["body"] ?? ""
+        content.categoryIdentifier = values["category"] ?? "buttons"
+        content.threadIdentifier = values["thread"] ?? ""
+        content.interruptionLevel =
+            values["level"].flatMap { UInt($0) }.flatMap(UNNotificationInterruptionLevel.init(rawValue:)) ?? .active
+        content.sound = values["sound"].map { $0.isEmpty ? .default : UNNotificationSound(named: UNNotificationSoundName($0)) }
+        content.badge = values["badge"].flatMap { Int($0) }.map { NSNumber(value: $0) }
+        if let picture = values["picture"] {
+            content.attachments = [
+                try UNNotificationAttachment(identifier: "picture", url: URL(fileURLWithPath: picture), options: nil)
+            ]
+        }
+        let trigger = values["seconds"].flatMap { Double($0) }.map {
+            UNTimeIntervalNotificationTrigger(timeInterval: $0, repeats: values["repeats"] == "1")
+        }
+        let count = values["count"].flatMap { Int($0) }
+        for number in 1...(count ?? 1) {
+            let name = count == nil ? identifier : "\(identifier)-\(number)"
+            let request = UNNotificationRequest(identifier: name, content: content, trigger: trigger)
+            let failure = Mutex<(any Error)?>(nil)
+            // The handler is called before `add` returns.
+            center.add(request) { error in failure.withLock { $0 = error } }
+            if let error = failure.withLock({ $0 }) { throw error }
+            log.write("added \(name)")
+        }
+    }
+
+    func takeOff(_ identifiers: [String]) {
+        center.removePendingNotificationRequests(withIdentifiers: identifiers)
+        center.removeDeliveredNotifications(withIdentifiers: identifiers)
+    }
+
+    /// What the app is told stands on the screen, and what waits.
+    func list() {
+        let done = DispatchSemaphore(value: 0)
+        center.getDeliveredNotifications { [center] delivered in
+            for notification in delivered { print("delivered \(notification.request.identifier)") }
+            center.getPendingNotificationRequests { pending in
+                for request in pending { print("pending \(request.identifier)") }
+                done.signal()
+            }
+        }
+        done.wait()
+    }
+}
