@@ -53,7 +53,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -182,6 +182,12 @@ test-interop: build interop-packages ## Downloads and photos from and to a dozen
 
 interop-sample: build interop-packages ## Three of those servers, chosen by SEED
 	python3 Tests/Interop/sample.py $(SEED)
+
+notification-servers: build test-packages ## Ten real notification servers and the portal: real presses, restarts, kills; the table of the docs (30 min)
+	python3 Tests/NotificationServers/conformance.py --all --write
+
+notification-servers-sample: build test-packages
+	python3 Tests/NotificationServers/conformance.py --seed $(SEED)
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py

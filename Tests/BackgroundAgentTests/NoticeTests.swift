@@ -54,7 +54,7 @@ import Testing
         #expect(bench.presenter.shown.count == 2, "added again, it alerts again")
     }
 
-    @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, false)])
+    @Test(arguments: [(0, NoticeUrgency.low, false), (1, .normal, false), (2, .normal, true), (3, .critical, true)])
     func howMuchItDisturbs(_ level: Int, _ urgency: NoticeUrgency, _ isPersistent: Bool) throws {
         try add(level: level)
         #expect(bench.presenter.shown.first?.notice.urgency == urgency)

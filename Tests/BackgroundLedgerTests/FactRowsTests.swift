@@ -12,6 +12,7 @@ import Testing
         (settings.backoffBase, settings.launchSpacing, settings.discretion) = (4, 6, 7)
         (settings.progressPatience, settings.notificationsEnabled) = (8, false)
         (settings.watchedFiles, settings.quietHours) = (["/config.toml"], "22:00-07:00")
+        (settings.loudLevel, settings.silencedCategories) = (2, ["photos"])
         return settings
     }
 

@@ -125,6 +125,32 @@ import Testing
         }
     }
 
+    /// The agent dies between its commit and its word to the server: the next one says it.
+    @Test func whatLeavesTheScreenIsKnownUntilTheServerHeardIt() {
+        func leaving(_ event: NoticeLife.Event, from phase: NoticeLife.Phase) -> NoticeLife {
+            var notice = NoticeLife(phase: phase, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+            _ = notice.handle(event)
+            return notice
+        }
+        let all = [
+            leaving(.pressed(serverID: 7, now: now), from: .delivered), leaving(.takenOff(now: now), from: .withdrawing),
+            leaving(.timeIsOver(now: now), from: .delivered),
+        ]
+        for notice in all {
+            #expect(notice.leavingID == 7 && notice.serverID == nil)
+            for event in [
+                NoticeLife.Event.withdrawn(serverID: 7), .closed(serverID: 7, now: now), .serverLost(isAnswerOpen: false),
+            ] {
+                var heard = notice
+                _ = heard.handle(event)
+                #expect(heard.leavingID == nil && heard.phase == notice.phase, "\(event)")
+            }
+            var other = notice
+            _ = other.handle(.withdrawn(serverID: 3))
+            #expect(other.leavingID == 7)
+        }
+    }
+
     @Test func deadButtonsAreShownAgainInTheirPlace() {
         var notice = life(.delivered, 7)
         _ = notice.handle(.buttonsLost(serverID: 3))
@@ -188,6 +214,83 @@ import Testing
         _ = notice.handle(.takenBack(now: now))
         perform(notice.handle(.takenOff(now: now)))
         #expect(screen.isEmpty)
+    }
+}
+
+/// Told by a summary, expired, and over.
+@Suite struct OtherEndsOfNoticesTests {
+    private let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+    private func gathered() -> NoticeLife {
+        var notice = NoticeLife()
+        _ = notice.handle(.gathered(into: "summary", now: now))
+        return notice
+    }
+
+    private func delivered() -> NoticeLife {
+        NoticeLife(phase: .delivered, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+    }
+
+    @Test func whatASummaryTellsOfIsTold() {
+        var notice = gathered()
+        #expect(notice.isTold && notice.isStanding && !notice.isUntold && notice.summary == "summary")
+        _ = notice.handle(.released)
+        #expect(notice.isShownAgain && notice.summary == nil, "nobody is alerted again")
+        var seen = gathered()
+        _ = seen.handle(.summaryLeft(isSeen: true, now: now))
+        #expect(seen.phase == .closed && seen.summary == nil)
+        var unseen = gathered()
+        _ = unseen.handle(.summaryLeft(isSeen: false, now: now))
+        #expect(unseen.phase == .expired && unseen.isUnanswered)
+        var again = gathered()
+        _ = again.handle(.added)
+        #expect(again.isUntold && again.summary == nil)
+        var taken = gathered()
+        _ = taken.handle(.takenBack(now: now))
+        #expect(taken.phase == .withdrawn && taken.summary == nil)
+    }
+
+    @Test func onlyWhatNobodySawIsGathered() {
+        for phase in [NoticeLife.Phase.presenting, .delivered, .closed, .withdrawing, .withdrawn] {
+            var notice = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: nil, endedAt: nil)
+            _ = notice.handle(.gathered(into: "summary", now: now))
+            #expect(notice.phase == phase)
+        }
+        var changed = NoticeLife(phase: .pending, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
+        _ = changed.handle(.gathered(into: "summary", now: now))
+        #expect(changed.phase == .pending, "it takes the place of what stands there")
+    }
+
+    @Test func whatExpiredIsUnansweredAndNotShownAgain() {
+        var notice = delivered()
+        _ = notice.handle(.expired(serverID: 3, now: now))
+        #expect(notice.phase == .delivered, "that was another's")
+        _ = notice.handle(.expired(serverID: 7, now: now))
+        #expect(notice.phase == .expired && notice.isUnanswered && !notice.isStanding && notice.isTold)
+        _ = notice.handle(.serverLost(isAnswerOpen: false))
+        #expect(notice.phase == .expired)
+        _ = notice.handle(.added)
+        #expect(notice.isUntold)
+    }
+
+    @Test func whatIsOverLeavesTheScreen() {
+        var notice = delivered()
+        #expect(notice.handle(.timeIsOver(now: now)) == [.withdraw(serverID: 7)])
+        #expect(notice.phase == .over && notice.isTold)
+        // The clock was ahead by a day.
+        _ = notice.handle(.timeIsNotOver)
+        #expect(notice.isShownAgain)
+        var untold = NoticeLife()
+        _ = untold.handle(.timeIsOver(now: now))
+        #expect(untold.phase == .over && !untold.isTold)
+        var late = NoticeLife()
+        _ = late.handle(.handedOver)
+        #expect(late.handle(.timeIsOver(now: now)) == [])
+        #expect(late.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)], "the answer came after all")
+        for phase in [NoticeLife.Phase.closed, .expired, .withdrawing, .withdrawn] {
+            var ended = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: now)
+            #expect(ended.handle(.timeIsOver(now: now)) == [] && ended.phase == phase)
+        }
     }
 }
 

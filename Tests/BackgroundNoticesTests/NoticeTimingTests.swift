@@ -84,10 +84,27 @@ private func instant(_ text: String) throws -> Date {
     private let now = Date(timeIntervalSince1970: 1_750_000_000)  // 2025-06-15 15:06:40 UTC
     private let utc = TimeZone(secondsFromGMT: 0) ?? .current
 
-    private func verdict(due: Double? = nil, isEnabled: Bool = true, quiet: String = "") -> NoticeTiming.Verdict {
-        NoticeTiming.verdict(
-            dueAt: due.map(now.addingTimeInterval), isEnabled: isEnabled, quietHours: QuietHours(parsing: quiet), now: now,
-            zone: utc)
+    private func verdict(
+        due: Double? = nil, level: Int = 1, category: String = "", isEnabled: Bool = true, quiet: String = "", loud: Int? = 3
+    ) -> NoticeTiming.Verdict {
+        var rules = NoticeRules()
+        (rules.isEnabled, rules.quietHours, rules.loudLevel) = (isEnabled, QuietHours(parsing: quiet), loud)
+        rules.silencedCategories = ["photos"]
+        return NoticeTiming.verdict(
+            dueAt: due.map(now.addingTimeInterval), level: level, category: category, rules, now: now, zone: utc)
+    }
+
+    @Test func theWorstPassesQuietHours() {
+        #expect(verdict(level: 3, quiet: "15:00-16:00") == .show)
+        #expect(verdict(level: 2, quiet: "15:00-16:00") != .show)
+        #expect(verdict(level: 2, quiet: "15:00-16:00", loud: 2) == .show)
+        #expect(verdict(level: 3, quiet: "15:00-16:00", loud: nil) != .show)
+        #expect(verdict(due: 10, level: 3, quiet: "15:00-16:00") == .wait(until: now + 10))
+    }
+
+    @Test func aCategoryIsSwitchedOffByItself() {
+        #expect(verdict(level: 3, category: "photos") == .silenced)
+        #expect(verdict(category: "storms") == .show)
     }
 
     @Test func atOnce() {

@@ -30,13 +30,21 @@ final class EventFeed<Event: Sendable>: Sendable {
 /// Which server gave the ids, as a presenter told it last.
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
+    private let taken = Mutex<[UInt32]>([])
+
+    /// Numbers of what it was told to take off the screen.
+    var withdrawn: [UInt32] { taken.withLock { $0 } }
 
     var identity: String? { told.withLock { $0 } }
 
-    /// Keeps what is told of servers, and passes everything else on.
+    /// Keeps what is told of servers and withdrawals, and passes everything else on.
     func ear(_ events: EventFeed<PresenterEvent>) -> @Sendable (PresenterEvent) -> Void {
         { event in
-            if case .serverIs(let identity) = event { self.told.withLock { $0 = identity } } else { events.send(event) }
+            switch event {
+            case .serverIs(let identity): self.told.withLock { $0 = identity }
+            case .withdrawn(_, let number): self.taken.withLock { $0.append(number) }
+            default: events.send(event)
+            }
         }
     }
 }

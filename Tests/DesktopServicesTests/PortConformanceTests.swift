@@ -117,6 +117,7 @@ extension RealDesktop {
                 // What is not there is ignored: the next event is that of the next showing.
                 desktop.presenter.withdraw(identifier: "a", serverID: id, of: server.identity)
                 _ = try await show(notice("b"), desktop, events)
+                #expect(server.withdrawn == [id, id], "whoever asked knows that it was asked")
             }
         }
 

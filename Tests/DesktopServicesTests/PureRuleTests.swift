@@ -124,6 +124,24 @@ enum KernelSupplies {
         #expect(NoticeText.title("", fallback: "App") == "App")
         #expect(NoticeText.title("\u{7}", fallback: "") == " ")
     }
+
+    @Test func whatIsLongIsCutBetweenCharacters() {
+        let family = "👨‍👩‍👧‍👦"
+        let cut = NoticeText.body(String(repeating: family, count: 10_000), isMarkup: true)
+        let isWhole = cut.dropLast().allSatisfy { String($0) == family }
+        #expect(cut.hasSuffix("…") && isWhole && cut.count > 2_000)
+        #expect(NoticeText.body(String(repeating: "<", count: 1_000_000), isMarkup: true).utf8.count < 20_000)
+        #expect(NoticeText.title(String(repeating: "a", count: 401), fallback: "") == String(repeating: "a", count: 400) + "…")
+        // One character of a million scalars.
+        let accents = "a" + String(repeating: "\u{301}", count: 1_000_000)
+        #expect(NoticeText.body(accents, isMarkup: false).unicodeScalars.count <= 4 * NoticeText.bodyLimit + 1)
+    }
+
+    @Test func noTextTurnsAroundWhatFollows() {
+        #expect(NoticeText.title("\u{202E}evil", fallback: "") == "\u{202E}evil\u{202C}")
+        #expect(NoticeText.title("\u{2067}a\u{202A}b", fallback: "") == "\u{2067}a\u{202A}b\u{202C}\u{2069}")
+        #expect(NoticeText.title("\u{202B}a\u{202C}", fallback: "") == "\u{202B}a\u{202C}", "it ends by itself")
+    }
 }
 
 @Suite struct FailureRules {

@@ -110,6 +110,60 @@ extension EndToEnd {
             #expect(desktop.titles.count == 1)
         }
 
+        /// A storm that was snoozed, or that the person has closed, becomes extreme: that is told, and it stays until it is over.
+        @Test(arguments: ["Snooze", nil]) func oneThatGrowsExtremeIsToldAgain(_ button: String?) throws {
+            if button == nil {
+                try desktop.dunstctl("close")
+                try home.wait("closed") { try $0.notification("storm-1").flatMap { $0.state == .closed ? $0 : nil } }
+            } else {
+                try snooze()
+            }
+            Weather.serve(.json(Weather.forecast(gusts: 150)), on: server)
+            try home.stormy("check", "--fresh", "--notify")
+            #expect(desktop.listen(for: 2).last == "Extreme storm expected in Here")
+            let record = try home.wait("told") { try $0.notification("storm-1").flatMap { $0.state == .delivered ? $0 : nil } }
+            #expect(record.content.interruptionLevel == 3 && record.until != nil)
+            try home.wait("no snooze waits") { try $0.notification("storm-1-snoozed")?.life.isUntold == true ? nil : true }
+            // Told: the same again alerts nobody.
+            try home.stormy("check", "--fresh", "--notify")
+            #expect(try desktop.heardSoFar().count == 2)
+        }
+
+        /// Its hours are over: nobody has to close it, and no app has to run for that.
+        @Test func aStormThatIsOverLeavesTheScreen() throws {
+            let record = try home.wait("its words") { try $0.notification("storm-1") }
+            let sql = "UPDATE notification SET content = json_set(content, '$.until', \(Date().timeIntervalSince1970 + 2))"
+            let ledger = home.directories.ledger.path
+            #expect(try Child.run("sqlite3", [ledger, sql], environment: home.environment).status == 0)
+            #expect(record.until != nil)
+            try home.stormy("status")
+            try desktop.waitForEmptyScreen()
+            try home.wait("over") { try $0.notification("storm-1").flatMap { $0.state == .over ? $0 : nil } }
+        }
+
+        /// Rows that somebody else has written, in every column.
+        @Test func rowsThatNobodyCanReadEndNoAgent() throws {
+            try home.killAgent()
+            let ledger = home.directories.ledger.path
+            for change in [
+                "content = 'no JSON'", "schedule = 'no JSON'", "state = 'nothing'", "content = '{}'", "summary = 'none'",
+                "leavingID = -1", "revision = 'many'",
+            ] {
+                let sql = """
+                    INSERT OR REPLACE INTO notification (identifier, content, state, createdAt, revision)
+                        SELECT 'odd', content, 'closed', createdAt, 1 FROM notification WHERE identifier = 'storm-1';
+                    UPDATE notification SET \(change) WHERE identifier = 'odd';
+                    UPDATE notificationCategory SET actions = 'no JSON' WHERE identifier != 'stormy.storm';
+                    """
+                #expect(
+                    try Child.run("sqlite3", ["-cmd", ".timeout 5000", ledger, sql], environment: home.environment).status == 0,
+                    "\(change)")
+                #expect(try home.stormy("status").status == 0, "\(change)")
+            }
+            #expect(desktop.listenForShownAgain(), "the good one is shown again all the same")
+            try snooze()
+        }
+
         /// The whole chain with a person in it, who presses, or closes it, or is not there.
         @Test func theChainIsProved() throws {
             func prove(_ timeout: String) throws -> Child {

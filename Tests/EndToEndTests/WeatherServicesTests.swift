@@ -230,7 +230,7 @@ extension EndToEnd {
             let home = try home("open-meteo", at: "52.52,13.4")
             try home.stormy("schedule")
             for _ in 0..<2 { #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed")) }
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(desktop.listen(for: 1) == ["Severe storm expected in Here"])
             let said = try home.stormy("check").output
             #expect(
                 said.contains("Because: warning: severe thunderstorm, severe: Deutscher Wetterdienst."), "\(said)")
@@ -247,7 +247,10 @@ extension EndToEnd {
             // It comes back, and is told again.
             server.route("GET", "/alerts*", .json(try germanWarning(id: "2.49.0.0.276.3")))
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            #expect(desktop.listen(for: 2).count == 2)
+            #expect(
+                desktop.listen(for: 3) == [
+                    "Severe storm expected in Here", "Storm in Here called off", "Severe storm expected in Here",
+                ])
         }
 
         /// Seen by hand and told to nobody, it is not told at noon when the forecast is calm by then.
@@ -300,10 +303,12 @@ extension EndToEnd {
             try other.wait("that it is taken back") { transaction in
                 try transaction.notifications().first { $0.identifier.hasPrefix("storm-") && $0.life.isTakenBack }
             }
+            #expect(desktop.listen(for: 3).last == "Storm in Here called off")
             // Listed again it stands again.
             server.route("GET", "/alerts*", .json(try germanWarning()))
             #expect(try other.stormy("check", "--notify", "--exit-code").status == 10)
-            #expect(desktop.listen(for: 3).count == 3)
+            #expect(desktop.listen(for: 4).last?.contains("torm expected in Here") == true)
+            try other.wait("that it is not called off any more") { try $0.notification("storm-1-called-off")?.life.isTakenBack }
         }
 
         /// Nobody has a forecast: what is warned of is told all the same. And a mild warning is said, and no storm.
@@ -314,7 +319,7 @@ extension EndToEnd {
             let home = try home("bright-sky", at: "52.52,13.4", budget: 2)
             try home.stormy("schedule")
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            #expect(desktop.listen(for: 2).contains("Storm expected in Here"))
+            #expect(desktop.listen(for: 2).contains("Severe storm expected in Here"))
             server.route("GET", "/alerts*", .json(try germanWarning("moderate", id: "2")))
             Weather.serve(.json(Weather.calm), on: server)
             let other = try self.home("open-meteo", at: "52.52,13.4")
@@ -345,7 +350,7 @@ extension EndToEnd {
             let home = try home("open-meteo", at: "1,1", extra: "[alerts]\ncap_feeds = [\(feeds)]\n")
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(desktop.listen(for: 1) == ["Extreme storm expected in Here"])
             for feed in ["feed1", "feed2", "feed3"] {
                 #expect(try home.stormy("status").output.contains("Not used: warnings of 127.0.0.1/\(feed): "))
             }
@@ -401,7 +406,7 @@ extension EndToEnd {
             let home = try home("open-meteo", at: "1,1", extra: "[alerts]\ncap_feeds = [\"\(server.url)/feed.xml\"]\n")
             try home.stormy("schedule")
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(desktop.listen(for: 1) == ["Extreme storm expected in Here"])
             let said = try home.stormy("check")
             #expect(said.output.contains("Because: warning: Gale here, extreme: Met."), "\(said)")
             #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
@@ -415,7 +420,8 @@ extension EndToEnd {
             #expect(server.requests(matching: "/cap/there").count == 2)
             server.route("GET", "/feed.xml", feed("here", "there", "end"))
             #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("completed"))
-            try desktop.waitForEmptyScreen()
+            let told = desktop.listen(for: 2)
+            #expect(told.last == "Storm in Here called off")
             // A feed that cannot be read takes nothing back, and is said.
             server.route("GET", "/feed.xml", .status(500))
             #expect(try home.stormy("check").errors.contains("/feed.xml: the weather service answered with status 500"))
@@ -437,7 +443,7 @@ extension EndToEnd {
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
             #expect(try desktop.heardSoFar() == [])
             server.openGate("warnings")
-            #expect(desktop.listen(for: 1) == ["Storm expected in Here"])
+            #expect(desktop.listen(for: 1) == ["Severe storm expected in Here"])
             #expect(server.activity.requests.filter { $0.path.hasPrefix("/alerts") }.count == 1, "not a byte is fetched twice")
         }
 
@@ -452,7 +458,8 @@ extension EndToEnd {
             let moved = try home.stormy("place", "move", "There", "-1.01,1.01")
             #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
+            let heard = try desktop.heardSoFar()
+            #expect(heard == ["Storm expected in Here"])
             #expect(try home.stormy("place", "add", "Home", "2,2", "--no-sync").status == 0)
             #expect(try home.stormy("place", "rename", "Home", "there").status == 65, "taken")
             #expect(try home.stormy("place", "rename", "Nowhere", "X").status == 66)

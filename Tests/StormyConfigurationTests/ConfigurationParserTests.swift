@@ -69,7 +69,11 @@ private func message(_ text: String) -> String? {
                 grace_seconds = 0.25
                 [notifications]
                 enabled = false
+                storms = false
+                photos = false
+                downloads = false
                 quiet_hours = "22:00-07:00"
+                quiet_passes = "none"
                 [upload]
                 keep_location = true
                 default = "my home"
@@ -106,6 +110,8 @@ private func message(_ text: String) -> String? {
         #expect(configuration.background.graceSeconds == 0.25)
         #expect(!configuration.notifications.enabled)
         #expect(configuration.notifications.quietHours == Configuration.QuietHours(fromMinute: 1320, untilMinute: 420))
+        #expect(!configuration.notifications.storms && !configuration.notifications.photos)
+        #expect(!configuration.notifications.downloads && configuration.notifications.quietPasses == .none)
         #expect(configuration.upload.keepLocation)
         #expect(configuration.upload.destination()?.name == "my home")
         #expect(configuration.upload.destination(named: "nobody") == nil)

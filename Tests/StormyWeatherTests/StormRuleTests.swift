@@ -150,22 +150,22 @@ private func why(_ assessment: Assessment) -> String? {
         let british = Locale(identifier: "en_GB")
         #expect(
             StormText.body(storm, timeZone: zone, reader: zone, locale: british, units: .metric)
-                == "Strong thunderstorm from 17:00 to 20:00, gusts up to 92 km/h.")
+                == "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h.")
         #expect(
             StormText.body(storm, timeZone: zone, reader: zone, locale: Locale(identifier: "en_US"), units: .unitedStates)
-                == "Strong thunderstorm from 5:00 PM to 8:00 PM, gusts up to 57 mph.")
+                == "Strong thunderstorm 5:00 PM–8:00 PM, gusts up to 57 mph.")
         let apart = [reason(.gusts, 80, 18, 19), reason(.rain, 24.5, 20, 22)]
         #expect(
             StormText.body(apart, timeZone: zone, reader: zone, locale: british, units: .metric)
-                == "Gusts up to 80 km/h from 17:00 to 18:00, rain up to 24.5 mm per hour from 19:00 to 21:00.")
+                == "Gusts up to 80 km/h 17:00–18:00, rain up to 24.5 mm per hour 19:00–21:00.")
         #expect(
             StormText.body([reason(.gusts, 80, 0, 24)], timeZone: .gmt, reader: .gmt, locale: british, units: .metric).contains(
-                "from Sat 12:00 to Sun 12:00"))
+                "Sat 12:00–Sun 12:00"))
         // Who reads it elsewhere has to know whose clocks these are.
         let elsewhere = TimeZone(identifier: "Europe/Berlin")!
         #expect(
             StormText.body(storm, timeZone: zone, reader: elsewhere, locale: british, units: .metric)
-                == "Strong thunderstorm from 17:00 to 20:00 (Australia/Sydney time), gusts up to 92 km/h.")
+                == "Strong thunderstorm 17:00–20:00 (Australia/Sydney time), gusts up to 92 km/h.")
         #expect(
             !StormText.body(
                 storm, timeZone: TimeZone(identifier: "Europe/Paris")!, reader: elsewhere, locale: british, units: .metric
@@ -187,5 +187,36 @@ private func why(_ assessment: Assessment) -> String? {
             ])
         #expect(StormText.body([], timeZone: zone, reader: zone, locale: british, units: .metric).isEmpty)
         #expect(StormText.title(place: "Syd\u{1B}ney\n") == "Storm expected in Syd ney")
+        #expect(StormText.title(place: "Sydney", .extreme) == "Extreme storm expected in Sydney")
+        #expect(StormText.calledOff(place: "Sydney") == "Storm in Sydney called off")
+    }
+
+    /// Of what has begun only the end is news, and some desktops show one line.
+    @Test func whatHasBegunIsToldByItsEnd() {
+        func words(_ from: Double, _ until: Double, at hour: Double) -> String {
+            let gusts = StormReason(kind: .gusts, peak: 80, from: noon + from * 3_600, until: noon + until * 3_600)
+            return StormText.body(
+                [gusts], timeZone: .gmt, reader: .gmt, locale: Locale(identifier: "en_GB"), units: .metric,
+                now: noon + hour * 3_600)
+        }
+        let midnight = 12.0
+        #expect(words(0, midnight, at: 1) == "Gusts up to 80 km/h until midnight.")
+        #expect(!words(1, 3, at: 0).contains("until"))
+        #expect(words(0, midnight + 48, at: 1).contains("until ") && !words(0, midnight + 48, at: 1).contains("midnight"))
+    }
+
+    @Test func itsWorstReasonSaysHowBadItIs() {
+        func severity(_ kind: StormReasonKind, _ peak: Double) -> StormSeverity {
+            StormSeverity([StormReason(kind: kind, peak: peak, from: noon, until: noon + 3_600)])
+        }
+        #expect(severity(.gusts, 104.9) == .moderate && severity(.gusts, 105) == .severe && severity(.gusts, 140) == .extreme)
+        #expect(severity(.rain, 24.9) == .moderate && severity(.rain, 25) == .severe && severity(.rain, 40) == .extreme)
+        #expect(severity(.alert, 2) == .moderate && severity(.alert, 3) == .severe && severity(.alert, 4) == .extreme)
+        #expect(severity(.thunderstorm, 99) == .moderate, "a code says what comes, and not how bad it is")
+        let both = [
+            StormReason(kind: .gusts, peak: 150, from: noon, until: noon),
+            StormReason(kind: .rain, peak: 30, from: noon, until: noon),
+        ]
+        #expect(StormSeverity(both) == .extreme && StormSeverity([]) == .moderate)
     }
 }

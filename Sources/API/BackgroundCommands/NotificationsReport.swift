@@ -18,11 +18,14 @@ package struct NotificationsReport: Encodable {
         let (records, trouble) = try AppRuntime.shared.ledger().read { transaction in
             (try transaction.notifications(), try transaction.fact(.presenterTrouble))
         }
-        let pending = records.filter(\.life.isUntold)
-        let delivered = records.filter { $0.life.isStanding || ($0.state == .closed && $0.deliveredAt != nil) }
+        let untold = Set(records.filter(\.life.isUntold).map(\.identifier))
+        // What a summary is to tell of waits with it.
+        let pending = records.filter { $0.life.isUntold || $0.summary.map(untold.contains) ?? false }
+        let waiting = Set(pending.map(\.identifier))
+        let delivered = records.filter { $0.life.isTold && !$0.isAgents && !waiting.contains($0.identifier) }
         return NotificationsReport(
             pending: pending.count, delivered: delivered.count,
             trouble: OrNull(pending.isEmpty ? nil : pending.compactMap(\.trouble).first ?? trouble),
-            waiting: Set(pending.map(\.identifier)))
+            waiting: waiting)
     }
 }

@@ -66,8 +66,7 @@ public struct NotifyCommand: BackgroundCommand {
     private func refuseWhereHeldBack() throws {
         let settings = try AppRuntime.shared.ledger().read { try $0.fact(.settings) } ?? AgentSettings()
         let verdict = NoticeTiming.verdict(
-            dueAt: nil, isEnabled: settings.notificationsEnabled, quietHours: QuietHours(parsing: settings.quietHours),
-            now: AppRuntime.shared.now, zone: .current)
+            dueAt: nil, level: 1, category: Self.category, settings.noticeRules, now: AppRuntime.shared.now, zone: .current)
         switch verdict {
         case .show: break
         case .silenced: throw CommandFailure(.tryAgain, "notifications are turned off in the app's settings")
@@ -90,24 +89,30 @@ public struct NotifyCommand: BackgroundCommand {
     private func show(_ steps: Steps) async throws {
         let trouble = try await wait(20) { transaction -> String? in
             guard let record = try transaction.notification(Self.identifier) else { return "it was taken back" }
-            return record.state == .delivered || record.state == .closed ? "" : record.trouble
+            return record.life.isTold ? "" : record.trouble
         }
         guard let trouble else { throw CommandFailure(.unavailable, "nobody showed it within 20 s; `doctor` looks further") }
         guard trouble.isEmpty else { throw CommandFailure(.unavailable, "it cannot be shown: \(trouble)") }
     }
 
-    private enum Pressed { case button, dismissed }
+    private enum Pressed { case button, dismissed, expired }
 
     private func press(after last: Int64, _ steps: Steps) async throws {
         let pressed = try await wait(Double(timeout)) { transaction -> Pressed? in
             if try Self.launch(after: last, transaction) != nil { return .button }
             if try transaction.undeliveredResponses().contains(where: { $0.notification == Self.identifier }) { return .button }
-            return try transaction.notification(Self.identifier)?.state == .closed ? .dismissed : nil
+            switch try transaction.notification(Self.identifier)?.state {
+            case .closed: return .dismissed
+            case .expired: return .expired
+            default: return nil
+            }
         }
         switch pressed {
         case .button: steps.say("You pressed it, and the agent heard that.")
         case .dismissed:
-            throw CommandFailure(.tryAgain, "it left the screen without a press: dismissed, or expired by the server")
+            throw CommandFailure(.tryAgain, "it left the screen without a press: you dismissed it, or the server did")
+        case .expired:
+            throw CommandFailure(.tryAgain, "it left the screen without a press: the server takes them off after a time")
         case nil:
             throw CommandFailure(
                 .tryAgain,

@@ -16,6 +16,19 @@ public struct BackgroundSettings: Sendable, Equatable {
     /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
     public var quietHours: (from: Int, until: Int)?
 
+    /// How urgent a notification has to be to be shown in quiet hours too.
+    public enum QuietHoursPass: Int, Sendable {
+        /// Those of `UNNotificationInterruptionLevel.timeSensitive` and above.
+        case timeSensitive = 2
+        /// Those of `UNNotificationInterruptionLevel.critical`.
+        case critical = 3
+    }
+
+    /// Which notifications are shown in quiet hours too; `nil`: none. Default: critical ones.
+    public var quietHoursPass: QuietHoursPass? = .critical
+    /// Identifiers of categories whose notifications wait. Default: none.
+    public var silencedCategories: Set<String> = []
+
     /// Files that a launch may fail for, such as a configuration: when one of them changes, a launch that was abandoned
     /// (``BGTaskScheduler/abandonCurrentLaunch(_:)``) is tried again at once. Read when the agent starts. Default: none.
     public var retriesWhenFilesChange: [URL] = []
@@ -34,6 +47,8 @@ public struct BackgroundSettings: Sendable, Equatable {
         (settings.refreshBudget, settings.processingBudget, settings.grace) = (refreshBudget, processingBudget, grace)
         settings.notificationsEnabled = notificationsEnabled
         if !retriesWhenFilesChange.isEmpty { settings.watchedFiles = retriesWhenFilesChange.map(\.path) }
+        settings.loudLevel = quietHoursPass?.rawValue ?? 4
+        if !silencedCategories.isEmpty { settings.silencedCategories = silencedCategories.sorted() }
         if let quietHours {
             func text(_ minute: Int) -> String { String(format: "%02d:%02d", minute / 60, minute % 60) }
             settings.quietHours = "\(text(quietHours.from))-\(text(quietHours.until))"

@@ -28,6 +28,8 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         var filter: String?
         var summaryArgument = ""
         var summaryCount = 0
+        var expiration: Date?
+        var withoutButtons: String?
     }
 
     /// Whoever subclasses this writes nothing here.
@@ -73,6 +75,12 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     /// Deprecated by Apple. Kept for the app, and without effect.
     open var summaryArgumentCount: Int { fields.summaryCount }
 
+    /// When what it is about is over: it leaves the screen then, and is not shown any more where nobody could show it before. Beyond Apple.
+    open var expirationDate: Date? { fields.expiration }
+
+    /// What stands below the body where a desktop has no buttons, such as a command to type. Beyond Apple.
+    open var textWithoutButtons: String? { fields.withoutButtons }
+
     /// The same content, which nobody changes.
     open func copy(with zone: NSZone? = nil) -> Any { UNNotificationContent(fields) }
 
@@ -113,6 +121,8 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
             target: targetContentIdentifier, launchImage: launchImageName, relevance: relevanceScore, filter: filterCriteria,
             summaryArgument: summaryArgument, summaryCount: summaryArgumentCount)
         content.kept = kept == KeptContent() ? nil : kept
+        content.until = expirationDate?.timeIntervalSince1970
+        content.withoutButtons = textWithoutButtons
         return content
     }
 
@@ -125,6 +135,8 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         fields.level = UNNotificationInterruptionLevel(rawValue: UInt(max(0, record.interruptionLevel))) ?? .active
         fields.badge = record.badge.map { NSNumber(value: $0) }
         fields.attachments = (record.attachments ?? []).map(UNNotificationAttachment.init(stored:))
+        fields.withoutButtons = record.withoutButtons
+        fields.expiration = record.until.map(Date.init(timeIntervalSince1970:))
         if let kept = record.kept {
             (fields.target, fields.launchImage, fields.relevance) = (kept.target, kept.launchImage, kept.relevance)
             (fields.filter, fields.summaryArgument, fields.summaryCount) = (kept.filter, kept.summaryArgument, kept.summaryCount)
@@ -198,5 +210,13 @@ open class UNMutableNotificationContent: UNNotificationContent, @unchecked Senda
     open override var summaryArgumentCount: Int {
         get { fields.summaryCount }
         set { fields.summaryCount = newValue }
+    }
+    open override var textWithoutButtons: String? {
+        get { fields.withoutButtons }
+        set { fields.withoutButtons = newValue }
+    }
+    open override var expirationDate: Date? {
+        get { fields.expiration }
+        set { fields.expiration = newValue }
     }
 }

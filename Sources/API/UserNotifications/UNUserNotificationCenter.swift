@@ -133,7 +133,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
     ) throws {
         guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }), !record.life.isTakenBack,
-            let new = try change(.make(from: record.content)), record.life.isStanding || record.life.isUntold
+            let new = try change(.make(from: record.content)), record.life.isUnanswered || record.life.isUntold
         else { return }
         try write(new) { try $0.changeNotification(identifier, $1) }
     }
@@ -145,11 +145,12 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         list(\.isComing).map(UNNotificationRequest.init)
     }
 
-    /// Those that stand on the screen.
+    /// Those that the person was told of and has not answered: they stand on the screen, or its server has taken them off by itself. What the
+    /// person has pressed or closed is not among them.
     public func deliveredNotifications() async -> [UNNotification] { deliveredNow() }
 
     private func deliveredNow() -> [UNNotification] {
-        list(\.life.isStanding).map {
+        list(\.life.isUnanswered).map {
             UNNotification(date: $0.deliveredAt ?? $0.createdAt, request: UNNotificationRequest($0))
         }
     }
@@ -180,7 +181,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func removeAllDeliveredNotifications() { removeDelivered(nil) }
 
     private func list(_ isWanted: (NotificationRecord) -> Bool) -> [NotificationRecord] {
-        ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter(isWanted)
+        ((try? AppRuntime.shared.ledger().read { try $0.notifications() }) ?? []).filter { !$0.isAgents && isWanted($0) }
     }
 
     private func removePending(_ identifiers: [String]?) {

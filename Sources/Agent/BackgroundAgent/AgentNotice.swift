@@ -10,7 +10,7 @@ struct AgentNotice: Equatable {
     let body: String
 
     /// Of the identifiers of its notifications; nobody is launched when one is pressed.
-    static let prefix = "background-agent.notice."
+    static let prefix = NotificationRecord.agentPrefix
     /// Seconds after which a cause that lasts, or has come back, is told again.
     static let silence: Double = 86_400
 

@@ -32,9 +32,12 @@ struct Inheritance {
             }
             let server = try transaction.fact(.notificationServer)
             for var notice in try transaction.notifications() {
-                if notice.state == .presenting {
+                if notice.state == .presenting || notice.state == .withdrawing {
                     notice.handle(.agentDied)
                     try transaction.save(notice)
+                }
+                if let number = notice.leavingID {
+                    left.effects.append(.withdraw(identifier: notice.identifier, serverID: number, of: server))
                 }
                 // Changed content may wait while the old stands there.
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }

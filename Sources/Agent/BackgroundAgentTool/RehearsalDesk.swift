@@ -112,5 +112,6 @@ final class RehearsalDesk: ConditionsSource, Presenter {
     func withdraw(identifier: String, serverID: UInt32, of server: String?) {
         let tell = state.withLock { $0.tell }
         tell(.presenter(.closed(identifier: identifier, serverID: serverID, .closedByCall)))
+        tell(.presenter(.withdrawn(identifier: identifier, serverID: serverID)))
     }
 }

@@ -63,6 +63,8 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             takeOverNow()
         }
         bus.onServerVanished = { [unowned self] in
+            // It was replaced, and its successor is known already.
+            if identity != nil, currentIdentity() == identity { return }
             server = nil
             // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
             forgetShown()
@@ -90,6 +92,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
 
     func present(_ notice: Notice, replacing serverID: UInt32?, of giver: String?) {
         do throws(PresenterFailure) {
+            forgetReplacedServer()
             let server = try currentServer(mayStart: true)
             let existing = shown[notice.identifier]
             let old = giver == identity ? serverID ?? 0 : 0
@@ -140,8 +143,18 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     }
 
     func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
-        // A server that is not running shows nothing: it is not started for this.
-        guard (try? currentServer(mayStart: false)) != nil else { return }
+        do throws(PresenterFailure) {
+            // A server that is not running shows nothing: it is not started for this.
+            _ = try currentServer(mayStart: false)
+        } catch {
+            switch error {
+            case .noServer: handler(.withdrawn(identifier: identifier, serverID: serverID))
+            case .unresponsive, .unanswered: lateAnswers?.noteSilence()
+            case .noSessionBus, .busUnreachable, .refused: break
+            }
+            return
+        }
+        defer { handler(.withdrawn(identifier: identifier, serverID: serverID)) }
         let old = giver == identity ? serverID : 0
         let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
         guard target.serverID != 0 else { return }
@@ -253,11 +266,25 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             DefaultLabel.isDrawn(by: server) ? g_dbus_connection_add_filter(connection, DefaultLabel.filter, nil, nil) : 0
     }
 
-    /// Tells which server gives the ids from now on. A name on a bus is given once, and each bus has a number of its own.
+    /// Another server has taken the name, and the bus's word of that is on its way: a number of the old one is a stranger's with the new.
+    private func forgetReplacedServer() {
+        guard let known = identity, let found = currentIdentity(), found != known, let connection = bus.connection else { return }
+        server = nil
+        forgetShown()
+        identify(on: connection)
+    }
+
+    /// Which server there is. A name on a bus is given once, and each bus has a number of its own.
+    private func currentIdentity() -> String? {
+        guard let connection = bus.connection, let owner = PresenterServer.owner(on: connection),
+            let bus = g_dbus_connection_get_guid(connection)
+        else { return nil }
+        return "\(String(cString: bus)) \(owner)"
+    }
+
+    /// Tells which server gives the ids from now on.
     private func identify(on connection: OpaquePointer) {
-        guard let owner = PresenterServer.owner(on: connection), let bus = g_dbus_connection_get_guid(connection) else { return }
-        let found = "\(String(cString: bus)) \(owner)"
-        guard found != identity else { return }
+        guard let found = currentIdentity(), found != identity else { return }
         identity = found
         handler(.serverIs(found))
     }

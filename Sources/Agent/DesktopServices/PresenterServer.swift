@@ -22,6 +22,7 @@ package struct PresenterServer: Sendable, Equatable {
     }
 
     var hasActions: Bool { capabilities.contains("actions") }
+    var hasBody: Bool { capabilities.contains("body") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
     /// A button can have a field to type into, and what is typed is told.

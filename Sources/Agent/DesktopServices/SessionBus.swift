@@ -15,6 +15,8 @@ final class SessionBus {
     private var closedHandler: gulong = 0
     private var watch: guint = 0
     private var hasServer = false
+    /// When the old connection could not be let go of, in microseconds of GLib's clock.
+    private var stuckAt: gint64?
 
     var onLost: (() -> Void)?
     /// The address of the connection.
@@ -59,7 +61,9 @@ final class SessionBus {
 
     /// GLib's shared connection. One to a bus that is gone stays the shared one until GLib's own thread has let go of it.
     private func connect() throws(PresenterFailure) -> OpaquePointer {
-        for _ in 0..<100 {
+        // What still holds the old one may be this thread's own queue: each entry waits its turn, and not a second more.
+        let wasStuck = stuckAt.map { g_get_monotonic_time() - $0 < 2_000_000 } ?? false
+        for _ in 0..<(wasStuck ? 1 : 100) {
             var error: UnsafeMutablePointer<GError>?
             let limit = TimeLimit(seconds: Self.patience)
             defer { limit.end() }
@@ -74,6 +78,7 @@ final class SessionBus {
             g_object_unref(UnsafeMutableRawPointer(opened))
             g_usleep(10_000)
         }
+        stuckAt = g_get_monotonic_time()
         throw .busUnreachable("a part of this process still holds the connection to a bus that is gone")
     }
 

@@ -32,9 +32,10 @@ final class ShownNotice {
 
     /// Writes everything of `notice` into the object, leaving nothing of what it showed before.
     func fill(with notice: Notice, _ picture: NoticePixels?, for server: PresenterServer) {
+        let (title, body) = words(of: notice, for: server)
         notify_notification_update(
-            notification, NoticeText.title(notice.title, fallback: notice.appName),
-            NoticeText.body(text(of: notice, for: server), isMarkup: server.hasBodyMarkup), InstalledIcon.name(notice.iconName))
+            notification, NoticeText.title(title, fallback: notice.appName),
+            NoticeText.body(body, isMarkup: server.hasBodyMarkup), InstalledIcon.name(notice.iconName))
         notify_notification_set_app_name(notification, notice.appName)
         notify_notification_set_timeout(
             notification, notice.isPersistent && server.keepsOnScreen ? NOTIFY_EXPIRES_NEVER : NOTIFY_EXPIRES_DEFAULT)
@@ -45,9 +46,12 @@ final class ShownNotice {
         if server.hasActions { fillActions(with: notice, for: server) }
     }
 
-    private func text(of notice: Notice, for server: PresenterServer) -> String {
-        guard let percent = notice.percent, !server.drawsProgressBesideText else { return notice.body }
-        return notice.body + (notice.body.isEmpty ? "" : "\n") + "\(percent) %"
+    /// A server without a body shows the title alone, and one without buttons says what to do instead.
+    private func words(of notice: Notice, for server: PresenterServer) -> (title: String, body: String) {
+        let instead = server.hasActions ? nil : notice.withoutButtons
+        let body = [notice.body, instead ?? ""].filter { !$0.isEmpty }.joined(separator: "\n")
+        guard !server.hasBody, !body.isEmpty else { return (notice.title, body) }
+        return ([notice.title, body].filter { !$0.isEmpty }.joined(separator: ": "), "")
     }
 
     /// Shows or updates it, and reads the id that the server gave. Blocks until the server answers.
@@ -93,7 +97,9 @@ final class ShownNotice {
             notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))
         }
         // A tag replaces even when a crash lost the server's id. Vendor hints, so only to those who say they know them.
-        for tag in ["x-dunst-stack-tag", "x-canonical-private-synchronous"] where server.capabilities.contains(tag) {
+        // And without a number alone: mako 1.7 aborts where a call has both.
+        for tag in ["x-dunst-stack-tag", "x-canonical-private-synchronous"]
+        where serverID == 0 && server.capabilities.contains(tag) {
             setHint(tag, notice.identifier)
         }
     }

@@ -12,8 +12,14 @@ package struct NoticeLife: Equatable, Sendable {
         /// Handed to the presenter, which has not answered.
         case presenting
         case delivered
-        /// Gone from the screen by itself or by the person.
+        /// Told as one of many by a summary, which stands there in its place.
+        case gathered
+        /// It left the screen by itself, as servers take off what nobody presses: perhaps nobody has seen it.
+        case expired
+        /// Gone from the screen by the person.
         case closed
+        /// The time that it is about is over; the agent took it off the screen.
+        case over
         /// Taken back; the agent has still to take it off the screen.
         case withdrawing
         case withdrawn
@@ -32,6 +38,18 @@ package struct NoticeLife: Equatable, Sendable {
         /// A server that answers other calls has lost this one.
         case answerLost
         case closed(serverID: UInt32, now: Date)
+        /// The server took it off the screen, as nobody had pressed it for so long.
+        case expired(serverID: UInt32, now: Date)
+        /// A summary tells of it, with others.
+        case gathered(into: String, now: Date)
+        /// The person wants to see it after the summary.
+        case released
+        /// The summary that told of it left the screen.
+        case summaryLeft(isSeen: Bool, now: Date)
+        /// The time that it is about is over.
+        case timeIsOver(now: Date)
+        /// The clock that said so was wrong.
+        case timeIsNotOver
         /// The person pressed it, or one of its buttons: that is answered, and it leaves the screen, also where servers let it stand.
         case pressed(serverID: UInt32, now: Date)
         /// Nobody will hear its buttons: it is shown again, in its place.
@@ -40,6 +58,8 @@ package struct NoticeLife: Equatable, Sendable {
         case takenBack(now: Date)
         /// The agent takes it off the screen, as far as it is there.
         case takenOff(now: Date)
+        /// The server was told to take it off.
+        case withdrawn(serverID: UInt32)
         /// The server is gone, and what it showed: its numbers mean nothing to the next one, which shows it again.
         case serverLost(isAnswerOpen: Bool)
         /// Shown or not, the earlier agent could not say. Shown again it replaces itself where a server can.
@@ -53,6 +73,12 @@ package struct NoticeLife: Equatable, Sendable {
     package private(set) var phase: Phase
     /// What the server calls it, as long as something of it may stand on the screen.
     package private(set) var serverID: UInt32?
+    /// What the agent takes off the screen under this number, until the server has heard that: an agent may die in between.
+    package private(set) var leavingID: UInt32?
+    /// It may stand on the screen under a number that nobody wrote down: the agent died before it could.
+    package private(set) var mayStand: Bool
+    /// The notification that tells of it, where that is a summary.
+    package private(set) var summary: String?
     /// Why it could not be shown yet.
     package private(set) var trouble: String?
     /// When the person was first told of what it says now; `nil`: not yet.
@@ -60,19 +86,29 @@ package struct NoticeLife: Equatable, Sendable {
     package private(set) var endedAt: Date?
 
     /// One that was just added.
-    package init() { phase = .pending }
+    package init() { (phase, mayStand) = (.pending, false) }
 
     /// A life as it was written down.
-    package init(phase: Phase, serverID: UInt32?, trouble: String?, deliveredAt: Date?, endedAt: Date?) {
-        (self.phase, self.serverID, self.trouble) = (phase, serverID, trouble)
-        (self.deliveredAt, self.endedAt) = (deliveredAt, endedAt)
+    package init(
+        phase: Phase, serverID: UInt32?, trouble: String?, deliveredAt: Date?, endedAt: Date?, summary: String? = nil,
+        leavingID: UInt32? = nil, mayStand: Bool = false
+    ) {
+        (self.phase, self.serverID, self.trouble, self.summary) = (phase, serverID, trouble, summary)
+        (self.deliveredAt, self.endedAt, self.leavingID, self.mayStand) = (deliveredAt, endedAt, leavingID, mayStand)
     }
 
     /// Taken back by the app.
     package var isTakenBack: Bool { phase == .withdrawing || phase == .withdrawn }
 
     /// The person was told of it. It may wait for a server to show it again.
-    package var isTold: Bool { phase == .delivered || phase == .closed || isShownAgain }
+    package var isTold: Bool {
+        switch phase {
+        case .delivered, .gathered, .expired, .closed: true
+        case .over: deliveredAt != nil
+        case .pending, .presenting: isShownAgain
+        case .withdrawing, .withdrawn: false
+        }
+    }
 
     /// It is on its way to the screen for the second time: nobody has to be alerted.
     package var isShownAgain: Bool { (phase == .pending || phase == .presenting) && deliveredAt != nil }
@@ -83,8 +119,14 @@ package struct NoticeLife: Equatable, Sendable {
     /// The same, and nobody has been given it.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
-    /// It stands on the screen, or will again.
-    package var isStanding: Bool { phase == .delivered || isShownAgain }
+    /// It is to leave the screen, and its number has to be found first: shown once more in its place, the server tells it.
+    package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
+
+    /// It stands on the screen, or will again, by itself or in a summary.
+    package var isStanding: Bool { phase == .delivered || phase == .gathered || isShownAgain }
+
+    /// The person was told of it and has not answered: it stands there, or the server took it off.
+    package var isUnanswered: Bool { isStanding || phase == .expired }
 
     /// Something happened to it. An event that means nothing in this phase changes nothing and asks for nothing.
     package mutating func handle(_ event: Event) -> [Command] {
@@ -94,54 +136,78 @@ package struct NoticeLife: Equatable, Sendable {
         case .handedOver: if phase == .pending { (phase, trouble) = (.presenting, nil) }
         case .presented(let id, let now): return present(id, now)
         case .failed(let why, let isAnswerOpen):
+            // Nobody shows it: nothing stands there either.
+            if phase == .withdrawing, !isAnswerOpen { mayStand = false }
             guard phase == .presenting else { break }
             trouble = why
             if !isAnswerOpen { phase = .pending }
         case .answerLost: if phase == .presenting { phase = .pending }
-        case .closed(let id, let now): if serverID == id { leave(now) }
+        case .closed(let id, let now):
+            if leavingID == id { leavingID = nil }
+            if serverID == id { leave(.closed, now) }
+        case .expired(let id, let now):
+            if leavingID == id { leavingID = nil }
+            if serverID == id { leave(.expired, now) }
+        case .withdrawn(let id): if leavingID == id { leavingID = nil }
+        case .gathered(let summary, let now): gather(summary, now)
+        case .released: if phase == .gathered { (phase, summary) = (.pending, nil) }
+        case .summaryLeft(let isSeen, let now): if phase == .gathered { end(isSeen ? .closed : .expired, now) }
+        case .timeIsOver(let now): return beOver(now)
+        case .timeIsNotOver: if phase == .over { (phase, endedAt) = (.pending, nil) }
         case .pressed(let id, let now): return press(id, now)
         case .buttonsLost(let id): if phase == .delivered, serverID == id { phase = .pending }
         case .takenBack(let now): takeBack(now)
         case .takenOff(let now): return takeOff(now)
         case .serverLost(let isAnswerOpen): loseServer(isAnswerOpen)
-        case .agentDied: if phase == .presenting { phase = .pending }
+        case .agentDied:
+            if phase == .presenting { (phase, mayStand) = (.pending, true) }
+            if phase == .withdrawing, serverID == nil { mayStand = true }
         }
         return []
     }
 
     private mutating func add() {
         // That number may be somebody else's by now.
-        if phase == .closed || phase == .withdrawn { serverID = nil }
-        (phase, deliveredAt, endedAt) = (.pending, nil, nil)
+        switch phase {
+        case .closed, .expired, .over, .withdrawn: serverID = nil
+        case .pending, .presenting, .delivered, .gathered, .withdrawing: break
+        }
+        (phase, deliveredAt, endedAt, summary) = (.pending, nil, nil, nil)
     }
 
     private mutating func present(_ id: UInt32, _ now: Date) -> [Command] {
+        mayStand = false
         switch phase {
         case .presenting: (phase, serverID, deliveredAt) = (.delivered, id, deliveredAt ?? now)
         // Of what was there before: the app has other content by now, which takes its place on the screen.
         case .pending, .withdrawing: serverID = id
         // The app took it back before the presenter had answered: by now it stands on the screen.
-        case .withdrawn: return [.withdraw(serverID: id)]
-        case .delivered, .closed: break
+        case .withdrawn, .over: return withdraw(id)
+        case .delivered, .gathered, .expired, .closed: break
         }
         return []
     }
 
-    private mutating func close(_ now: Date) { (phase, serverID, endedAt) = (.closed, nil, now) }
-
-    private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
-        guard serverID == id else { return [] }
-        leave(now)
+    private mutating func withdraw(_ id: UInt32) -> [Command] {
+        leavingID = id
         return [.withdraw(serverID: id)]
     }
 
+    private mutating func end(_ last: Phase, _ now: Date) { (phase, serverID, summary, endedAt) = (last, nil, nil, now) }
+
+    private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
+        guard serverID == id else { return [] }
+        leave(.closed, now)
+        return withdraw(id)
+    }
+
     /// What stood on the screen left it. New content that waits, and that the person has to be told of, waits on.
-    private mutating func leave(_ now: Date) {
+    private mutating func leave(_ last: Phase, _ now: Date) {
         switch phase {
-        case .delivered: close(now)
-        case .pending: if isShownAgain { close(now) } else { serverID = nil }
+        case .delivered: end(last, now)
+        case .pending: if isShownAgain { end(last, now) } else { serverID = nil }
         // The answer to the showing that takes its place is on its way.
-        case .presenting, .closed: break
+        case .presenting, .gathered, .expired, .closed, .over: break
         case .withdrawing, .withdrawn: serverID = nil
         }
     }
@@ -149,10 +215,10 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func takeBack(_ now: Date) {
         switch phase {
         // Changed content may wait while the old stands on the screen.
-        case .pending: phase = serverID == nil ? .withdrawn : .withdrawing
+        case .pending: phase = serverID == nil && !mayStand ? .withdrawn : .withdrawing
         case .presenting, .delivered: phase = .withdrawing
         // Forgotten: told again, it alerts again.
-        case .closed: phase = .withdrawn
+        case .gathered, .expired, .closed, .over: (phase, summary) = (.withdrawn, nil)
         case .withdrawing, .withdrawn: return
         }
         endedAt = now
@@ -160,18 +226,35 @@ package struct NoticeLife: Equatable, Sendable {
 
     private mutating func takeOff(_ now: Date) -> [Command] {
         guard phase == .withdrawing else { return [] }
-        let commands = serverID.map { [Command.withdraw(serverID: $0)] } ?? []
+        let commands = serverID.map { withdraw($0) } ?? []
         (phase, serverID, endedAt) = (.withdrawn, nil, now)
         return commands
     }
 
     private mutating func loseServer(_ isAnswerOpen: Bool) {
+        (leavingID, mayStand) = (nil, false)
         guard serverID != nil || isAnswerOpen else { return }
         serverID = nil
         switch phase {
         case .presenting: if isAnswerOpen { phase = .pending }
         case .delivered: phase = .pending
-        case .pending, .closed, .withdrawing, .withdrawn: break
+        case .pending, .gathered, .expired, .closed, .over, .withdrawing, .withdrawn: break
         }
+    }
+
+    /// What stands on the screen of an earlier showing is replaced there, and not told of elsewhere.
+    private mutating func gather(_ summary: String, _ now: Date) {
+        guard isWaiting && serverID == nil || phase == .gathered else { return }
+        (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)
+    }
+
+    private mutating func beOver(_ now: Date) -> [Command] {
+        switch phase {
+        case .pending, .presenting, .delivered, .gathered: break
+        case .expired, .closed, .over, .withdrawing, .withdrawn: return []
+        }
+        let commands = serverID.map { withdraw($0) } ?? []
+        end(.over, now)
+        return commands
     }
 }

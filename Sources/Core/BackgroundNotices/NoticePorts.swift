@@ -49,6 +49,8 @@ package struct Notice: Sendable, Equatable, Codable {
     package var percent: Int?
     /// It was shown before, and is shown again: nobody is alerted.
     package var isQuiet = false
+    /// What a person can do instead, where the server has no buttons.
+    package var withoutButtons: String?
     /// The path of a picture, which a presenter has read by a process of its own: it may come from a stranger.
     package var picture: String?
 
@@ -103,6 +105,8 @@ package enum PresenterEvent: Sendable, Equatable {
     /// The person typed something into the field of its button, and sent it.
     case replied(identifier: String, serverID: UInt32, text: String)
     case closed(identifier: String, serverID: UInt32, NoticeCloseReason)
+    /// The server was told to take it off the screen, or there is none.
+    case withdrawn(identifier: String, serverID: UInt32)
     /// It may stand on the screen, and this server would tell its buttons to nobody but who showed it last.
     case unheard(identifier: String, serverID: UInt32)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
@@ -125,7 +129,8 @@ package protocol Presenter: Sendable {
     ///   - serverID: of an earlier showing, which it replaces.
     ///   - server: the one that gave this id, as `serverIs` told it. The id counts with that one alone: another has given it to a stranger.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored.
+    /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored. Answered by `withdrawn`, or not at all
+    /// where a server is there and cannot be asked: again, once `serverAppeared` has told that it can.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
     /// Hears the buttons of what an earlier process showed, where it stands yet. Answered by `unheard` where the server has them told to
     /// that process alone, and by nothing where they are heard from now on, or the server is another one.

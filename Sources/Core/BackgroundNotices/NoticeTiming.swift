@@ -41,21 +41,38 @@ package struct QuietHours: Sendable, Equatable {
     }
 }
 
+/// What the person allows notifications.
+package struct NoticeRules: Sendable, Equatable {
+    /// `false`: all wait.
+    package var isEnabled = true
+    package var quietHours: QuietHours?
+    /// The interruption level from which on a notification is shown in quiet hours too; `nil`: none is.
+    package var loudLevel: Int?
+    /// Categories that are switched off: kept, not shown.
+    package var silencedCategories: Set<String> = []
+
+    package init() {}
+}
+
 /// When a notification that was added is shown.
 package enum NoticeTiming {
     package enum Verdict: Sendable, Equatable {
         case show
         case wait(until: Date)
-        /// The person switched notifications off: kept, not shown.
+        /// The person switched it off: kept, not shown.
         case silenced
     }
 
+    /// - Parameters:
+    ///   - dueAt: `nil`: at once.
+    ///   - level: 0 passive, 1 active, 2 time sensitive, 3 critical.
     package static func verdict(
-        dueAt: Date?, isEnabled: Bool, quietHours: QuietHours?, now: Date, zone: TimeZone
+        dueAt: Date?, level: Int, category: String, _ rules: NoticeRules, now: Date, zone: TimeZone
     ) -> Verdict {
-        guard isEnabled else { return .silenced }
+        guard rules.isEnabled, category.isEmpty || !rules.silencedCategories.contains(category) else { return .silenced }
         if let dueAt, dueAt > now { return .wait(until: dueAt) }
-        if let end = quietHours?.end(covering: now, in: zone) { return .wait(until: end) }
+        if let loud = rules.loudLevel, level >= loud { return .show }
+        if let end = rules.quietHours?.end(covering: now, in: zone) { return .wait(until: end) }
         return .show
     }
 }

@@ -1,3 +1,4 @@
+import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 import GRDB
@@ -41,6 +42,10 @@ package struct AgentSettings: Codable, Sendable, Equatable {
     package var watchedFiles: [String]?
     /// "22:00-07:00", or empty.
     package var quietHours = ""
+    /// The interruption level from which on a notification is shown in quiet hours too; over 3: none is.
+    package var loudLevel = 3
+    /// Categories whose notifications are kept and not shown.
+    package var silencedCategories: [String]?
 
     package init() {}
 
@@ -60,6 +65,18 @@ package struct AgentSettings: Codable, Sendable, Equatable {
         try take(.notificationsEnabled, &notificationsEnabled)
         try take(.watchedFiles, &watchedFiles)
         try take(.quietHours, &quietHours)
+        try take(.loudLevel, &loudLevel)
+        try take(.silencedCategories, &silencedCategories)
+    }
+}
+
+extension AgentSettings {
+    package var noticeRules: NoticeRules {
+        var rules = NoticeRules()
+        (rules.isEnabled, rules.quietHours) = (notificationsEnabled, QuietHours(parsing: quietHours))
+        rules.loudLevel = loudLevel > 3 ? nil : loudLevel
+        rules.silencedCategories = Set(silencedCategories ?? [])
+        return rules
     }
 }
 

@@ -22,6 +22,12 @@ extension FetchableRecord {
         return try fetchAll(statement, arguments: arguments)
     }
 
+    /// The same without rows that nobody can read, as somebody else has written them.
+    static func fetchReadable(_ statement: Statement, arguments: StatementArguments = StatementArguments()) throws -> [Self] {
+        guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return [] }
+        return try Row.fetchAll(statement, arguments: arguments).compactMap { try? Self(row: $0) }
+    }
+
     static func fetchRareOne(_ statement: Statement, arguments: StatementArguments) throws -> Self? {
         guard try DatabaseValue.fetchOne(statement, arguments: arguments) != nil else { return nil }
         return try fetchOne(statement, arguments: arguments)

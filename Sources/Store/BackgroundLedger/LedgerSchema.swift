@@ -49,6 +49,14 @@ enum LedgerSchema {
             try database.alter(table: "notificationCategory") { $0.add(column: "details", .text) }
             try database.alter(table: "notificationResponse") { $0.add(column: "userText", .text) }
         }
+        migrator.registerMigration("11: notifications that a summary tells of, or that leave the screen") { database in
+            try database.alter(table: "notification") { table in
+                table.add(column: "summary", .text)
+                table.add(column: "leavingID", .integer)
+                table.add(column: "mayStand", .boolean)
+            }
+            try database.create(indexOn: "notification", columns: ["summary"], condition: Column("summary") != nil)
+        }
         return migrator
     }
 

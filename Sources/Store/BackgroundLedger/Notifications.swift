@@ -63,6 +63,10 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     /// `nil`: none. Rows of earlier versions have none.
     package var attachments: [NoticeAttachment]?
     package var kept: KeptContent?
+    /// What a person can do instead, where a desktop has no buttons.
+    package var withoutButtons: String?
+    /// The agent takes it off the screen then, in seconds since 1970; `nil`: it has no end.
+    package var until: Double?
 
     package init(
         title: String, subtitle: String, body: String, categoryIdentifier: String, threadIdentifier: String, userInfo: String,
@@ -85,6 +89,8 @@ package struct NotificationContent: Codable, Sendable, Equatable {
 package struct NotificationRecord: Codable, Sendable, Equatable {
     package typealias State = NoticeLife.Phase
 
+    /// Begins the identifiers of what the agent itself says.
+    package static let agentPrefix = "background-agent.notice."
     /// Of what `notify --test` shows: its press is no app's.
     package static let testIdentifier = "notification-test"
 
@@ -101,12 +107,24 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var serverID: UInt32?
     /// Why it could not be shown yet.
     package internal(set) var trouble: String?
+    /// The identifier of the summary that tells of it.
+    package internal(set) var summary: String?
+    /// Under which number it is on its way off the screen.
+    package internal(set) var leavingID: UInt32?
+    /// It may stand on the screen under a number that nobody wrote down.
+    package internal(set) var mayStand: Bool?
     package internal(set) var revision: Int
 
     init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
         (self.identifier, self.content, self.createdAt, self.dueAt) = (identifier, content, createdAt, dueAt)
         (state, revision) = (.pending, 0)
     }
+
+    /// The agent itself says it, and no app.
+    package var isAgents: Bool { identifier.hasPrefix(Self.agentPrefix) }
+
+    /// When the time that it is about is over.
+    package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
     /// It will be shown, and nobody has seen that yet: for the first time, or once more.
     package var isComing: Bool { life.isUntold || schedule?.next != nil }
@@ -119,13 +137,15 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
 
     /// It was shown: the instant that it waited for is over.
     package mutating func takeInstant(now: Date, zone: TimeZone) {
-        guard state == .delivered, let next = schedule?.next, next <= now else { return }
+        guard state == .delivered || state == .gathered, let next = schedule?.next, next <= now else { return }
         schedule?.take(now: now, zone: zone)
     }
 
     /// Where it is, and under which number the server knows it.
     package var life: NoticeLife {
-        NoticeLife(phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt)
+        NoticeLife(
+            phase: state, serverID: serverID, trouble: trouble, deliveredAt: deliveredAt, endedAt: endedAt, summary: summary,
+            leavingID: leavingID, mayStand: mayStand ?? false)
     }
 
     /// Something happened to it.
@@ -136,7 +156,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         var life = life
         let commands = life.handle(event)
         (state, serverID, trouble) = (life.phase, life.serverID, life.trouble)
-        (deliveredAt, endedAt) = (life.deliveredAt, life.endedAt)
+        (deliveredAt, endedAt, summary, leavingID) = (life.deliveredAt, life.endedAt, life.summary, life.leavingID)
+        mayStand = life.mayStand ? true : nil
         return commands
     }
 }
@@ -145,62 +166,49 @@ extension NotificationRecord: LedgerRecord {
     package static let databaseTableName = "notification"
 }
 
-struct NotificationCategoryRecord: LedgerRecord {
-    static let databaseTableName = "notificationCategory"
-    var identifier: String
-    var actions: [NoticeAction]
-    /// What else the app says of it, as it wrote it.
-    var details: String?
-}
-
-/// A button that was pressed, waiting for the app to be launched with it.
-package struct NotificationResponseRecord: Codable, Sendable, Equatable {
-    package var id: Int64?
-    package var notification: String
-    package var action: String
-    package var content: NotificationContent
-    package var createdAt: Date
-    package var deliveredAt: Date?
-    /// What the person typed.
-    package var userText: String?
-}
-
-extension NotificationResponseRecord: LedgerRecord {
-    package static let databaseTableName = "notificationResponse"
-
-    package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
-}
-
 extension LedgerTransaction {
     package func notification(_ identifier: String) throws -> NotificationRecord? {
-        try NotificationRecord.fetchRareOne(
-            database.cachedStatement(sql: "SELECT * FROM notification WHERE identifier = ?"), arguments: [identifier])
+        try NotificationRecord.fetchReadable(
+            database.cachedStatement(sql: "SELECT * FROM notification WHERE identifier = ?"), arguments: [identifier]
+        ).first
     }
 
     package func notifications() throws -> [NotificationRecord] {
         try memo.rows("notifications", database) {
-            try NotificationRecord.fetchRare(
+            try NotificationRecord.fetchReadable(
                 database.cachedStatement(sql: "SELECT * FROM notification ORDER BY createdAt, identifier"))
         }
     }
 
+    // What is no JSON was written by somebody else.
+    private static let comesAgain = "CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
+    private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
+
     /// Those that something is still to be done about. Thousands that were told are not read.
     package func notificationsToHandle() throws -> [NotificationRecord] {
         try memo.rows("notificationsToHandle", database) {
-            try NotificationRecord.fetchRare(
+            try NotificationRecord.fetchReadable(
                 database.cachedStatement(
                     sql: """
                         SELECT * FROM notification
-                        WHERE state IN ('pending', 'withdrawing') OR json_extract(schedule, '$.next') IS NOT NULL
+                        WHERE state IN ('pending', 'withdrawing') OR \(Self.comesAgain)
+                            OR state IN ('presenting', 'delivered', 'gathered', 'over') AND \(Self.hasEnd)
                         ORDER BY createdAt, identifier
                         """))
         }
     }
 
+    /// Those that a summary tells of, newest first.
+    package func notifications(in summary: String) throws -> [NotificationRecord] {
+        try NotificationRecord.fetchReadable(
+            database.cachedStatement(
+                sql: "SELECT * FROM notification WHERE summary = ? ORDER BY createdAt DESC, identifier"), arguments: [summary])
+    }
+
     /// Whose identifiers begin so.
     package func notifications(beginning: String) throws -> [NotificationRecord] {
         try memo.rows("notifications \(beginning)", database) {
-            try NotificationRecord.fetchRare(
+            try NotificationRecord.fetchReadable(
                 database.cachedStatement(
                     sql: """
                         SELECT * FROM notification WHERE identifier >= ? AND identifier < ? ORDER BY createdAt, identifier
@@ -284,7 +292,8 @@ extension LedgerTransaction {
     ///
     /// - Returns: `false`: nothing of it is there, or it says so already.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
-        guard var record = try notification(identifier), record.life.isStanding || record.life.isUntold, record.content != content
+        guard var record = try notification(identifier), record.life.isUnanswered || record.life.isUntold,
+            record.content != content
         else { return false }
         record.handle(.changed)
         record.content = content
@@ -298,10 +307,12 @@ extension LedgerTransaction {
         try String.fetchAll(
             database,
             sql: """
-                SELECT json_extract(attachment.value, '$.file') FROM notification, json_each(content, '$.attachments') AS attachment
-                    WHERE state NOT IN ('closed', 'withdrawn') OR json_extract(schedule, '$.next') IS NOT NULL
+                SELECT json_extract(attachment.value, '$.file') FROM notification,
+                        json_each(CASE WHEN json_valid(content) THEN content ELSE '{}' END, '$.attachments') AS attachment
+                    WHERE state NOT IN ('closed', 'expired', 'withdrawn') OR \(Self.comesAgain)
                 UNION SELECT json_extract(attachment.value, '$.file')
-                    FROM notificationResponse, json_each(content, '$.attachments') AS attachment WHERE deliveredAt IS NULL
+                    FROM notificationResponse,
+                        json_each(CASE WHEN json_valid(content) THEN content ELSE '{}' END, '$.attachments') AS attachment WHERE deliveredAt IS NULL
                 """)
     }
 
@@ -313,70 +324,9 @@ extension LedgerTransaction {
         let monthAgo = now.timeIntervalSince1970 - 30 * 86_400
         try database.run(
             sql: """
-                DELETE FROM notification WHERE endedAt < ? AND json_extract(schedule, '$.next') IS NULL AND identifier NOT IN (
+                DELETE FROM notification WHERE endedAt < ? AND NOT (\(Self.comesAgain)) AND identifier NOT IN (
                     SELECT identifier FROM notification WHERE endedAt IS NOT NULL ORDER BY endedAt DESC LIMIT ?)
                 """, arguments: [monthAgo, Self.endedNotificationLimit])
         try database.run(sql: "DELETE FROM notificationResponse WHERE deliveredAt < ?", arguments: [monthAgo])
-    }
-
-    /// - Parameter details: what else the app says of it, for itself.
-    package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
-        if let known = try NotificationCategoryRecord.fetchOne(database, key: identifier), known.actions == actions,
-            known.details == details
-        {
-            return
-        }
-        var record = NotificationCategoryRecord(identifier: identifier, actions: actions, details: details)
-        try record.save(database)
-    }
-
-    /// The app wants to hear when the person dismisses a notification of this category.
-    package func tellsDismissal(ofCategory identifier: String) throws -> Bool {
-        struct Details: Decodable {
-            let options: Int
-        }
-        let details = try details(ofCategory: identifier).flatMap { try? JSONDecoder().decode(Details.self, from: Data($0.utf8)) }
-        // Apple's UNNotificationCategoryOptions.customDismissAction.
-        return (details?.options ?? 0) & 1 != 0
-    }
-
-    /// Of every category what the app said of it.
-    package func categoryDetails() throws -> [String] {
-        try NotificationCategoryRecord.fetchAll(database).compactMap(\.details)
-    }
-
-    /// Of one category what the app said of it.
-    package func details(ofCategory identifier: String) throws -> String? {
-        try NotificationCategoryRecord.fetchOne(database, key: identifier)?.details
-    }
-
-    package func deleteCategories(except kept: Set<String>) throws {
-        for record in try NotificationCategoryRecord.fetchAll(database) where !kept.contains(record.identifier) {
-            try record.delete(database)
-        }
-    }
-
-    package func actions(ofCategory identifier: String) throws -> [NoticeAction] {
-        try NotificationCategoryRecord.fetchRareOne(
-            database.cachedStatement(sql: "SELECT * FROM notificationCategory WHERE identifier = ?"), arguments: [identifier]
-        )?.actions ?? []
-    }
-
-    package func addResponse(_ action: String, to notification: NotificationRecord, userText: String? = nil, now: Date) throws {
-        var record = NotificationResponseRecord(
-            id: nil, notification: notification.identifier, action: action, content: notification.content, createdAt: now,
-            deliveredAt: nil, userText: userText)
-        try record.insert(database)
-    }
-
-    package func undeliveredResponses() throws -> [NotificationResponseRecord] {
-        try NotificationResponseRecord.fetchRare(
-            database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
-    }
-
-    package func responseWasDelivered(_ id: Int64, now: Date) throws {
-        try database.run(
-            sql: "UPDATE notificationResponse SET deliveredAt = ? WHERE id = ?",
-            arguments: [now.timeIntervalSince1970, id])
     }
 }

@@ -13,7 +13,8 @@ extension LedgerTransaction {
         return try notifications().contains { notice in
             switch notice.state {
             case .pending, .presenting, .delivered, .withdrawing: true
-            case .closed, .withdrawn: notice.isComing
+            // The summary stands on the screen.
+            case .gathered, .expired, .closed, .over, .withdrawn: notice.isComing || notice.leavingID != nil
             }
         }
     }

@@ -5,6 +5,8 @@ import UserNotifications
 /// Files that a person asked for with `stormy download`.
 package enum Downloads {
     package static let sessionIdentifier = "StormyDownloads"
+    /// Of the notifications that say how they ended.
+    package static let category = "stormy.downloads"
 
     package static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.background(withIdentifier: sessionIdentifier)
@@ -46,6 +48,7 @@ package enum Downloads {
         content.title = trouble == nil ? "Downloaded" : "Not downloaded"
         content.body = trouble.map { "\(name): \($0)" } ?? name
         content.interruptionLevel = .passive
+        content.categoryIdentifier = category
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(
                 identifier: notification(taskIdentifier), content: content, trigger: nil, alertsOncePerContent: true),

@@ -144,6 +144,7 @@ package struct PhotoBatch: Codable, Equatable {
         (content.title, content.body) = (words.title, words.body)
         content.userInfo = ["batch": batch.mark ?? "", failedPhotos: batch.failures.compactMap(\.photo).map { Int($0) }]
         content.interruptionLevel = .passive
+        content.categoryIdentifier = PhotoUploads.category
         let center = UNUserNotificationCenter.current()
         try await center.add(
             UNNotificationRequest(

@@ -235,6 +235,7 @@ package struct PhotoReconciliation {
     private func tell(_ identifier: String, _ title: String, _ body: String) {
         let content = UNMutableNotificationContent()
         (content.title, content.body) = (title, body)
+        content.categoryIdentifier = PhotoUploads.category
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: identifier, content: content, trigger: nil, alertsOncePerContent: true))
     }

@@ -32,6 +32,8 @@ package struct PhotoFile: Sendable, Equatable {
 /// Photos out: each is copied when queued, then sent by the agent, whatever becomes of this process or the original.
 package struct PhotoUploads: Sendable {
     package static let sessionIdentifier = "StormyPhotos"
+    /// Of the notifications that say how they ended.
+    package static let category = "stormy.photos"
 
     package enum Result: Sendable, Equatable {
         /// - Parameters:

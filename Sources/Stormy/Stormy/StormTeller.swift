@@ -57,17 +57,34 @@ package struct StormTeller: Sendable {
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {
             // Added in a process that died before it could mark that: perhaps with other hours, and perhaps dismissed since.
-            if try !update(storm, place) { try add(storm, place) }
+            if try !update(storm, place) {
+                Self.withdrawPending([Self.calledOff(storm)])
+                UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [Self.calledOff(storm)])
+                try add(storm, place)
+            }
             try store.markTold(storm, now: BGTaskScheduler.now)
         }
     }
 
-    /// Takes back what was told of storms that were cancelled; told again should the warning come back.
+    /// Takes back what was told of storms that were cancelled, and says so; told again should the warning come back.
     package func takeBackCancelled(at place: Place) throws {
         let cancelled = try store.cancelledStorms(of: place)
         if cancelled.isEmpty { return }
         Self.withdraw(cancelled)
+        for storm in cancelled where storm.ends > BGTaskScheduler.now { try Self.sayCalledOff(storm, place) }
         try store.markUntold(cancelled)
+    }
+
+    /// Where it stood, in silence: a person who saw the one is to see the other.
+    private static func sayCalledOff(_ storm: StormRecord, _ place: Place) throws {
+        let content = UNMutableNotificationContent()
+        content.title = StormText.calledOff(place: place.name)
+        content.body = "Who warned of it has cancelled the warning."
+        content.categoryIdentifier = category
+        content.interruptionLevel = .passive
+        content.expirationDate = storm.ends
+        try add(
+            UNNotificationRequest(identifier: calledOff(storm), content: content, trigger: nil, alertsOncePerContent: true))
     }
 
     /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed.
@@ -79,13 +96,14 @@ package struct StormTeller: Sendable {
         UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: storms.flatMap(identifiers))
     }
 
-    private static func withdrawPending(_ storms: [StormRecord]) {
-        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: storms.flatMap(identifiers))
+    private static func withdrawPending(_ storms: [StormRecord]) { withdrawPending(storms.flatMap(identifiers)) }
+
+    private static func withdrawPending(_ identifiers: [String]) {
+        UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
     }
 
     private static func identifiers(of storm: StormRecord) -> [String] {
-        let identifier = identifier(of: storm)
-        return [identifier, identifier + snoozed]
+        [identifier(of: storm), identifier(of: storm) + snoozed, calledOff(storm)]
     }
 
     private static func identifier(of storm: StormRecord) -> String { identifier(ofStorm: "\(storm.id ?? 0)") }
@@ -96,29 +114,42 @@ package struct StormTeller: Sendable {
     /// Ends the identifier of one that is shown again later.
     static let snoozed = "-snoozed"
 
+    private static func calledOff(_ storm: StormRecord) -> String { identifier(of: storm) + "-called-off" }
+
     private func add(_ storm: StormRecord, _ place: Place) throws {
         let picture = StormPicture(storm, place, store)
         let request = UNNotificationRequest(
             identifier: Self.identifier(of: storm), content: content(storm, place, picture), trigger: nil,
             alertsOncePerContent: true)
+        try withExtendedLifetime(picture) { try Self.add(request) }
+    }
+
+    private static func add(_ request: UNNotificationRequest) throws {
         let failure = Failure()
-        withExtendedLifetime(picture) { UNUserNotificationCenter.current().add(request) { failure.set($0) } }
+        UNUserNotificationCenter.current().add(request) { failure.set($0) }
         if let error = failure.error { throw error }
     }
 
     /// - Returns: whether the person was told of this storm, or will be.
     private func update(_ storm: StormRecord, _ place: Place) throws -> Bool {
-        var (picture, isKnown): (StormPicture?, Bool) = (nil, false)
+        var (picture, isKnown, isWorse): (StormPicture?, Bool, Bool) = (nil, false, false)
         try UNUserNotificationCenter.current().updateNotification(withIdentifier: Self.identifier(of: storm)) { told in
             guard Self.isOf(storm, told) else { return nil }
             isKnown = true
             let content = content(storm, place, nil)
-            guard (told.title, told.body) != (content.title, content.body) else { return nil }
+            isWorse = content.interruptionLevel.rawValue > told.interruptionLevel.rawValue
+            let isSame = (told.title, told.body, told.expirationDate) == (content.title, content.body, content.expirationDate)
+            guard !isWorse, !isSame else { return nil }
             picture = StormPicture(storm, place, store)
             content.attachments = [picture?.attachment].compactMap { $0 }
             return content
         }
         extendLifetime(picture)
+        if isWorse {
+            // Also where the person has closed or snoozed the lesser one.
+            Self.withdrawPending([Self.identifier(of: storm) + Self.snoozed])
+            try add(storm, place)
+        }
         return isKnown
     }
 
@@ -140,11 +171,16 @@ package struct StormTeller: Sendable {
 
     private func content(_ storm: StormRecord, _ place: Place, _ picture: StormPicture?) -> UNMutableNotificationContent {
         let content = UNMutableNotificationContent()
-        content.title = StormText.title(place: place.name)
-        content.body = StormText.body(storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson)
+        let severity = StormSeverity(storm.reasons)
+        content.title = StormText.title(place: place.name, severity)
+        content.body = StormText.body(
+            storm.reasons, timeZone: place.zone, locale: PersonLocale.current, units: .ofPerson, now: BGTaskScheduler.now)
         content.categoryIdentifier = Self.category
-        content.interruptionLevel = .timeSensitive
+        // It stays until the person answers; the worst passes quiet hours, and is told again where a lesser one was told.
+        content.interruptionLevel = severity == .extreme ? .critical : .timeSensitive
+        content.expirationDate = storm.ends
         content.sound = .default
+        content.textWithoutButtons = "In a terminal: stormy report --open, or stormy upload PHOTO"
         // The beginning tells it from a storm of its number in a store that was lost: that one is told already.
         content.userInfo = ["storm": storm.id ?? 0, "place": place.name, "from": storm.begins.timeIntervalSince1970]
         content.attachments = [picture?.attachment].compactMap { $0 }

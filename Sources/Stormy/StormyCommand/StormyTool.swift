@@ -107,6 +107,18 @@ package enum StormyTool {
         settings.grace = configuration.background.graceSeconds
         settings.notificationsEnabled = configuration.notifications.enabled
         settings.quietHours = configuration.notifications.quietHours.map { ($0.fromMinute, $0.untilMinute) }
+        settings.quietHoursPass =
+            switch configuration.notifications.quietPasses {
+            case .extreme: .critical
+            case .storms: .timeSensitive
+            case .none: nil
+            }
+        let notifications = configuration.notifications
+        settings.silencedCategories = Set(
+            [
+                (StormTeller.category, notifications.storms), (PhotoUploads.category, notifications.photos),
+                (Downloads.category, notifications.downloads),
+            ].filter { !$0.1 }.map(\.0))
         let directories = AppRuntime.shared.directories
         settings.retriesWhenFilesChange = [directories.configuration.appendingPathComponent("config.toml"), directories.data]
         return settings

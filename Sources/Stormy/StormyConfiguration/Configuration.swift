@@ -101,6 +101,23 @@ extension Configuration {
         package var enabled = true
         /// `quiet_hours`; nil when empty.
         package var quietHours: QuietHours?
+        /// What is shown in quiet hours too.
+        package enum QuietPass: String, Sendable, CaseIterable {
+            /// Extreme storms.
+            case extreme
+            /// Every storm.
+            case storms
+            /// Nothing.
+            case none
+        }
+        /// `quiet_passes`
+        package var quietPasses = QuietPass.extreme
+        /// `storms`: whether storms are told.
+        package var storms = true
+        /// `photos`: whether it is told how uploads ended.
+        package var photos = true
+        /// `downloads`: whether it is told how downloads ended.
+        package var downloads = true
 
         /// The defaults.
         package init() {}

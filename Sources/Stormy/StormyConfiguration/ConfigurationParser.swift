@@ -28,7 +28,7 @@ struct ConfigurationParser {
             case .alerts: ["cap_feeds"]
             case .schedule: ["spread_seconds", "missed"]
             case .background: ["refresh_budget_seconds", "processing_budget_seconds", "grace_seconds"]
-            case .notifications: ["enabled", "quiet_hours"]
+            case .notifications: ["enabled", "storms", "photos", "downloads", "quiet_hours", "quiet_passes"]
             case .upload: ["keep_location", "default", "destinations"]
             }
         }
@@ -118,6 +118,12 @@ struct ConfigurationParser {
 
     private mutating func notifications(_ table: TableReader) throws(ConfigurationError) {
         try table.bool("enabled", into: &configuration.notifications.enabled)
+        try table.bool("storms", into: &configuration.notifications.storms)
+        try table.bool("photos", into: &configuration.notifications.photos)
+        try table.bool("downloads", into: &configuration.notifications.downloads)
+        if let passes = try table.choice("quiet_passes", Configuration.Notifications.QuietPass.self) {
+            configuration.notifications.quietPasses = passes
+        }
         guard let text = try table.string("quiet_hours") else { return }
         guard let quiet = Configuration.QuietHours(parsing: text) else {
             throw table.invalid(

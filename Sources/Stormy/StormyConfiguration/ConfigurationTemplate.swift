@@ -52,8 +52,14 @@ extension Configuration {
 
         [notifications]
         enabled = true
-        # None are shown in these: "22:00-07:00".
+        # Which are shown. Trouble, as with the configuration, always is.
+        storms = true
+        photos = true
+        downloads = true
+        # None are shown in these: "22:00-07:00". At their end one tells of all.
         quiet_hours = ""
+        # But for these: "extreme" storms, all "storms", or "none".
+        quiet_passes = "extreme"
 
         [upload]
         # true: photos are sent with what says where they were taken.

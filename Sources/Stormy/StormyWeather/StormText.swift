@@ -2,20 +2,36 @@ import Foundation
 
 /// The words of a storm's notification: plain text, English, times in the given locale and zone.
 package enum StormText {
-    /// "Storm expected in Sydney".
-    package static func title(place: String) -> String {
+    /// "Storm expected in Sydney", "Severe storm expected in Sydney".
+    package static func title(place: String, _ severity: StormSeverity = .moderate) -> String {
         let name = place.singleLine(limit: 80)
-        return name.isEmpty ? "Storm expected" : "Storm expected in \(name)"
+        return word(severity) + " expected" + (name.isEmpty ? "" : " in \(name)")
     }
 
-    /// What comes and when, worst kind first: "Strong thunderstorm from 17:00 to 20:00, gusts up to 92 km/h."
+    /// "Storm in Sydney called off".
+    package static func calledOff(place: String) -> String {
+        let name = place.singleLine(limit: 80)
+        return "Storm" + (name.isEmpty ? "" : " in \(name)") + " called off"
+    }
+
+    private static func word(_ severity: StormSeverity) -> String {
+        switch severity {
+        case .moderate: "Storm"
+        case .severe: "Severe storm"
+        case .extreme: "Extreme storm"
+        }
+    }
+
+    /// What comes and when, worst kind first: "Strong thunderstorm 17:00–20:00, gusts up to 92 km/h." Some desktops show one line of it.
     /// A reason at another time than the one before it has its own times. Empty without reasons.
     ///
     /// - Parameters:
     ///   - timeZone: of the place. Where its clocks do not show what the reader's show, the times name it.
     ///   - reader: the zone of whoever reads it.
+    ///   - now: what has begun by then is told by its end alone, "until 20:00"; `nil`: both are told.
     package static func body(
-        _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits
+        _ reasons: [StormReason], timeZone: TimeZone, reader: TimeZone = .current, locale: Locale, units: WeatherUnits,
+        now: Date? = nil
     ) -> String {
         let kinds = StormReasonKind.allCases
         let ordered = reasons.enumerated().sorted { left, right in
@@ -26,7 +42,8 @@ package enum StormText {
         let phrases = ordered.map { reason in
             if let window = spoken, window.contains(reason.window) { return reason.phrase(in: units) }
             spoken = reason.window
-            return reason.phrase(in: units) + " " + span(reason.window, timeZone: timeZone, reader: reader, locale: locale)
+            let hours = Hours(timeZone: timeZone, reader: reader, locale: locale)
+            return reason.phrase(in: units) + " " + hours.short(reason.window, now)
         }
         guard let first = phrases.first else { return "" }
         return ([first.prefix(1).uppercased() + first.dropFirst()] + phrases.dropFirst()).joined(separator: ", ") + "."
@@ -36,17 +53,52 @@ package enum StormText {
     package static func span(
         _ window: StormWindow, timeZone: TimeZone, reader: TimeZone = .current, locale: Locale
     ) -> String {
+        Hours(timeZone: timeZone, reader: reader, locale: locale).span(window)
+    }
+}
+
+/// Times of day at a place, for whoever reads them.
+private struct Hours {
+    let timeZone: TimeZone
+    let reader: TimeZone
+    let locale: Locale
+
+    func span(_ window: StormWindow) -> String {
+        let style = style(window)
+        return "from \(clock(window.from, style)) to \(clock(window.until, style))" + zone(window)
+    }
+
+    /// "17:00–20:00", "until 20:00", "until midnight".
+    func short(_ window: StormWindow, _ now: Date?) -> String {
+        let style = style(window)
+        guard let now, window.from <= now else {
+            return "\(clock(window.from, style))–\(clock(window.until, style))" + zone(window)
+        }
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = timeZone
+        let isNextMidnight =
+            calendar.startOfDay(for: window.until) == window.until && window.until.timeIntervalSince(now) <= 86_400
+        return "until " + (isNextMidnight ? "midnight" : clock(window.until, style)) + zone(window)
+    }
+
+    private func style(_ window: StormWindow) -> Date.FormatStyle {
         // Within a day the hours say it all; "from 17:00 to 17:00" would not.
-        let needsDay = window.until.timeIntervalSince(window.from) >= 86_400
-        var style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
-        if needsDay { style = style.weekday(.abbreviated) }
+        let length = window.until.timeIntervalSince(window.from)
+        let style = Date.FormatStyle(locale: locale, timeZone: timeZone).hour().minute()
+        if length < 86_400 { return style }
         // A day of the week names one of seven.
-        if window.until.timeIntervalSince(window.from) >= 6 * 86_400 { style = style.day().month(.abbreviated) }
-        // ICU puts narrow no-break spaces before "PM"; notification servers and terminals lack the glyph.
-        func clock(_ date: Date) -> String { date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ") }
+        return length < 6 * 86_400 ? style.weekday(.abbreviated) : style.weekday(.abbreviated).day().month(.abbreviated)
+    }
+
+    /// ICU puts narrow no-break spaces before "PM"; notification servers and terminals lack the glyph.
+    private func clock(_ date: Date, _ style: Date.FormatStyle) -> String {
+        date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")
+    }
+
+    private func zone(_ window: StormWindow) -> String {
         let isReaders = [window.from, window.until].allSatisfy {
             timeZone.secondsFromGMT(for: $0) == reader.secondsFromGMT(for: $0)
         }
-        return "from \(clock(window.from)) to \(clock(window.until))" + (isReaders ? "" : " (\(timeZone.identifier) time)")
+        return isReaders ? "" : " (\(timeZone.identifier) time)"
     }
 }

@@ -97,7 +97,7 @@ public struct TransferReport: Sendable, Equatable, Identifiable {
 public struct NotificationReport: Sendable, Equatable, Identifiable {
     /// Where it stands.
     public enum State: String, Sendable {
-        case pending, presenting, delivered, closed, withdrawing, withdrawn
+        case pending, presenting, delivered, gathered, expired, closed, over, withdrawing, withdrawn
     }
 
     /// The app's own identifier.

@@ -257,9 +257,9 @@ public final class VirtualNotificationServer: Presenter {
 
     /// Takes one back for the app. Not what a person does: that is ``dismiss(_:)``.
     package func withdraw(identifier: String, serverID: UInt32, of server: String?) {
-        guard server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) else {
-            return
+        if server == state.withLock({ $0.server }), let notice = shown.first(where: { $0.serverID == serverID }) {
+            close(notice, .closedByCall)
         }
-        close(notice, .closedByCall)
+        say(.withdrawn(identifier: identifier, serverID: serverID))
     }
 }

@@ -190,18 +190,22 @@ final class Desktop {
     /// A Notify call is followed by its arguments, one a line: the third string is the title, the first number what it replaces.
     private func take(_ line: String) {
         if line.contains("string \"image-data\"") { pictures += 1 }
+        if line.contains("string \"suppress-sound\"") { isSilent = true }
+        // The last of its arguments, behind its hints.
+        if line.hasPrefix("   int32 "), let title { note(title) }
         if line.hasPrefix("method call"), line.contains("member=Notify") {
-            (stringsToSkip, replaced) = (3, nil)
+            (stringsToSkip, replaced, isSilent) = (3, nil, false)
         } else if stringsToSkip > 0, replaced == nil, line.hasPrefix("   uint32 ") {
             replaced = UInt32(line.dropFirst("   uint32 ".count))
         } else if stringsToSkip > 0, line.hasPrefix("   string ") {
             stringsToSkip -= 1
-            if stringsToSkip == 0 { note(String(line.dropFirst("   string ".count)).trimmingCharacters(in: ["\""])) }
+            if stringsToSkip == 0 { title = String(line.dropFirst("   string ".count)).trimmingCharacters(in: ["\""]) }
         }
     }
 
     private func note(_ title: String) {
-        if !countsEveryShowing, let replaced, replaced != 0, titles.contains(title) {
+        self.title = nil
+        if !countsEveryShowing, let replaced, replaced != 0, isSilent || titles.contains(title) {
             shownAgain += 1
         } else {
             titles.append(title)
@@ -210,9 +214,11 @@ final class Desktop {
 
     private var stringsToSkip = 0
     private var replaced: UInt32?
+    private var title: String?
+    private var isSilent = false
     /// What is shown in its own place with its own title counts as another: an app may say the same of something else.
     var countsEveryShowing = false
-    /// How often something was shown in its own place with its own title.
+    /// How often something was shown in its own place, without a sound or with its own title.
     private(set) var shownAgain = 0
     /// How many of the notifications that were heard have a picture.
     private(set) var pictures = 0

@@ -35,6 +35,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     // Notifications.
     case notificationShown = "notification-shown"
     case notificationWaits = "notification-waits"
+    case notificationsGathered = "notifications-gathered"
     case notificationPressed = "notification-pressed"
     case progressNotShown = "progress-not-shown"
 
@@ -71,6 +72,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .transferEnded: "transfer ended"
         case .notificationShown: "notification shown"
         case .notificationWaits: "notification waits"
+        case .notificationsGathered: "more notifications than a person reads: one summary tells of them"
         case .notificationPressed: "notification pressed"
         case .progressNotShown: "progress is not shown"
         }
@@ -100,6 +102,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .transferEnded: [.transfer, .kind, .identifier, .outcome, .host, .reason]
         case .notificationShown: [.notification]
         case .notificationWaits: [.notification, .reason]
+        case .notificationsGathered: [.notification, .count]
         case .notificationPressed: [.notification, .action]
         }
     }
@@ -113,7 +116,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
             .requestReplanned:
             5
         case .agentStarted, .agentStopping, .agentStopped, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted, .launchEnded,
-            .workGoesOn, .transferWaits, .transferEnded, .notificationShown, .notificationPressed:
+            .workGoesOn, .transferWaits, .transferEnded, .notificationShown, .notificationPressed,
+            .notificationsGathered:
             6
         }
     }
@@ -121,13 +125,14 @@ package enum LogMessage: String, CaseIterable, Sendable {
 
 /// What is said beside a message. Never a header, a query, a body or a password: none has a field.
 package enum LogField: String, CaseIterable, Sendable {
-    case action, bytes, file, generation, host, identifier, kind, launch, notification, outcome, pid, reason, seconds,
+    case action, bytes, count, file, generation, host, identifier, kind, launch, notification, outcome, pid, reason, seconds,
         transfer, tries, zone
 
     package var meaning: String {
         switch self {
         case .action: "the button's key, `default` for the notification itself"
         case .bytes: "how many"
+        case .count: "how many"
         case .file: "a name without its folder"
         case .generation: "which launch of the same request it is, made up for ones counted"
         case .host: "a server: scheme, name and port"

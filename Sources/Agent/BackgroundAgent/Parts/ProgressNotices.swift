@@ -54,6 +54,7 @@ struct ProgressNotices {
         case .serverIs(let server):
             if try pass.transaction.fact(.notificationServer) != server { try pass.transaction.forgetProgressNotices() }
             return false
+        case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .unheard, .replied: return false
         case .serverAppeared, .serverVanished, .busLost:
             // Another server shows it anew; the numbers of one that is gone mean nothing to it.

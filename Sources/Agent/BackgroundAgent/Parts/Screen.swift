@@ -6,62 +6,18 @@ import Foundation
 
 /// Notifications: shown when due and a server is there, replaced, withdrawn; their buttons become responses.
 struct Screen {
-    /// Seconds that a notification which is taken back, or an agent that leaves, waits for the server's answer to a showing.
-    private static let patience: Double = 5
-
-    /// Handed to the presenter, which has not answered, and since when, in seconds awake: a clock that is set lengthens no wait.
-    private var beingShown: [String: Double] = [:]
-    /// Which content the presenter was given last; until it says that it stands there.
-    private var given: [String: Int] = [:]
-    /// What a server refused, or found none.
-    private var refused: [String: Refusal] = [:]
-    /// Given to a server that did not answer. It shows them when it goes on: asked again, it would show them twice.
-    private var unanswered: [String: Unanswered] = [:]
+    private var calls = ServerCalls()
+    private var summaries = Summaries()
     private var progress = ProgressNotices()
 
-    /// Seconds after which an answer is not waited for any more by newer content: every call to a server ends before.
-    private static let longestCall: Double = 60
-    /// Seconds after which newer content is shown although the server still has the old one and does not answer: it may never do so.
-    private static let longestFreeze: Double = 900
-    /// Seconds after which a server that has not answered is asked whether it answers anything, and between two such questions.
-    private static let longestSilence: Double = 60
-    /// Seconds that a server which goes on may need for what it was given while it did not.
-    private static let longestDelay: Double = 30
-
-    /// Times are seconds awake.
-    private struct Unanswered {
-        let since: Double
-        /// It has answered a later call: what it was given before is answered soon, or was lost.
-        var laterAnswer: Double?
-        /// When it was asked last whether it answers anything.
-        var asked: Double?
-
-        /// Until when newer content waits for the answer.
-        var end: Double { laterAnswer.map { $0 + Screen.longestDelay } ?? since + Screen.longestFreeze }
-    }
-
-    private struct Refusal {
-        /// Other content is tried at once.
-        var revision: Int
-        /// How often in a row.
-        var count: Int
-        /// When it is tried again though nothing changed, in seconds awake; `nil`: never.
-        var until: Double?
-
-        /// Seconds: a server that counts notifications forgets within seconds; one that cannot show this one will never do so.
-        static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
-    }
-
     /// Some answer of the presenter is missing.
-    var isShowing: Bool { !beingShown.isEmpty }
+    var isShowing: Bool { calls.isShowing }
 
     /// Until when the answers that are missing are waited for; `nil`: none is.
-    func answersDue(_ moment: Moment) -> Date? {
-        beingShown.values.max().map { $0 + Self.patience }.flatMap { $0 > moment.awake ? moment.date(atAwake: $0) : nil }
-    }
+    func answersDue(_ moment: Moment) -> Date? { calls.answersDue(moment) }
 
     /// Something changed that may help: what could not be shown is tried again.
-    mutating func tryAgain() { refused = [:] }
+    mutating func tryAgain() { calls.tryAgain() }
 
     // MARK: What is heard
 
@@ -74,16 +30,17 @@ struct Screen {
         case .activated(let identifier, let serverID, let action, _): try notePress(identifier, serverID, action, &pass)
         case .unheard(let identifier, let serverID): try change(identifier, .buttonsLost(serverID: serverID), &pass)
         case .replied(let identifier, let serverID, let text): try noteReply(identifier, serverID, text, &pass)
-        case .closed(let identifier, let serverID, let reason):
-            if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
-            try change(identifier, .closed(serverID: serverID, now: pass.now), &pass)
+        case .closed(let identifier, let serverID, let reason): try noteClosed(identifier, serverID, reason, &pass)
         case .serverIs(let server):
             // Where the agent was not there when the last one left, as at a logout, nobody has told it.
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
-        case .serverAnswers: noteAnswer(toCallOf: pass.moment.awake, pass)
-        case .serverAppeared: tryAgain()
+        case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
+        case .withdrawn(let identifier, let serverID): try change(identifier, .withdrawn(serverID: serverID), &pass)
+        case .serverAppeared:
+            tryAgain()
+            try withdrawAgain(&pass)
         case .serverVanished, .busLost: try noteLostServer(&pass)
         }
     }
@@ -96,7 +53,9 @@ struct Screen {
         // Pressed once more on its way off the screen, it is answered already.
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID else { return }
         // What the agent itself said is no app's.
-        if !identifier.hasPrefix(AgentNotice.prefix) {
+        if Summaries.isSummary(identifier) {
+            try summaries.notePressed(identifier, &pass)
+        } else if !record.isAgents {
             let name = try appName(of: action, record, pass)
             try pass.transaction.addResponse(name, to: record, now: pass.now)
             pass.log(.notificationPressed, (.notification, identifier), (.action, action))
@@ -135,17 +94,28 @@ struct Screen {
         try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)
     }
 
+    private func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass) throws {
+        if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
+        let event: NoticeLife.Event =
+            reason == .expired ? .expired(serverID: serverID, now: pass.now) : .closed(serverID: serverID, now: pass.now)
+        try change(identifier, event, &pass)
+        guard Summaries.isSummary(identifier), let record = try pass.transaction.notification(identifier) else { return }
+        switch record.state {
+        case .closed: try summaries.noteLeft(identifier, isSeen: true, &pass)
+        case .expired: try summaries.noteLeft(identifier, isSeen: false, &pass)
+        case .pending, .presenting, .delivered, .gathered, .over, .withdrawing, .withdrawn: break
+        }
+    }
+
     private mutating func notePresented(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
-        if let begun = beingShown.removeValue(forKey: identifier) { noteAnswer(toCallOf: begun, pass) }
-        refused[identifier] = nil
-        unanswered[identifier] = nil
+        let given = calls.notePresented(identifier, pass.moment)
         KillPoint.reach(.noticePresented)
         try change(identifier, .presented(serverID: serverID, now: pass.now), &pass)
         if var record = try pass.transaction.notification(identifier) {
             let before = record
             record.takeInstant(now: pass.now, zone: pass.zone)
             // The app has changed its words since: they follow in its place.
-            if let given = given.removeValue(forKey: identifier), given != record.revision { record.handle(.changed) }
+            if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
             if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
         }
@@ -153,77 +123,28 @@ struct Screen {
         pass.log(.notificationShown, (.notification, identifier))
     }
 
-    /// When a notification that was not shown is tried again.
-    private enum Next { case whenSomethingChanges, afterPause, whenAnswered }
-
     private mutating func noteFailure(_ identifier: String, _ failure: PresenterFailure, _ pass: inout Pass) throws {
-        beingShown[identifier] = nil
-        unanswered[identifier] = nil
-        let (trouble, next): (String, Next) =
-            switch failure {
-            case .noSessionBus(let why): ("no session bus: \(why)", .whenSomethingChanges)
-            case .busUnreachable(let why): ("no session bus: \(why)", .afterPause)
-            case .noServer(let why): ("no notification server: \(why)", .whenSomethingChanges)
-            case .refused(let why): ("the notification server refused: \(why)", .afterPause)
-            case .unresponsive(let why): ("the notification server does not answer: \(why)", .afterPause)
-            case .unanswered(let why): ("the notification server has it and does not answer: \(why)", .whenAnswered)
-            }
         let record = try pass.transaction.notification(identifier)
-        if let record { try change(record, .failed(why: trouble, isAnswerOpen: next == .whenAnswered), &pass) }
-        // Whatever the app wants shown by now: the server has what it had then.
-        if next == .whenAnswered, record != nil { unanswered[identifier] = Unanswered(since: pass.moment.awake) }
-        if let record, record.state == .presenting {
-            let revision = record.revision
-            switch next {
-            case .whenAnswered: break
-            case .whenSomethingChanges: refused[identifier] = Refusal(revision: revision, count: 0, until: nil)
-            case .afterPause:
-                let count = (refused[identifier]?.count ?? 0) + 1
-                let until = pass.moment.awake + Refusal.pause(after: count)
-                refused[identifier] = Refusal(revision: revision, count: count, until: until)
-            }
-        }
-        try pass.transaction.setFact(.presenterTrouble, trouble)
-        pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble))
+        let revision = record.flatMap { $0.state == .presenting ? $0.revision : nil }
+        let trouble = calls.noteFailure(identifier, failure, isKnown: record != nil, revision: revision, pass.moment)
+        if let record { try change(record, .failed(why: trouble.text, isAnswerOpen: trouble.isAnswerOpen), &pass) }
+        try pass.transaction.setFact(.presenterTrouble, trouble.text)
+        pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble.text))
     }
 
-    private mutating func noteAnswer(toCallOf begun: Double, _ pass: Pass) {
-        for (identifier, call) in unanswered where call.since <= begun && call.laterAnswer == nil {
-            unanswered[identifier]?.laterAnswer = pass.moment.awake
-        }
-    }
-
-    /// A server that lost one call and is asked nothing else would never be known to answer.
-    private mutating func askAboutSilent(_ pass: inout Pass) {
-        var isAsked = false
-        for (identifier, call) in unanswered where call.laterAnswer == nil {
-            let due = (call.asked ?? call.since) + Self.longestSilence
-            if due <= pass.moment.awake {
-                unanswered[identifier]?.asked = pass.moment.awake
-                isAsked = true
-            }
-            pass.wake(at: pass.moment.date(atAwake: max(due, pass.moment.awake + Self.longestSilence)))
-        }
-        if isAsked { pass.perform(.askServer) }
-    }
-
-    /// What a server that answers has not answered for so long is lost: it is asked again.
-    private mutating func takeBackLost(_ pass: inout Pass) throws {
-        askAboutSilent(&pass)
-        for (identifier, call) in unanswered where call.laterAnswer != nil {
-            guard call.end <= pass.moment.awake else {
-                pass.wake(at: pass.moment.date(atAwake: call.end))
-                continue
-            }
-            unanswered[identifier] = nil
-            try change(identifier, .answerLost, &pass)
+    /// It could not be asked when they were to leave the screen.
+    private func withdrawAgain(_ pass: inout Pass) throws {
+        let server = try pass.transaction.fact(.notificationServer)
+        for record in try pass.transaction.notifications() {
+            guard let number = record.leavingID else { continue }
+            pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
         }
     }
 
     /// Numbers of a server that is gone mean nothing to the next one.
     private mutating func noteLostServer(_ pass: inout Pass) throws {
-        let open = Set(unanswered.keys)
-        unanswered = [:]
+        let open = calls.open
+        calls.loseServer()
         // Docks of another session, or none yet.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
@@ -258,16 +179,38 @@ struct Screen {
     }
 
     mutating func plan(_ pass: inout Pass, isQuitting: Bool) throws {
-        try takeBackLost(&pass)
+        for identifier in calls.takeLost(&pass) { try change(identifier, .answerLost, &pass) }
         let app = try pass.transaction.fact(.app)
+        try summaries.plan(&pass)
+        var untold: [NotificationRecord] = []
         for record in try pass.transaction.notificationsToHandle() {
-            if record.state == .withdrawing { try withdraw(record, &pass) }
+            if record.state == .withdrawing { try withdraw(record, app, &pass) }
             if isQuitting { continue }
-            let record = try scheduled(record, &pass)
-            if record.state == .pending { try show(record, app, &pass) }
+            guard let record = try withinItsTime(record, &pass) else { continue }
+            let scheduled = try scheduled(record, &pass)
+            guard scheduled.state == .pending, isItsTurn(scheduled, &pass) else { continue }
+            if scheduled.life.isUntold, scheduled.isBounded {
+                untold.append(scheduled)
+            } else {
+                try show(scheduled, app, &pass)
+            }
         }
+        for record in try summaries.gather(untold, &pass) { try show(record, app, &pass) }
         if !isQuitting { try progress.plan(&pass, app) }
         try planBadge(&pass)
+    }
+
+    /// `nil`: the time that it is about is over, and nobody is told of it any more.
+    private func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
+        guard let until = record.until else { return record }
+        if until <= pass.now {
+            if record.state != .over { try change(record, .timeIsOver(now: pass.now), &pass) }
+            return nil
+        }
+        pass.wake(at: until)
+        // The clock was ahead, and is right by now.
+        if record.state == .over { try change(record, .timeIsNotOver, &pass) }
+        return try pass.transaction.notification(record.identifier)
     }
 
     /// As its trigger says now: one that repeats waits again when its instant has come.
@@ -288,29 +231,33 @@ struct Screen {
         return changed
     }
 
-    private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
-        // One call at a time: the answer to the last brings the number that this content replaces. Without it both would stand there.
-        let call = beingShown[record.identifier].map { $0 + Self.longestCall }
-        if let end = call ?? unanswered[record.identifier]?.end, pass.moment.awake < end {
-            return pass.wake(at: pass.moment.date(atAwake: end))
+    /// It may be given to the server now. If not, the pass wakes when it may.
+    private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) -> Bool {
+        switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
+        case .now: break
+        case .at(let awake):
+            pass.wake(at: pass.moment.date(atAwake: awake))
+            return false
+        case .later: return false
         }
-        if let refusal = refused[record.identifier], refusal.revision == record.revision {
-            guard let until = refusal.until else { return }
-            guard until <= pass.moment.awake else { return pass.wake(at: pass.moment.date(atAwake: until)) }
-        }
+        let content = record.content
         let verdict = NoticeTiming.verdict(
-            dueAt: record.dueAt, isEnabled: pass.settings.notificationsEnabled,
-            quietHours: QuietHours(parsing: pass.settings.quietHours), now: pass.now, zone: pass.zone)
+            dueAt: record.dueAt, level: content.interruptionLevel, category: content.categoryIdentifier,
+            pass.settings.noticeRules, now: pass.now, zone: pass.zone)
         switch verdict {
-        case .silenced: return
-        case .wait(let until): pass.wake(at: until)
-        case .show:
-            try change(record, .handedOver, &pass)
-            beingShown[record.identifier] = pass.moment.awake
-            given[record.identifier] = record.revision
-            let server = try pass.transaction.fact(.notificationServer)
-            pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
+        case .silenced: return false
+        case .wait(let until):
+            pass.wake(at: until)
+            return false
+        case .show: return true
         }
+    }
+
+    private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
+        try change(record, .handedOver, &pass)
+        calls.begin(record.identifier, revision: record.revision, pass.moment)
+        let server = try pass.transaction.fact(.notificationServer)
+        pass.perform(.present(try notice(record, app, pass), replacing: record.serverID, of: server))
     }
 
     private func planBadge(_ pass: inout Pass) throws {
@@ -320,10 +267,15 @@ struct Screen {
         pass.perform(.showBadge(wanted))
     }
 
-    private func withdraw(_ record: NotificationRecord, _ pass: inout Pass) throws {
-        if record.serverID == nil, let until = beingShown[record.identifier].map({ $0 + Self.patience }),
-            pass.moment.awake < until
-        {
+    private mutating func withdraw(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
+        if record.life.needsNumber, calls.turn(of: record.identifier, revision: record.revision, pass.moment) == .now {
+            // A server that replaces by tag shows it in its own place.
+            calls.begin(record.identifier, revision: record.revision, pass.moment)
+            var notice = try notice(record, app, pass)
+            notice.isQuiet = true
+            return pass.perform(.present(notice, replacing: nil, of: try pass.transaction.fact(.notificationServer)))
+        }
+        if record.serverID == nil, let until = calls.numberDue(of: record.identifier, pass.moment) {
             // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
@@ -333,7 +285,10 @@ struct Screen {
     private func notice(_ record: NotificationRecord, _ app: AppRecord?, _ pass: Pass) throws -> Notice {
         let content = record.content
         let appIdentifier = pass.directories.appIdentifier
-        let actions = try pass.transaction.actions(ofCategory: content.categoryIdentifier)
+        let actions =
+            Summaries.isSummary(record.identifier)
+            ? [NoticeAction(key: Summaries.showAction, label: "Show")]
+            : try pass.transaction.actions(ofCategory: content.categoryIdentifier)
         let urgency: NoticeUrgency =
             switch content.interruptionLevel {
             case ..<1: .low
@@ -345,7 +300,8 @@ struct Screen {
             iconName: appIdentifier, title: content.title,
             body: [content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: "\n"),
             category: nil, urgency: urgency, actions: [NoticeAction(key: "default", label: "Open")] + actions,
-            soundName: content.sound, isPersistent: content.interruptionLevel == 2)
+            soundName: content.sound, isPersistent: content.interruptionLevel >= 2)
+        notice.withoutButtons = content.withoutButtons
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
             // A row may come from anywhere.
@@ -353,5 +309,12 @@ struct Screen {
             return pass.directories.spool.appendingPathComponent(attachment.file).path
         }
         return notice
+    }
+}
+
+extension NotificationRecord {
+    /// Too many of such are gathered. What is critical is told by itself, and what replaces something on the screen alerts in its place.
+    fileprivate var isBounded: Bool {
+        !isAgents && identifier != Self.testIdentifier && content.interruptionLevel < 3 && serverID == nil
     }
 }

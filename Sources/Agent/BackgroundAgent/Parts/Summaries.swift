@@ -1,0 +1,148 @@
+import BackgroundLedger
+import BackgroundNotices
+import Foundation
+
+/// What tells of many notifications at once: of those that came in quiet hours, and of more than a person reads. A part of ``Screen``.
+struct Summaries {
+    private var flow = NoticeFlow()
+
+    /// So many are named in a summary.
+    private static let longestText = 5
+    /// So many are shown by themselves when the person asks for them.
+    private static let longestLook = 5
+    /// Of the button that shows them.
+    static let showAction = "show"
+
+    private static let prefix = NotificationRecord.agentPrefix + "summary."
+
+    static func isSummary(_ identifier: String) -> Bool { identifier.hasPrefix(prefix) }
+
+    /// Begins the identifiers of the summaries of a group, which are counted: what a person pressed is not changed in its place.
+    private static func prefix(of group: NoticeFlow.Group) -> String {
+        switch group {
+        case .quietHours: prefix + "quiet."
+        case .many: prefix + "many."
+        // Of any length and of any letters.
+        case .thread(let name):
+            prefix + "thread." + name.utf8.prefix(64).map { String($0, radix: 16) }.joined(separator: "-") + "."
+        }
+    }
+
+    // MARK: What is gathered
+
+    /// - Parameter waiting: those that may be shown now, and that nobody was told of.
+    /// - Returns: those that are shown by themselves.
+    mutating func gather(_ waiting: [NotificationRecord], _ pass: inout Pass) throws -> [NotificationRecord] {
+        guard !waiting.isEmpty else { return [] }
+        let quiet = pass.settings.noticeRules.quietHours
+        let values = waiting.map { record in
+            NoticeFlow.Waiting(
+                identifier: record.identifier, thread: record.content.threadIdentifier,
+                wasHeldBack: quiet?.end(covering: record.dueAt ?? record.createdAt, in: pass.zone) != nil)
+        }
+        var gathering: Set<NoticeFlow.Group> = []
+        let groups = Set([.quietHours, .many] + values.map { NoticeFlow.Group.thread($0.thread) })
+        for group in groups where try standing(group, pass) != nil { gathering.insert(group) }
+        let decision = flow.decide(values, gathering: gathering, awake: pass.moment.awake)
+        let byIdentifier = Dictionary(uniqueKeysWithValues: waiting.map { ($0.identifier, $0) })
+        for (group, identifiers) in decision.gather {
+            try gather(identifiers.compactMap { byIdentifier[$0] }, into: group, &pass)
+        }
+        if let pause = decision.pause { pass.wake(at: pass.moment.date(atAwake: pass.moment.awake + pause)) }
+        return decision.show.compactMap { byIdentifier[$0] }
+    }
+
+    private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
+        let known = try standing(group, pass)
+        let summary = try known?.identifier ?? next(group, pass)
+        for var record in records {
+            record.handle(.gathered(into: summary, now: pass.now))
+            record.takeInstant(now: pass.now, zone: pass.zone)
+            try pass.transaction.save(record)
+            if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
+        }
+        try write(summary, &pass, alerts: known == nil)
+        pass.log(.notificationsGathered, (.notification, summary), (.count, "\(records.count)"))
+    }
+
+    private func standing(_ group: NoticeFlow.Group, _ pass: Pass) throws -> NotificationRecord? {
+        try pass.transaction.notifications(beginning: Self.prefix(of: group)).first { $0.life.isStanding || $0.life.isUntold }
+    }
+
+    private func next(_ group: NoticeFlow.Group, _ pass: Pass) throws -> String {
+        let prefix = Self.prefix(of: group)
+        let numbers = try pass.transaction.notifications(beginning: prefix).compactMap {
+            Int($0.identifier.dropFirst(prefix.count))
+        }
+        return prefix + "\((numbers.max() ?? 0) &+ 1)"
+    }
+
+    // MARK: What it says
+
+    /// As its notifications are now; without any it is taken back.
+    private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
+        let records = try pass.transaction.notifications(in: summary)
+        guard !records.isEmpty else {
+            if let record = try pass.transaction.notification(summary) { try pass.transaction.takeBack([record], now: pass.now) }
+            return
+        }
+        var content = Self.content(of: records, summary)
+        if isQuiet { content.sound = nil }
+        if alerts {
+            try pass.transaction.addNotification(summary, content, dueAt: nil, now: pass.now)
+        } else if let known = try pass.transaction.notification(summary) {
+            content.sound = known.content.sound
+            _ = try pass.transaction.changeNotification(summary, content)
+        }
+    }
+
+    private static func content(of records: [NotificationRecord], _ summary: String) -> NotificationContent {
+        let isOfQuietHours = summary.hasPrefix(prefix(of: .quietHours))
+        let titles = records.prefix(longestText).map { record in
+            [record.content.title, record.content.subtitle, record.content.body].first { !$0.isEmpty } ?? record.identifier
+        }
+        let rest = records.count - titles.count
+        return NotificationContent(
+            title: (isOfQuietHours ? "While it was quiet: " : "")
+                + "\(records.count) notification\(records.count == 1 ? "" : "s")",
+            subtitle: "", body: (titles + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n"),
+            categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: records.compactMap(\.content.sound).first,
+            interruptionLevel: min(records.map(\.content.interruptionLevel).max() ?? 1, 2), badge: nil)
+    }
+
+    /// Its notifications may have been taken back, or changed, since.
+    func plan(_ pass: inout Pass) throws {
+        for record in try pass.transaction.notifications(beginning: Self.prefix)
+        where record.life.isStanding || record.life.isUntold {
+            try write(record.identifier, &pass, alerts: false)
+        }
+    }
+
+    // MARK: What the person does
+
+    /// Pressed: the newest are shown by themselves, and what is left is told of by another, without a sound.
+    func notePressed(_ summary: String, _ pass: inout Pass) throws {
+        let records = try pass.transaction.notifications(in: summary)
+        for var record in records.prefix(Self.longestLook) {
+            record.handle(.released)
+            try pass.transaction.save(record)
+        }
+        let left = records.dropFirst(Self.longestLook)
+        guard !left.isEmpty else { return }
+        let group: NoticeFlow.Group = summary.hasPrefix(Self.prefix(of: .quietHours)) ? .quietHours : .many
+        let other = try next(group, pass)
+        for var record in left {
+            record.handle(.gathered(into: other, now: pass.now))
+            try pass.transaction.save(record)
+        }
+        try write(other, &pass, alerts: true, isQuiet: true)
+    }
+
+    /// It left the screen: closed by the person, or taken off by the server.
+    func noteLeft(_ summary: String, isSeen: Bool, _ pass: inout Pass) throws {
+        for var record in try pass.transaction.notifications(in: summary) {
+            record.handle(.summaryLeft(isSeen: isSeen, now: pass.now))
+            try pass.transaction.save(record)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import BackgroundNotices
+import Foundation
+import GRDB
+
+/// The buttons of a kind of notification.
+struct NotificationCategoryRecord: LedgerRecord {
+    static let databaseTableName = "notificationCategory"
+    var identifier: String
+    var actions: [NoticeAction]
+    /// What else the app says of it, as it wrote it.
+    var details: String?
+}
+
+extension LedgerTransaction {
+    private func categories() throws -> [NotificationCategoryRecord] {
+        try NotificationCategoryRecord.fetchReadable(database.cachedStatement(sql: "SELECT * FROM notificationCategory"))
+    }
+
+    private func category(_ identifier: String) throws -> NotificationCategoryRecord? {
+        try NotificationCategoryRecord.fetchReadable(
+            database.cachedStatement(sql: "SELECT * FROM notificationCategory WHERE identifier = ?"), arguments: [identifier]
+        ).first
+    }
+
+    /// - Parameter details: what else the app says of it, for itself.
+    package func setCategory(_ identifier: String, actions: [NoticeAction], details: String? = nil) throws {
+        if let known = try category(identifier), known.actions == actions,
+            known.details == details
+        {
+            return
+        }
+        var record = NotificationCategoryRecord(identifier: identifier, actions: actions, details: details)
+        try record.save(database)
+    }
+
+    /// The app wants to hear when the person dismisses a notification of this category.
+    package func tellsDismissal(ofCategory identifier: String) throws -> Bool {
+        struct Details: Decodable {
+            let options: Int
+        }
+        let details = try details(ofCategory: identifier).flatMap { try? JSONDecoder().decode(Details.self, from: Data($0.utf8)) }
+        // Apple's UNNotificationCategoryOptions.customDismissAction.
+        return (details?.options ?? 0) & 1 != 0
+    }
+
+    /// Of every category what the app said of it.
+    package func categoryDetails() throws -> [String] {
+        try categories().compactMap(\.details)
+    }
+
+    /// Of one category what the app said of it.
+    package func details(ofCategory identifier: String) throws -> String? {
+        try category(identifier)?.details
+    }
+
+    package func deleteCategories(except kept: Set<String>) throws {
+        for record in try categories() where !kept.contains(record.identifier) {
+            try record.delete(database)
+        }
+    }
+
+    package func actions(ofCategory identifier: String) throws -> [NoticeAction] {
+        try category(identifier)?.actions ?? []
+    }
+}

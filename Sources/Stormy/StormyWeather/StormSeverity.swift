@@ -1,0 +1,27 @@
+/// How bad a storm is, of its worst reason.
+///
+/// Source of the values: the warning levels of the Deutscher Wetterdienst. Severe is its level 3 (gusts of 105 km/h, 25 mm of rain in an
+/// hour), extreme its level 4 (gusts over 140 km/h, more than 40 mm).
+package enum StormSeverity: Int, Sendable, Comparable {
+    case moderate
+    case severe
+    case extreme
+
+    /// Of the reasons of one storm.
+    package init(_ reasons: [StormReason]) { self = reasons.map(Self.init).max() ?? .moderate }
+
+    private init(_ reason: StormReason) {
+        let (severe, extreme): (Double, Double) =
+            switch reason.kind {
+            // The severity of a warning, 1 to 4.
+            case .alert: (3, 4)
+            case .gusts: (105, 140)
+            case .rain: (25, 40)
+            // A code says what comes, and not how bad it is.
+            case .thunderstorm: (.infinity, .infinity)
+            }
+        self = reason.peak >= extreme ? .extreme : reason.peak >= severe ? .severe : .moderate
+    }
+
+    package static func < (one: StormSeverity, other: StormSeverity) -> Bool { one.rawValue < other.rawValue }
+}

@@ -1,0 +1,231 @@
+@testable import BackgroundLedger
+import BackgroundNotices
+import Foundation
+import Testing
+
+@testable import BackgroundAgent
+
+/// Of many notifications a person sees a handful, and of quiet hours one.
+@Suite struct SummaryTests {
+    private let bench: Bench
+
+    init() throws { bench = try Bench() }
+
+    private func content(_ title: String, level: Int = 1, thread: String = "", category: String = "") -> NotificationContent {
+        NotificationContent(
+            title: title, subtitle: "", body: "", categoryIdentifier: category, threadIdentifier: thread, userInfo: "{}",
+            sound: "message", interruptionLevel: level, badge: nil)
+    }
+
+    private func add(_ count: Int, from first: Int = 1, level: Int = 1, thread: String = "", category: String = "") throws {
+        try bench.ledger.write { transaction in
+            for number in first..<first + count {
+                try transaction.addNotification(
+                    "n\(number)", content("No. \(number)", level: level, thread: thread, category: category), dueAt: nil,
+                    now: bench.now + Double(number) / 1_000)
+            }
+        }
+        try bench.turn()
+    }
+
+    private func record(_ id: String) throws -> NotificationRecord {
+        try #require(try bench.ledger.read { try $0.notification(id) })
+    }
+
+    private var last: Notice? { bench.presenter.shown.last?.notice }
+
+    private func presentAll() throws {
+        for (number, shown) in bench.presenter.shown.enumerated()
+        where try record(shown.notice.identifier).state == .presenting {
+            try bench.hear(.presenter(.presented(identifier: shown.notice.identifier, serverID: UInt32(100 + number))))
+        }
+    }
+
+    @Test func aThousandAreSixOnTheScreen() throws {
+        try add(1_000)
+        try bench.turn()
+        #expect(bench.presenter.shown.count == 6)
+        #expect(last?.title == "995 notifications")
+        #expect(last?.body == "No. 1000\nNo. 999\nNo. 998\nNo. 997\nNo. 996\nand 990 more")
+        #expect(last?.actions.map(\.key) == ["default", "show"])
+        try presentAll()
+        #expect(try record("n700").state == .gathered)
+        // One more goes there, in its place and quietly.
+        try add(1, from: 1_001)
+        #expect(bench.presenter.shown.count == 7)
+        #expect(last?.title == "996 notifications" && last?.isQuiet == true)
+        #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
+    }
+
+    @Test func aPressShowsTheNewestByThemselves() throws {
+        try add(20)
+        try bench.turn()
+        try presentAll()
+        let summary = try #require(last?.identifier)
+        let number = try #require(try record(summary).serverID)
+        try bench.hear(.presenter(.activated(identifier: summary, serverID: number, action: "show", activationToken: nil)))
+        try bench.turn()
+        let shown = bench.presenter.shown.dropFirst(6).map(\.notice)
+        #expect(Set(shown.map(\.title)) == ["No. 20", "No. 19", "No. 18", "No. 17", "No. 16", "10 notifications"])
+        let loud = shown.filter { !$0.isQuiet }.map(\.title)
+        #expect(loud == ["10 notifications"])
+        #expect(shown.first { $0.title == "10 notifications" }?.soundName == nil)
+        #expect(bench.presenter.withdrawn == ["\(summary) \(number)"])
+        #expect(try bench.ledger.read { try $0.liveLaunches() }.isEmpty, "it is no app's")
+    }
+
+    @Test func aSummaryThatIsClosedTakesItsOwnWithIt() throws {
+        try add(20)
+        try bench.turn()
+        try presentAll()
+        let summary = try #require(last?.identifier)
+        let number = try #require(try record(summary).serverID)
+        try bench.hear(.presenter(.closed(identifier: summary, serverID: number, .dismissed)))
+        #expect(try record("n20").state == .closed)
+        #expect(try record("n1").state == .delivered)
+        // And the next many have a summary of their own, which alerts.
+        try add(10, from: 30)
+        try bench.turn()
+        #expect(last?.title == "10 notifications" && last?.isQuiet == false)
+    }
+
+    @Test func whatIsTakenBackLeavesTheSummary() throws {
+        try add(8)
+        try bench.turn()
+        try presentAll()
+        #expect(last?.title == "3 notifications")
+        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n8" } }
+        try bench.turn()
+        #expect(last?.title == "2 notifications")
+        try presentAll()
+        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { !$0.isAgents } }
+        try bench.turn()
+        #expect(bench.presenter.withdrawn.count == 6)
+        for text in bench.presenter.withdrawn {
+            let parts = text.split(separator: " ").map(String.init)
+            try bench.hear(.presenter(.withdrawn(identifier: parts[0], serverID: UInt32(parts[1]) ?? 0)))
+        }
+        #expect(try bench.ledger.read { try !$0.hasUnfinishedWork() })
+    }
+
+    /// It is 10:00 in Berlin.
+    @Test func quietHoursEndWithOne() throws {
+        try bench.settings { $0.quietHours = "09:00-11:00" }
+        try add(3)
+        try add(1, from: 4, level: 3)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 4"], "the worst is told at once")
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.count == 2)
+        #expect(last?.title == "While it was quiet: 3 notifications")
+        #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
+    }
+
+    @Test func oneOfQuietHoursIsItself() throws {
+        try bench.settings { $0.quietHours = "09:00-11:00" }
+        try add(1)
+        try bench.pass(3_600)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1"])
+    }
+
+    @Test func aCategoryThatIsSwitchedOffIsKept() throws {
+        try bench.settings { $0.silencedCategories = ["photos"] }
+        try add(1, level: 3, category: "photos")
+        try add(1, from: 2, category: "storms")
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 2"])
+        try bench.settings { $0.silencedCategories = [] }
+        try bench.turn()
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 2", "No. 1"])
+    }
+
+    /// The agent that gathered them is killed.
+    @Test func theNextAgentKnowsTheSummary() throws {
+        try bench.hear(.presenter(.serverIs("one")))
+        try add(20)
+        try bench.turn()
+        try presentAll()
+        let summary = try #require(last?.identifier)
+        try bench.startAgent()
+        #expect(bench.presenter.takenOver.contains { $0.hasPrefix(summary) })
+        try bench.hear(.presenter(.serverIs("two")))
+        let loud = bench.presenter.shown.filter { !$0.notice.isQuiet }.count
+        #expect(bench.presenter.shown.count == 6 && loud == 0)
+    }
+
+    // MARK: Off the screen
+
+    /// The agent is killed behind the commit, or the server cannot be asked: whoever can says it again.
+    @Test func whatLeavesTheScreenIsWithdrawnByTheNextAgent() throws {
+        try bench.hear(.presenter(.serverIs("one")))
+        try add(1)
+        try presentAll()
+        try bench.hear(.presenter(.activated(identifier: "n1", serverID: 100, action: "default", activationToken: nil)))
+        #expect(bench.presenter.withdrawn == ["n1 100"])
+        try bench.startAgent()
+        #expect(bench.presenter.withdrawn == ["n1 100"])
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(bench.presenter.withdrawn == ["n1 100", "n1 100"], "it could not be asked")
+        try bench.hear(.presenter(.withdrawn(identifier: "n1", serverID: 100)), .presenter(.serverAppeared))
+        #expect(bench.presenter.withdrawn.count == 2)
+        #expect(try record("n1").leavingID == nil)
+    }
+
+    /// The agent is killed between showing it and writing down its number, and it is taken back while none runs.
+    @Test func whatHasAnUnknownNumberLeavesTheScreen() throws {
+        try add(1)
+        #expect(try record("n1").state == .presenting)
+        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
+        try bench.startAgent()
+        #expect(bench.presenter.shown.count == 1 && last?.isQuiet == true, "a server that replaces by tag tells its number")
+        try bench.hear(.presenter(.presented(identifier: "n1", serverID: 4)))
+        #expect(bench.presenter.withdrawn == ["n1 4"])
+        #expect(try record("n1").state == .withdrawn)
+    }
+
+    @Test func whereThereIsNoServerNothingIsLookedFor() throws {
+        try add(1)
+        try bench.startAgent(turning: false)
+        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n1" } }
+        try bench.turn()
+        try bench.hear(.presenter(.failed(identifier: "n1", .noServer("nobody"))))
+        #expect(try record("n1").state == .withdrawn)
+        #expect(bench.presenter.shown.count == 1 && bench.presenter.withdrawn.isEmpty)
+    }
+
+    // MARK: Its time
+
+    private func add(until seconds: Double) throws {
+        var content = content("Storm")
+        content.until = (bench.now + seconds).timeIntervalSince1970
+        try bench.ledger.write { try $0.addNotification("storm", content, dueAt: nil, now: bench.now) }
+        try bench.turn()
+    }
+
+    @Test func whatIsOverLeavesTheScreen() throws {
+        try add(until: 600)
+        try presentAll()
+        try bench.pass(599)
+        #expect(bench.presenter.withdrawn.isEmpty)
+        try bench.pass(1)
+        #expect(bench.presenter.withdrawn == ["storm 100"])
+        #expect(try record("storm").state == .over)
+    }
+
+    @Test func whatIsOverBeforeAServerComesIsNotShown() throws {
+        try add(until: 600)
+        try bench.hear(.presenter(.failed(identifier: "storm", .noServer("nobody"))))
+        try bench.pass(600)
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(bench.presenter.shown.count == 1)
+        #expect(try record("storm").state == .over)
+    }
+
+    /// The clock was ahead by a day, and is right by now.
+    @Test func aClockThatWasAheadTakesNothingAwayForGood() throws {
+        try add(until: 600)
+        try presentAll()
+        try bench.step(86_400)
+        #expect(bench.presenter.withdrawn == ["storm 100"])
+        try bench.step(-86_400)
+        #expect(bench.presenter.shown.count == 2 && last?.isQuiet == true)
+    }
+}

@@ -1,0 +1,97 @@
+import BackgroundNotices
+import Testing
+
+/// A handful by themselves, the rest in summaries.
+@Suite struct NoticeFlowTests {
+    private func waiting(_ count: Int, thread: String = "", heldBack: Bool = false, from first: Int = 0) -> [NoticeFlow.Waiting] {
+        (first..<first + count).map {
+            NoticeFlow.Waiting(identifier: "\(thread)\($0)", thread: thread, wasHeldBack: heldBack)
+        }
+    }
+
+    @Test func aHandfulIsShown() {
+        var flow = NoticeFlow()
+        let decision = flow.decide(waiting(5), gathering: [], awake: 0)
+        #expect(decision.show.count == 5 && decision.gather.isEmpty && decision.pause == nil)
+    }
+
+    @Test func aThousandAreAHandfulAndOneSummary() {
+        var flow = NoticeFlow()
+        let decision = flow.decide(waiting(1_000), gathering: [], awake: 0)
+        #expect(decision.show == (0..<5).map { "\($0)" })
+        #expect(decision.gather == [.many: (5..<1_000).map { "\($0)" }])
+    }
+
+    @Test func threadsHaveSummariesOfTheirOwn() {
+        var flow = NoticeFlow()
+        let all =
+            waiting(5) + waiting(3, thread: "a") + waiting(2, thread: "b") + waiting(4, thread: "c") + waiting(2, thread: "d")
+            + waiting(1, thread: "e")
+        let decision = flow.decide(all, gathering: [], awake: 0)
+        #expect(decision.gather.keys.count == 4)
+        #expect(decision.gather[.thread("c")]?.count == 4 && decision.gather[.thread("a")]?.count == 3)
+        #expect(decision.gather[.thread("b")]?.count == 2, "of equals the first by name")
+        #expect(decision.gather[.many] == ["d0", "d1", "e0"])
+    }
+
+    /// A summary of one says less than that one.
+    @Test func oneAloneWaitsForItsTurn() {
+        var flow = NoticeFlow()
+        _ = flow.decide(waiting(5), gathering: [], awake: 100)
+        let one = flow.decide(waiting(1, from: 5), gathering: [], awake: 101)
+        #expect(one.show.isEmpty && one.gather.isEmpty)
+        #expect(abs((one.pause ?? 0) - 14) < 0.001)
+        #expect(flow.decide(waiting(1, from: 5), gathering: [], awake: 115.001).show == ["5"])
+        #expect(flow.decide(waiting(1, from: 6), gathering: [.many], awake: 116).gather == [.many: ["6"]])
+    }
+
+    @Test func whatWasHeldBackIsOneSummary() {
+        var flow = NoticeFlow()
+        #expect(flow.decide(waiting(1, heldBack: true), gathering: [], awake: 0).show == ["0"])
+        let decision = flow.decide(waiting(3, heldBack: true) + waiting(2, from: 9), gathering: [], awake: 0)
+        #expect(decision.gather == [.quietHours: ["0", "1", "2"]] && decision.show == ["9", "10"])
+    }
+
+    /// Whatever comes, and whenever: nobody is lost, and no span of time shows more than the bucket allows.
+    @Test(arguments: 0..<50 as Range<UInt64>) func nobodyIsLostAndFewAreShown(_ seed: UInt64) {
+        var dice = SeededDice(seed)
+        var flow = NoticeFlow()
+        var awake = 1_000.0
+        var shown: [Double] = []
+        var left: [NoticeFlow.Waiting] = []
+        var count = 0
+        for _ in 0..<200 {
+            awake += Double.random(in: 0...10, using: &dice)
+            for _ in 0..<Int.random(in: 0...3, using: &dice) {
+                let thread = ["", "a", "b"].randomElement(using: &dice) ?? ""
+                left.append(.init(identifier: "\(count)", thread: thread, wasHeldBack: Bool.random(using: &dice)))
+                count += 1
+            }
+            let decision = flow.decide(left, gathering: [], awake: awake)
+            let gone = Set(decision.show + decision.gather.values.flatMap { $0 })
+            #expect(gone.count == decision.show.count + decision.gather.values.map(\.count).reduce(0, +), "nobody twice")
+            #expect(gone.isSubset(of: left.map(\.identifier)))
+            left.removeAll { gone.contains($0.identifier) }
+            #expect(left.isEmpty || decision.pause != nil)
+            shown += decision.show.map { _ in awake }
+        }
+        for (index, first) in shown.enumerated() {
+            let within = shown[index...].prefix { $0 <= first + 60 }.count
+            #expect(within <= NoticeFlow.capacity + Int(60 / NoticeFlow.refill) + 1)
+        }
+    }
+}
+
+/// SplitMix64.
+private struct SeededDice: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(_ seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

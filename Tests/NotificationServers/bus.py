@@ -1,0 +1,157 @@
+"""A private session bus, and what notification servers and their clients said on it."""
+import json
+import pathlib
+import shutil
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Debian's own, for which its packages of D-Bus are.
+SERVICES = pathlib.Path("/usr/share/dbus-1/services")
+NAME = "org.freedesktop.Notifications"
+
+CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>{address}</listen><auth>EXTERNAL</auth><servicedir>{services}</servicedir>
+<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+<limit name="max_message_size">134217728</limit></busconfig>
+"""
+
+
+class No(Exception):
+    """A feature is not there; says why."""
+
+
+def until(what, seconds, complaint):
+    """Waits for something true, and returns it; `complaint` says what did not come."""
+    end = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise No(complaint)
+        time.sleep(0.04)
+
+
+class Notice:
+    """A call of Notify, the answer to it, and how it ended."""
+
+    def __init__(self, event, epoch):
+        (self.app, self.replaces, self.icon, self.title, self.body, self.actions, self.hints, self.timeout) = event["arguments"]
+        self.call = (event["sender"], event["serial"])
+        self.at, self.epoch = event["at"], epoch
+        self.answered_at = self.closed_at = self.number = self.reason = self.error = None
+
+    @property
+    def keys(self):
+        return self.actions[0::2]
+
+
+class Bus:
+    """A session bus in a folder. It starts no notification server by itself: the files that name one are not in its folder of services."""
+
+    def __init__(self, folder, processes, services=(), environment=None):
+        self.folder, self.processes, self.environment = folder, processes, environment
+        self.address = f"unix:path={folder}/run/bus"
+        self.record = folder / "bus.jsonl"
+        self.process = self.recorder = None
+        self.taken, self.epoch = 0, 0
+        self.events, self.notices = [], []
+        # Connections of servers and their helpers: what these ask each other is no app's.
+        self.servers = set()
+        place = folder / "services"
+        place.mkdir()
+        for pattern in services:
+            for path in SERVICES.glob(pattern):
+                if f"Name={NAME}\n" not in path.read_text():
+                    shutil.copy(path, place)
+        (folder / "bus.conf").write_text(CONFIGURATION.format(address=self.address, services=place))
+
+    def start(self):
+        (self.folder / "run/bus").unlink(missing_ok=True)
+        self.process = self.processes.start(
+            "bus", ["dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile"], self.environment)
+        until(lambda: self.ask("GetId").returncode == 0, 10, "the bus does not start")
+        marks = self.count_ready()
+        self.recorder = self.processes.start("recorder", ["/usr/bin/python3", str(HERE / "bus_recorder.py"), self.address, str(self.record)])
+        until(lambda: self.count_ready() > marks, 10, "the recorder does not start")
+
+    def count_ready(self):
+        self.read()
+        return sum(event["kind"] == "ready" for event in self.events)
+
+    def kill(self):
+        self.processes.kill(self.process)
+        self.processes.kill(self.recorder)
+        self.note_server_gone()
+
+    def ask(self, method, *words, destination="org.freedesktop.DBus", path="/org/freedesktop/DBus", interface="org.freedesktop.DBus",
+            seconds=20):
+        return subprocess.run(
+            ["gdbus", "call", "--address", self.address, "--dest", destination, "--object-path", path, "--timeout", str(seconds), "--method",
+             f"{interface}.{method}", *words], capture_output=True, text=True)
+
+    def ask_server(self, method, *words):
+        return self.ask(method, *words, destination=NAME, path="/org/freedesktop/Notifications", interface=NAME)
+
+    def owner(self):
+        """The connection that serves notifications; None: nobody does."""
+        answer = self.ask("GetNameOwner", NAME)
+        return answer.stdout.split("'")[1] if answer.returncode == 0 else None
+
+    def note_server_gone(self):
+        """The numbers of what it showed mean nothing any more."""
+        self.read()
+        self.epoch += 1
+
+    def read(self):
+        """Takes what was recorded since."""
+        if not self.record.exists():
+            return
+        with open(self.record, "rb") as file:
+            file.seek(self.taken)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self.taken += len(line)
+                self.take(json.loads(line))
+
+    def take(self, event):
+        event.setdefault("member", None)
+        self.events.append(event)
+        if event["kind"] == "call" and event["member"] == "Notify" and len(event["arguments"]) == 8:
+            if event["sender"] not in self.servers:
+                self.notices.append(Notice(event, self.epoch))
+        elif event["kind"] in ("answer", "error"):
+            for notice in reversed(self.notices):
+                if notice.call == (event["to"], event["answers"]) and notice.answered_at is None:
+                    notice.answered_at = event["at"]
+                    if event["kind"] == "error":
+                        notice.error = event["error"]
+                    elif event["arguments"]:
+                        notice.number = event["arguments"][0]
+                    break
+        elif event["member"] == "NotificationClosed":
+            for notice in self.notices:
+                if notice.number == event["arguments"][0] and notice.epoch == self.epoch and notice.closed_at is None:
+                    notice.closed_at, notice.reason = event["at"], event["arguments"][1]
+
+    def calls(self, title=None):
+        """What was to be shown so far."""
+        self.read()
+        return [notice for notice in self.notices if title is None or notice.title == title]
+
+    def standing(self, title=None):
+        """What the present server was given and has not closed, by its number; of one that was replaced the last."""
+        self.read()
+        found = {}
+        for notice in self.notices:
+            if notice.epoch == self.epoch and notice.number is not None:
+                found[notice.number] = notice
+        return [notice for notice in found.values() if notice.closed_at is None and (title is None or notice.title == title)]
+
+    def closings(self, number):
+        self.read()
+        return [event["arguments"][1] for event in self.events
+                if event["member"] == "NotificationClosed" and event["arguments"] and event["arguments"][0] == number]

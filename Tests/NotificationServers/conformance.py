@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""Stormy's notifications on ten real notification servers, beside the portal, and without any server: pressed, restarted, frozen, killed.
+
+Each server runs on a private bus and a display without a screen (desks.py). For each feature (features.py) an app of its own, in a fresh
+home, shows what is to be shown; buttons are pressed with a mouse on the screen; what is judged is what the app's log, the bus and the
+pixels say. A "no" that is the server's own doing is in the table EXPECTED with its reason; every other "no" is a fault, of Stormy or of
+this test, and the exit code is 1.
+
+Packages that are missing are installed, and removed at the end: other tests look for a machine without a desktop. What the screens
+showed is in .build/notification-servers/.
+
+usage: conformance.py [SERVER... | --all | --seed N] [--feature KEY]... [--write] [--keep]
+
+    SERVER      dunst xfce4-notifyd mate notification-daemon lxqt notify-osd mako swaync gnome-shell plasma portal none
+    --seed N    dunst, and another one that N draws
+    --feature   only this one
+    --write     writes measured.json and the page of the documentation; with --all
+    --keep      leaves the packages installed
+
+BIN is the folder of the built programs, if it is another one than .build/debug.
+"""
+import argparse
+import datetime
+import json
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import time
+import traceback
+
+import packages
+from bus import No
+from desks import DESKS, ROOT
+from features import FEATURES
+from scene import Scene
+
+HERE = pathlib.Path(__file__).resolve().parent
+PICTURES = ROOT / ".build/notification-servers"
+MEASURED = HERE / "measured.json"
+PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
+
+# What a server does not do, and why: the reason in the table of the documentation.
+NO_FIELDS = {"reply": "has no fields; the button is left out"}
+EXPECTED = {
+    "dunst": NO_FIELDS,
+    "xfce4-notifyd": NO_FIELDS | {"body": "a press on it only closes it"},
+    "mate": NO_FIELDS | {"dismissal": "says that it left by itself"},
+    "notification-daemon": NO_FIELDS | {
+        key: "says that it is closed, and leaves it on the screen" for key in ("takeoff", "progress-ends", "quit")},
+    "lxqt": NO_FIELDS,
+    "notify-osd": NO_FIELDS | {key: "draws no buttons" for key in ("buttons", "press", "again", "leaves")} | {
+        key: "nothing of it can be pressed" for key in ("body", "dismissal", "closed-stays-closed")} | {
+        "stays": "takes everything off by itself"},
+    "mako": NO_FIELDS,
+    "swaync": NO_FIELDS | {"stays": "moves it to its panel after 10 s"},
+    "gnome-shell": NO_FIELDS,
+    "plasma": {},
+    "portal": NO_FIELDS,
+    "none": {},
+}
+# Features of one desk alone; the desk without a server has no others.
+ONLY = {"waits": ["none"], "stranger": ["portal"]}
+
+
+def features_of(name):
+    return [key for key in FEATURES if name in ONLY.get(key, [] if name == "none" else [name])]
+
+
+class Result:
+    """How one feature came out on one server."""
+
+    def __init__(self, key, why=None, note=None, expected=None, seconds=0.0):
+        self.key, self.why, self.note, self.expected, self.seconds = key, why, note, expected, seconds
+
+    @property
+    def is_yes(self):
+        return self.why is None
+
+    @property
+    def is_fault(self):
+        return not self.is_yes and self.expected is None
+
+    @property
+    def text(self):
+        if not self.is_yes:
+            return f"no: {self.expected or self.why}"
+        return "yes" if not self.note else f"yes {self.note}"
+
+    def line(self, name):
+        mark = "FAULT" if self.is_fault else "yes" if self.is_yes else "no"
+        said = [word for word in (self.why, self.note) if word]
+        if self.expected and not self.is_yes:
+            said = [self.expected] + ([f"({self.why})"] if self.why != self.expected else [])
+        if self.expected and self.is_yes:
+            said.append(f'(the table of this test says "no: {self.expected}")')
+        return f"{name:19} {self.key:19} {mark:5} {self.seconds:5.1f} s  {' '.join(said)}".rstrip()
+
+
+def judge(desk, key, attempt):
+    """One feature, in a home of its own. The server is started anew where something is left behind."""
+    if not desk.is_alive():
+        desk.restart_server()
+    scene = Scene(desk, f"{key}{attempt}", PICTURES / desk.name)
+    expected = EXPECTED[desk.name].get(key)
+    begun = time.monotonic()
+    try:
+        note = FEATURES[key][2](scene)
+        result = Result(key, note=note, expected=expected)
+    except No as no:
+        result = Result(key, why=str(no), expected=expected)
+        try:
+            desk.save(PICTURES / desk.name / f"{key}-no.png")
+        except (RuntimeError, OSError):
+            pass
+    result.seconds = time.monotonic() - begun
+    desk.thaw()
+    if not scene.leave():
+        desk.restart_server()
+    if result.is_fault:
+        keep_evidence(scene, key)
+    return result
+
+
+def keep_evidence(scene, key):
+    """What the agent said, and what the bus heard of it, beside the picture of the screen."""
+    log = scene.state / "agent.log"
+    with open(PICTURES / scene.desk.name / f"{key}-no.txt", "w") as file:
+        file.write("The app's log:\n" + scene.log.read_text(errors="replace"))
+        file.write("\nThe agent's log:\n" + (log.read_text(errors="replace") if log.exists() else ""))
+        file.write("\nThe bus:\n" + "".join(f"{json.dumps(event)[:1500]}\n" for event in scene.bus.events[-60:]))
+
+
+def measure(name, keys):
+    """All features on one server: its information, and the results."""
+    desk_class = DESKS[name]
+    packages.install(desk_class.packages)
+    shutil.rmtree(PICTURES / name, ignore_errors=True)
+    (PICTURES / name).mkdir(parents=True)
+    results = []
+    with desk_class() as desk:
+        print(f"{name}: {' '.join(desk.information[:3])} [{' '.join(desk.capabilities)}]", flush=True)
+        for key in keys:
+            try:
+                result = judge(desk, key, "")
+            except No as no:
+                result = Result(key, why=f"the desk failed: {no}", expected=EXPECTED[name].get(key))
+            except Exception:
+                traceback.print_exc()
+                result = Result(key, why="the test itself failed", expected=EXPECTED[name].get(key))
+            results.append(result)
+            print(result.line(name), flush=True)
+        return desk.information, results
+
+
+# What is written.
+
+def write(measured):
+    """`measured`: by name of a desk: information and results."""
+    day = datetime.date.today().isoformat()
+    table = {"measured": day, "servers": [
+        {"desk": name, "server": information[0], "version": information[2], "features": {result.key: result.text for result in results}}
+        for name, (information, results) in measured.items()]}
+    MEASURED.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
+    PAGE.write_text(page(table))
+    print(f"Wrote {MEASURED} and {PAGE}")
+
+
+def page(table):
+    """The page of the documentation."""
+    servers = table["servers"]
+    notes = []
+
+    def cell(server, key):
+        said = server["features"].get(key)
+        if said is None:
+            return "–"
+        word, _, why = said.partition(": ") if said.startswith("no") else said.partition(" ")
+        if not why:
+            return word
+        why = why.strip("()")
+        if why not in notes:
+            notes.append(why)
+        return f"{word} ({notes.index(why) + 1})"
+
+    lines = [f"| {FEATURES[key][0]} | " + " | ".join(cell(server, key) for server in servers) + " |" for key in FEATURES]
+    versions = "; ".join(
+        f"{server['desk']}: {server['server']} {server['version']}" for server in servers if server["server"])
+    return "\n".join([
+        "# Notification servers, measured", "",
+        "What the notifications of this library do on ten real servers of Debian, beside the desktop portal, and where nobody shows any.", "",
+        "## Overview", "",
+        f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
+        "A \"no\" is the server's own, and its reason stands below the table.", "",
+        f"The servers: {versions}. \"portal\" is dunst with xdg-desktop-portal beside it, \"none\" a session without any server.", "",
+        "| | " + " | ".join(server["desk"] for server in servers) + " |",
+        "|---" * (len(servers) + 1) + "|", *lines, "",
+        *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",
+        "## What each feature means", "",
+        *(f"- **{title}**: {meaning[0].lower() if meaning.startswith(('A ', 'An ', 'The ', 'What ', 'Where ')) else meaning[0]}{meaning[1:]}"
+          for title, meaning, _ in FEATURES.values()), ""])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("servers", nargs="*", metavar="SERVER")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--feature", action="append", choices=sorted(FEATURES))
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    chosen = parser.parse_args()
+    for name in chosen.servers:
+        if name not in DESKS:
+            parser.error(f"no server is called {name}: {' '.join(DESKS)}")
+    if chosen.write and not chosen.all:
+        parser.error("--write goes with --all: the table is of all servers")
+    if chosen.seed is not None:
+        chosen.servers = ["dunst", random.Random(chosen.seed).choice([name for name in DESKS if name != "dunst"])]
+    elif chosen.all or not chosen.servers:
+        chosen.servers = list(DESKS)
+    return chosen
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    chosen = arguments()
+    print(f"chosen: {' '.join(chosen.servers)}", flush=True)
+    measured, begun = {}, time.monotonic()
+    try:
+        for name in chosen.servers:
+            keys = [key for key in features_of(name) if not chosen.feature or key in chosen.feature]
+            try:
+                measured[name] = measure(name, keys)
+            except No as no:
+                print(f"{name}: FAULT: {no}", flush=True)
+                measured[name] = (["", "", "", ""], [Result(key, why=f"the desk failed: {no}") for key in keys])
+    finally:
+        if not chosen.keep:
+            packages.remove()
+    faults = [result.line(name) for name, (_, results) in measured.items() for result in results if result.is_fault]
+    count = sum(len(results) for _, results in measured.values())
+    print(f"{len(measured)} servers, {count} results, {time.monotonic() - begun:.0f} s; what the screens showed: {PICTURES}")
+    if chosen.write:
+        write(measured)
+    print("\n".join(["Not as expected:", *faults] if faults else ["held: every feature is as expected"]))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,495 @@
+"""The features that are judged on each notification server. Each is a function of a scene: it raises `No` with the reason where it is not there."""
+import os
+import pathlib
+import struct
+import subprocess
+import time
+import zlib
+
+from bus import No, until
+from scene import DEFAULT, DISMISS, PROGRAM
+
+FEATURES = {}
+
+
+def feature(key, title, meaning):
+    """`title`: of the row in the table. `meaning`: one sentence for its page."""
+    def register(function):
+        FEATURES[key] = (title, meaning, function)
+        return function
+    return register
+
+
+def expect(is_held, complaint):
+    if not is_held:
+        raise No(complaint)
+
+
+TITLE = "Title of storm"
+
+
+# What it looks like.
+
+@feature("shown", "Is shown", "Within 2 s of `add(_:)` the server has it, and something is on the screen.")
+def shown(scene):
+    begun = time.monotonic()
+    scene.notify("storm", title=TITLE, body="A line of text")
+    found = scene.wait_shown(TITLE)
+    expect(found.answered_at - begun < 2, f"shown after {found.answered_at - begun:.1f} s")
+
+
+@feature("text", "Text as written", "`<b>A&\"B\"</b>` in title and body is read as these characters: escaped where the server reads markup, and only there.")
+def text(scene):
+    words = '<b>A&"B"</b>'
+    found = scene.show(title=words, body=words)
+    expect(found.title == words, f"the title is {found.title}")
+    escaped = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    wanted = escaped if "body-markup" in scene.desk.capabilities else words
+    expect(found.body == wanted, f"the body is {found.body}")
+
+
+@feature("subtitle", "Subtitle", "A subtitle is the first line of the text.")
+def subtitle(scene):
+    found = scene.show(subtitle="From the west", body="A line of text")
+    expect(found.body == "From the west\nA line of text", f"the body is {found.body!r}")
+
+
+@feature("picture", "Picture", "The first picture of the attachments is drawn.")
+def picture(scene):
+    path = scene.home / "picture.png"
+    subprocess.run(["convert", "-size", "300x200", "xc:#ff00ff", str(path)], check=True)
+    found = scene.show(picture=path)
+    sent = [found.hints[name] for name in ("image-data", "image_data", "icon_data") if name in found.hints]
+    expect(sent, "no pixels are sent")
+    width, height = sent[0][0], sent[0][1]
+    expect(max(width, height) <= 256 and sent[0][6]["bytes"] == height * sent[0][2], f"{width} x {height} pixels")
+    expect(scene.desk.shows_picture(), "the server does not draw it")
+
+
+@feature("icon", "No broken icon", "The icon's name is one that a theme has, or none is named.")
+def icon(scene):
+    found = scene.show()
+    names = [found.icon] + [found.hints[key] for key in ("image-path", "image_path") if key in found.hints]
+    for name in filter(None, names):
+        places = [pathlib.Path("/usr/share/icons"), pathlib.Path("/usr/share/pixmaps"), scene.home / ".local/share/icons"]
+        expect(os.path.exists(name) or any(next(place.rglob(f"{name}.*"), None) for place in places if place.exists()),
+               f"there is no icon {name}")
+
+
+@feature("sound", "Sound", "A sound is asked for where the content has one, and suppressed where it has none.")
+def sound(scene):
+    loud, silent = scene.show("loud", sound="bell"), scene.show("silent")
+    expect(loud.hints.get("sound-name") == "bell" and not loud.hints.get("suppress-sound"), f"with a sound: {loud.hints}")
+    expect("sound-name" not in silent.hints and silent.hints.get("suppress-sound") is True, f"without: {silent.hints}")
+
+
+@feature("urgency", "Urgency", "Passive is low, active and time-sensitive are normal, critical is critical.")
+def urgency(scene):
+    got = [scene.show(f"level{level}", level=level).hints.get("urgency") for level in range(4)]
+    expect(got == [0, 1, 1, 2], f"the urgencies are {got}")
+
+
+@feature("stays", "Time-sensitive stays", "A time-sensitive notification is still there when an active one has left by itself.")
+def stays(scene):
+    quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
+    if "actions" in scene.desk.capabilities:
+        expect(stay.timeout == 0, f"the timeout is {stay.timeout}")
+    if scene.desk.expires:
+        deadline = time.monotonic() + scene.desk.expires + 4
+        while time.monotonic() < deadline and quick.closed_at is None:
+            scene.bus.read()
+            time.sleep(0.1)
+        time.sleep(1)
+    expect(scene.bus.standing(stay.title), "the server closes it all the same")
+    expect(scene.desk.box(), "the server takes it off the screen, to its list")
+
+
+# Buttons.
+
+@feature("buttons", "Buttons", "Two buttons are offered, in their order, beside the press on the notification itself.")
+def buttons(scene):
+    found = scene.show()
+    if "actions" not in scene.desk.capabilities:
+        expect(found.keys == [], f"the buttons are {found.actions}")
+        raise No("draws no buttons")
+    expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
+
+
+@feature("press", "A button is heard", "A pressed button reaches the app, once.")
+def press(scene):
+    scene.show()
+    scene.desk.press("accept")
+    scene.wait_response("accept")
+
+
+@feature("again", "Pressed twice", "A second press, as fast as a person can, is no second answer.")
+def again(scene):
+    scene.show()
+    scene.desk.press_twice("later")
+    scene.wait_response("later")
+
+
+@feature("leaves", "Leaves when pressed", "What was pressed leaves the screen.")
+def leaves(scene):
+    scene.show()
+    scene.desk.press("accept")
+    scene.wait_response("accept")
+    scene.wait_blank(3)
+    expect(not scene.bus.standing(TITLE), "it stands there still")
+
+
+@feature("body", "A press on it is heard", "A press on the notification itself reaches the app.")
+def body(scene):
+    scene.show()
+    scene.desk.press_body()
+    scene.wait_response(DEFAULT)
+
+
+@feature("dismissal", "Dismissal is told", "Closed by a person: told where the category asks for it (`customDismissAction`).")
+def dismissal(scene):
+    scene.show()
+    scene.desk.close()
+    scene.wait_response(DISMISS)
+
+
+@feature("expiry", "Expiry is no dismissal", "What leaves by itself is not told as dismissed.")
+def expiry(scene):
+    found = scene.show("storm", level=0)
+    if scene.desk.expires is None:
+        raise No("nothing expires there")
+    deadline = time.monotonic() + scene.desk.expires + 4
+    while time.monotonic() < deadline and found.closed_at is None:
+        scene.bus.read()
+        time.sleep(0.1)
+    time.sleep(1)
+    expect(not scene.responses(), f"the app hears {scene.responses()}")
+    return None if found.closed_at else "(it is kept in a list)"
+
+
+@feature("reply", "Typed reply", "A button with a field: the text reaches the app. Where a server has no fields, no such button is offered.")
+def reply(scene):
+    found = scene.show(category="typed")
+    if "inline-reply" not in scene.desk.capabilities:
+        wanted = ["default", "later"] if "actions" in scene.desk.capabilities else []
+        expect(found.keys == wanted, f"the buttons are {found.actions}")
+        raise No("has no fields; the button is left out")
+    expect(found.keys == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
+    scene.desk.type_reply("on my way")
+    until(scene.responses, 8, "the app hears nothing")
+    expect(scene.responses() == [("storm", "reply", "on my way")], f"the app hears {scene.responses()}")
+
+
+# Changes.
+
+@feature("takeoff", "Taken back", "`removeDeliveredNotifications` takes it off the screen.")
+def takeoff(scene):
+    scene.show(level=2)
+    scene.run("take-off", "storm")
+    scene.wait_standing(TITLE, 0)
+    scene.wait_blank()
+    expect(scene.listed() == ([], []), f"the app is told of {scene.listed()}")
+
+
+@feature("replace", "Replaced in place", "Added with the same identifier it takes the place of the first.")
+def replace(scene):
+    first = scene.show()
+    second = scene.show(title="Another title")
+    expect(second.replaces == first.number, f"it asks to replace {second.replaces}, not {first.number}")
+    expect(len(scene.bus.standing()) == 1, f"{len(scene.bus.standing())} stand there")
+
+
+@feature("realert", "Replaced, alerts again", "Added again it asks for its sound again.")
+def realert(scene):
+    scene.show(sound="bell")
+    second = scene.show(sound="bell", body="Another line")
+    expect(second.hints.get("sound-name") == "bell", f"its hints are {second.hints}")
+    expect(scene.desk.is_shown(), "it is not on the screen")
+
+
+class Export:
+    """A command that goes on, step by step."""
+
+    def __init__(self, scene, steps):
+        self.scene, self.pipe = scene, scene.home / "steps"
+        os.mkfifo(self.pipe)
+        self.process = subprocess.Popen(
+            [str(PROGRAM), "export", "export.1", "queue", str(steps)], env=scene.environment | {"PROVING_STEPS": str(self.pipe)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.end = os.open(self.pipe, os.O_RDWR)
+
+    def step(self):
+        os.write(self.end, b"x")
+
+    def close(self):
+        os.close(self.end)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@feature("progress", "Progress", "Continued processing shows how far it is beside its title and text, in one notification.")
+def progress(scene):
+    export = Export(scene, 4)
+    try:
+        scene.wait_shown("Exporting")
+        export.step()
+        export.step()
+
+        def told():
+            return [notice for notice in scene.bus.standing("Exporting")
+                    if "2 of 4" in notice.body and ("50 %" in notice.body or notice.hints.get("value") == 50)]
+
+        found = until(told, 8, "no progress is told")[-1]
+        expect(found.body.count("50 %") < 2, f"the text says it twice: {found.body!r}")
+        expect(len(scene.bus.standing("Exporting")) == 1, "it stands there more than once")
+        expect("actions" not in scene.desk.capabilities or found.keys == ["cancel"], f"the buttons are {found.actions}")
+        time.sleep(scene.desk.drawing)
+        scene.snap()
+    finally:
+        for _ in range(2):
+            export.step()
+        export.close()
+
+
+@feature("progress-ends", "Progress leaves", "When the work ends its progress leaves the screen.")
+def progress_ends(scene):
+    export = Export(scene, 2)
+    try:
+        scene.wait_shown("Exporting")
+    finally:
+        for _ in range(2):
+            export.step()
+        export.close()
+    scene.wait_standing("Exporting", 0)
+    scene.wait_blank()
+
+
+# What strangers write.
+
+@feature("controls", "Control characters", "Control characters and a right-to-left override do no harm.")
+def controls(scene):
+    scene.notify("storm", title="a\x01\x1b[31mb\u202egnp.exe", body="c\x07\x08d\u202e\u2066e\nf")
+    found = until(lambda: [notice for notice in scene.calls() if notice.answered_at], 8, "it is not shown")[-1]
+    agent = scene.agent()
+    expect(not any(ord(letter) < 32 and letter not in "\n\t" for letter in found.title + found.body), f"sent are {found.title!r}, {found.body!r}")
+    until(scene.desk.is_shown, 4, "nothing appears on the screen")
+    time.sleep(scene.desk.drawing)
+    scene.snap()
+    scene.alive(agent)
+
+
+@feature("long", "A body of 1 MB", "It is shown, cut; agent and server live, and the next one is shown.")
+def long(scene):
+    # Longer than a command's words may be: written where the app's call would have put it, while no agent runs.
+    scene.run("notify", "storm", f"title={TITLE}", "body=LONG", PROVING_GROUND_NO_AGENT="1")
+    (content,) = scene.rows("SELECT content FROM notification WHERE identifier = 'storm'")[0]
+    words = "Thunder & lightning, <b>very</b> frightening. "
+    scene.rows("UPDATE notification SET content = ? WHERE identifier = 'storm'",
+               content.replace("LONG", (words * (1_000_000 // len(words) + 1))[:1_000_000]))
+    scene.start_agent()
+    agent = until(scene.agent, 8, "no agent starts")
+    found = scene.wait_shown(TITLE, seconds=20)
+    time.sleep(scene.desk.drawing)
+    scene.snap()
+    scene.alive(agent)
+    scene.run("take-off", "storm")
+    scene.wait_standing(TITLE, 0)
+    scene.show("next")
+    scene.alive(agent)
+    print(f"  the server is sent {len(found.body)} characters")
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+@feature("attachments", "Bad attachments", "No picture, one of 50 MB, one that breaks off and one that claims to be huge: refused, or shown without it; the agent lives.")
+def attachments(scene):
+    head = b"\x89PNG\r\n\x1a\n"
+    files = {"text.png": b"not a picture", "large.png": head, "broken.png": head + b"x" * 5000,
+             "huge.png": head + chunk(b"IHDR", struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(b"\0" * 9999))}
+    for name, data in files.items():
+        (scene.home / name).write_bytes(data)
+    os.truncate(scene.home / "large.png", 50_000_000)
+    scene.show("before")
+    agent = scene.agent()
+    for name in ("text.png", "large.png"):
+        done = scene.run("notify", name, f"picture={scene.home}/{name}", check=False)
+        expect(done.returncode == 70, f"{name} is taken: {done.returncode} {done.stdout}")
+    for name in ("broken.png", "huge.png"):
+        found = scene.show(name, picture=scene.home / name)
+        expect(not any("image" in hint or "icon_data" == hint for hint in found.hints), f"{name}: {found.hints}")
+    scene.alive(agent)
+
+
+# Restarts.
+
+def live_buttons(scene, settle=1.5):
+    """Exactly one stands there, and its button is heard once."""
+    if not scene.desk.spots:
+        # It leaves by itself within seconds, and nothing can be pressed.
+        time.sleep(settle)
+        shown = {notice.number for notice in scene.calls(TITLE) if notice.epoch == scene.bus.epoch and notice.number is not None}
+        return expect(len(shown) == 1, f"{len(shown)} were shown instead of 1")
+    scene.wait_standing(TITLE, 1, settle=settle)
+    until(scene.desk.is_shown, 4, "nothing appears on the screen")
+    time.sleep(scene.desk.drawing)
+    scene.desk.press("accept")
+    scene.wait_response("accept")
+
+
+@feature("server-restart", "Server restarts", "Killed and started, the server is given it again: once, quietly, with live buttons.")
+def server_restart(scene):
+    scene.show(sound="bell", level=2)
+    scene.desk.restart_server()
+    until(lambda: [notice for notice in scene.calls(TITLE)[1:] if notice.answered_at], 8, "it is not shown again")
+    found = scene.calls(TITLE)[-1]
+    expect("sound-name" not in found.hints, "it sounds again")
+    live_buttons(scene)
+
+
+@feature("both-restart", "Agent and server restart", "Server killed while no agent runs: the next agent shows it again, once, with live buttons.")
+def both_restart(scene):
+    scene.show(level=2)
+    scene.kill_agent()
+    scene.desk.restart_server()
+    scene.start_agent()
+    live_buttons(scene)
+
+
+@feature("agent-killed", "Agent is killed", "The next agent hears the buttons of what stands there; it is not doubled.")
+def agent_killed(scene):
+    scene.show(level=2)
+    scene.kill_agent()
+    scene.start_agent()
+    live_buttons(scene)
+
+
+@feature("frozen", "Server freezes", "Added while the server hangs for 5 s: shown once when it goes on.")
+def frozen(scene):
+    scene.start_agent()
+    until(scene.agent, 8, "no agent starts")
+    time.sleep(0.5)
+    scene.desk.freeze()
+    try:
+        scene.notify("storm", title=TITLE, body="A line of text", level=2)
+        time.sleep(5)
+    finally:
+        scene.desk.thaw()
+    live_buttons(scene, settle=3)
+
+
+@feature("absent", "Server comes later", "Added while no server runs it waits; shown once when one comes.")
+def absent(scene):
+    scene.desk.kill_server()
+    scene.notify("storm", title=TITLE, body="A line of text", level=2)
+    time.sleep(1)
+    listed = scene.listed()
+    expect(listed == ([], ["storm"]), f"without a server the app is told of {listed}")
+    scene.desk.start_server()
+    live_buttons(scene)
+
+
+@feature("bus-restart", "Bus restarts", "Bus and server killed, and both started at the same address: shown again, once, with live buttons.")
+def bus_restart(scene):
+    scene.show(level=2)
+    scene.desk.restart_bus()
+    note = None
+    try:
+        scene.wait_standing(TITLE, 1, seconds=8)
+    except No:
+        scene.start_agent()
+        note = "(after the app's next command)"
+    live_buttons(scene)
+    return note
+
+
+@feature("burst", "Thirty at once", "All are told, at once or as the server has room; commands are answered within 1 s meanwhile.")
+def burst(scene):
+    scene.start_agent()
+    adding = subprocess.Popen([str(PROGRAM), "notify", "storm", f"title={TITLE}", "body=A line of text", "count=30", "level=2"],
+                              env=scene.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    slowest, deadline = 0, time.monotonic() + 30
+    while time.monotonic() < deadline:
+        begun = time.monotonic()
+        scene.run("background", "status")
+        slowest = max(slowest, time.monotonic() - begun)
+        if adding.poll() is not None and sum(notice.answered_at is not None for notice in scene.calls(TITLE)) >= 30:
+            break
+    adding.wait()
+    time.sleep(scene.desk.drawing)
+    scene.snap()
+    expect(slowest < 1, f"a command was answered after {slowest:.1f} s")
+    standing, refused = len(scene.bus.standing(TITLE)), [notice.error for notice in scene.calls(TITLE) if notice.error]
+    names = [f"storm-{number}" for number in range(1, 31)]
+    if refused:
+        # It has no room for more: what waits comes when there is some.
+        expect(standing + len(refused) >= 30, f"{standing} stand there, {len(refused)} are refused")
+        until(lambda: scene.told() == standing, 2, f"{scene.told()} are told, and {standing} stand there")
+        scene.run("take-off", *scene.told_names())
+        until(lambda: len(scene.bus.standing(TITLE)) == 30 - standing, 30, "what was refused does not come when there is room")
+        scene.run("take-off", *names)
+        scene.wait_standing(TITLE, 0, seconds=15)
+        return f"({standing} at a time; the others when there is room)"
+    until(lambda: scene.told() == 30, 10, f"{scene.told()} are told")
+    scene.run("take-off", *names)
+    scene.wait_standing(TITLE, 0, seconds=15)
+    return f"(merged into {standing})" if standing < 30 else None
+
+
+@feature("quit", "Quit withdraws", "`background quit` takes everything off the screen.")
+def quit_withdraws(scene):
+    scene.show("first", level=2)
+    scene.show(level=2)
+    scene.quit()
+    scene.wait_standing(TITLE, 0)
+    scene.wait_blank()
+
+
+@feature("closed-stays-closed", "Closed stays closed", "What a person closed does not come again when the server restarts.")
+def closed_stays_closed(scene):
+    scene.show(level=2)
+    scene.desk.close()
+    scene.wait_standing(TITLE, 0)
+    time.sleep(1)
+    before = len(scene.calls(TITLE))
+    scene.desk.restart_server()
+    time.sleep(3)
+    expect(len(scene.calls(TITLE)) == before, "it is shown again")
+
+
+# Of two desks alone.
+
+@feature("waits", "Waits without a server", "Where nobody shows notifications it waits, listed as pending; commands are answered, `quit` ends the agent.")
+def waits(scene):
+    scene.notify("storm", title=TITLE, body="A line of text")
+    time.sleep(1)
+    expect(scene.listed() == ([], ["storm"]), f"the app is told of {scene.listed()}")
+    begun = time.monotonic()
+    agent = scene.agent()
+    expect(agent, "no agent runs")
+    expect(time.monotonic() - begun < 1, "a command waits")
+    scene.run("take-off", "storm")
+    expect(scene.listed() == ([], []), f"taken back, the app is told of {scene.listed()}")
+    scene.quit()
+    expect(scene.home_processes() == [], "something of it runs on")
+
+
+@feature("stranger", "Others' stay", "What another app shows, by the portal, is left alone by everything above.")
+def stranger(scene):
+    scene.desk.ask_portal("AddNotification", "one", "{'title': <'Of the portal'>, 'body': <'Of another app'>}")
+    until(lambda: scene.bus.standing("Of the portal"), 15, "the portal shows nothing")
+    scene.show(level=2)
+    scene.snap()
+    scene.kill_agent()
+    scene.start_agent()
+    scene.wait_standing(TITLE, 1, settle=1)
+    scene.run("take-off", "storm")
+    scene.wait_standing(TITLE, 0)
+    scene.show("second", level=2)
+    scene.quit()
+    scene.wait_standing("Title of second", 0)
+    expect(len(scene.bus.standing("Of the portal")) == 1, "it is gone")
+    scene.desk.ask_portal("RemoveNotification", "one")

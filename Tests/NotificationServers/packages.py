@@ -1,0 +1,49 @@
+"""Debian packages for the length of a test: what was not there before goes again."""
+import os
+import pathlib
+import subprocess
+
+LIST = pathlib.Path(__file__).resolve().parents[2] / ".build/notification-servers/installed.txt"
+
+
+def installed():
+    """Every package that is there."""
+    lines = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Abbrev} ${Package}\n"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[1] for line in lines.splitlines() if line.startswith("ii")}
+
+
+def apt(*words):
+    command = [] if os.getuid() == 0 else ["sudo"]
+    return subprocess.run([*command, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", *words], capture_output=True, text=True)
+
+
+def install(names):
+    """Installs what is missing, and writes down what came with it, so that it can be removed although this process was killed."""
+    before = installed()
+    missing = [name for name in names if name not in before]
+    if not missing:
+        return
+    print(f"Installing with apt-get: {' '.join(missing)}", flush=True)
+    done = apt("install", "--no-install-recommends", *missing)
+    if done.returncode:
+        apt("update")
+        done = apt("install", "--no-install-recommends", *missing)
+    LIST.parent.mkdir(parents=True, exist_ok=True)
+    with open(LIST, "a") as file:
+        file.writelines(f"{name}\n" for name in sorted(installed() - before))
+    if done.returncode:
+        raise SystemExit(f"cannot be installed: {done.stderr[-500:]}")
+
+
+def remove():
+    """Takes away everything that was installed here."""
+    if not LIST.exists():
+        return
+    names = sorted(set(LIST.read_text().split()) & installed())
+    if names:
+        print(f"Removing {len(names)} packages that were not here before", flush=True)
+        done = apt("purge", *names)
+        if done.returncode:
+            print(f"They are still here, and listed in {LIST}: {done.stderr[-300:]}", flush=True)
+            return
+    LIST.unlink()

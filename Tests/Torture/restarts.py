@@ -1,0 +1,1096 @@
+#!/usr/bin/env python3
+"""Restarts notification server, agent and session bus, over and over, while notifications come, go and are pressed; then judges the screen.
+
+A real dunst stands on a screen and a bus of its own. Every restart is SIGKILL: of the server, the agent or the bus daemon, at any moment, of
+the agent at a named point (BACKGROUND_CRASH_AT), or of one of them between a `Notify` and its answer, for which the server is stopped;
+some coincide. Meanwhile notifications are added, new, in the place of others, and with triggers, taken off, pressed and closed. After a
+few restarts it becomes quiet, and the judge compares what was asked for with what dunst's own menu lists and with the recorded bus:
+
+- LOST: added, not pressed, closed or taken off, and not on the screen; or what stands there is what it said before.
+- DOUBLED: it stands there twice.
+- GHOST: it was pressed, closed or taken off, and stands there.
+- ALERTED TWICE: the same adding was shown with its sound twice. Shown again it is to be silent (`suppress-sound`).
+- NEVER ALERTED: it stands there, and was shown silently alone.
+- DEAF: it stands there, and the ledger has it as gone or under another number: its buttons are dead, and the next server will not show it.
+- DEAD BUTTON: a press that a living agent was told of brings no response; at quiet times within ten seconds.
+- RESPONSE: the app was told of a press twice, or of one that nobody made.
+
+Nobody can promise some things. They are counted apart: a killed agent may have shown what it could not write down, and shows it again; what
+is pressed or closed while no agent runs dunst tells to nobody, or to an agent that is killed before it writes it down: pressed, it stands
+there still and can be pressed again; closed, it may be shown again. A cut bus may keep an answer to itself.
+
+Exits 1 if something was found, and keeps the folder then. BIN names another folder of built binaries.
+
+usage: restarts.py [RESTARTS] [SEED]
+"""
+import collections, json, os, pathlib, random, select, shutil, signal, socket, sqlite3, struct, subprocess, sys, tempfile, threading, time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("BIN", ROOT / ".build/debug")).resolve()
+RESTARTS = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 32)
+SERVER = "org.freedesktop.Notifications"
+SERVER_PATH = "/org/freedesktop/Notifications"
+BUS = "org.freedesktop.DBus"
+DISMISSED = "com.apple.UNNotificationDismissActionIdentifier"
+# By the label in dunst's menu: what the app is told.
+ACTIONS = {"Accept": "accept", "Later": "later", "Open": "com.apple.UNNotificationDefaultActionIdentifier"}
+KEYS = {"accept": "accept", "later": "later", "default": ACTIONS["Open"]}
+POINTS = ["agent.noticePresented"] * 5 + ["agent.launchCommitted"] * 2 + ["agent.spawned", "agent.launchStarted", "agent.launchEnded"]
+QUIET_LIMIT = 40
+PRESS_LIMIT = 10
+FINDINGS_LIMIT = 100
+
+
+def wait(what, seconds, is_so, step=0.005):
+    deadline = time.monotonic() + seconds
+    while not (value := is_so()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds} s for {what}")
+        time.sleep(step)
+    return value
+
+
+# MARK: D-Bus
+
+Message = collections.namedtuple("Message", "kind serial fields body")
+CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
+REPLY_SERIAL, MEMBER, DESTINATION, SENDER, SIGNATURE = 5, 3, 6, 7, 8
+
+
+class Reader:
+    """Reads values of the wire format, little-endian or big."""
+    SIMPLE = {"y": "B", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d", "b": "I", "h": "I"}
+    ALIGNED = {"y": 1, "g": 1, "v": 1, "n": 2, "q": 2, "x": 8, "t": 8, "d": 8, "(": 8, "{": 8}
+
+    def __init__(self, data, order, at=0):
+        self.data, self.order, self.at = data, order, at
+
+    def take(self, code):
+        (value,) = struct.unpack_from(self.order + code, self.data, self.at)
+        self.at += struct.calcsize(code)
+        return value
+
+    def align(self, to):
+        self.at += -self.at % to
+
+    @staticmethod
+    def first(signature):
+        """The length of the first complete type."""
+        if signature[0] == "a":
+            return 1 + Reader.first(signature[1:])
+        if signature[0] not in "({":
+            return 1
+        depth = 0
+        for index, letter in enumerate(signature):
+            depth += (letter in "({") - (letter in ")}")
+            if depth == 0:
+                return index + 1
+
+    def values(self, signature):
+        found = []
+        while signature:
+            length = self.first(signature)
+            found.append(self.value(signature[:length]))
+            signature = signature[length:]
+        return found
+
+    def value(self, kind):
+        letter = kind[0]
+        self.align(self.ALIGNED.get(letter, 4))
+        if letter in self.SIMPLE:
+            return self.take(self.SIMPLE[letter])
+        if letter in "sog":
+            length = self.take("B" if letter == "g" else "I")
+            text = self.data[self.at:self.at + length].decode()
+            self.at += length + 1
+            return text
+        if letter == "v":
+            return self.value(self.value("g"))
+        if letter in "({":
+            return self.values(kind[1:-1])
+        length = self.take("I")
+        self.align(self.ALIGNED.get(kind[1], 4))
+        end, found = self.at + length, []
+        while self.at < end:
+            found.append(self.value(kind[1:]))
+        return dict(found) if kind[1] == "{" else found
+
+
+class Wire:
+    """A connection to a bus."""
+
+    def __init__(self, path, timeout=5):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout)
+        self.data, self.serial = b"", 0
+        try:
+            self.socket.connect(str(path))
+            self.socket.sendall(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
+            while b"\r\n" not in self.data:
+                self.fill()
+            self.data = b""
+            self.socket.sendall(b"BEGIN\r\n")
+            self.name = self.call(BUS, "/", BUS, "Hello")[0]
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def fill(self):
+        more = self.socket.recv(1 << 16)
+        if not more:
+            raise ConnectionError("the bus is gone")
+        self.data += more
+
+    def read(self):
+        while len(self.data) < 16:
+            self.fill()
+        order = "<" if self.data[:1] == b"l" else ">"
+        body_length, serial, fields_length = struct.unpack_from(order + "III", self.data, 4)
+        start = 16 + fields_length + -fields_length % 8
+        while len(self.data) < start + body_length:
+            self.fill()
+        data, self.data = self.data[:start + body_length], self.data[start + body_length:]
+        fields = dict((code, value) for code, value in Reader(data, order, 12).value("a(yv)"))
+        return Message(data[1], serial, fields, Reader(data[start:], order).values(fields.get(SIGNATURE, "")))
+
+    def call(self, destination, path, interface, member, signature="", *arguments):
+        """Only strings, numbers and lists of strings are ever asked with."""
+        def text(value):
+            encoded = value.encode()
+            return struct.pack("<I", len(encoded)) + encoded + b"\0"
+
+        def padded(data, to):
+            return data + b"\0" * (-len(data) % to)
+
+        body = b""
+        for kind, value in zip(signature.replace("as", "A"), arguments):
+            body = padded(body, 4) + (struct.pack("<I", value) if kind == "u" else text(value) if kind == "s" else struct.pack("<I", 0))
+            assert kind != "A" or not value
+        fields = b""
+        for code, kind, value in ((1, "o", path), (2, "s", interface), (3, "s", member), (6, "s", destination)):
+            fields = padded(fields, 8) + bytes((code, 1)) + kind.encode() + b"\0" + text(value)
+        if signature:
+            fields = padded(fields, 8) + bytes((8, 1)) + b"g\0" + bytes((len(signature),)) + signature.encode() + b"\0"
+        self.serial += 1
+        self.socket.sendall(padded(struct.pack("<cBBBIII", b"l", CALL, 0, 1, len(body), self.serial, len(fields)) + fields, 8) + body)
+        while True:
+            message = self.read()
+            if message.fields.get(REPLY_SERIAL) == self.serial and message.kind in (RETURN, ERROR):
+                if message.kind == ERROR:
+                    raise ConnectionError(f"{member}: {message.body}")
+                return message.body
+
+
+# MARK: What the bus tells
+
+class Showing:
+    """One `Notify`."""
+
+    def __init__(self, bus, caller, pid, title, alerts):
+        self.bus, self.caller, self.pid, self.alerts = bus, caller, pid, alerts
+        self.identifier, serial = title.rsplit(" ", 1)
+        self.serial = int(serial)
+        self.number = self.server = self.answered = None
+        # Why the agent may show the same again as new.
+        self.excuse = None
+        # The agent was killed before it had written down under which number it stands there.
+        self.is_number_lost = self.is_over = False
+        self.is_used = False
+
+    def __str__(self):
+        return f"{self.identifier} {self.serial}"
+
+
+class Answer:
+    """What a person did to one: pressed a button, or closed it."""
+
+    def __init__(self, showing, action, receiver):
+        self.showing, self.action, self.receiver = showing, action, receiver
+        # open; heard: the ledger has it; unheard: whoever was told is dead.
+        self.state = "open"
+        # Why it is not heard.
+        self.why = None
+        self.time = time.monotonic()
+        # It was being taken off: it may be told or not.
+        self.is_optional = False
+        self.is_judged = False
+
+    def lose(self, why):
+        self.state, self.why = "unheard", why
+
+
+class Record:
+    """The recorded buses: what was shown, what stands there, what was pressed."""
+
+    def __init__(self, log):
+        self.lock = threading.Condition()
+        self.log = log
+        self.bus = 0
+        self.owner = None
+        self.is_connected = False
+        self.count = 0
+        self.calls, self.standing, self.showings, self.answers = {}, {}, [], []
+        # By bus and caller: the agent's process, and when it last said something.
+        self.pids, self.last_sent, self.dead = {}, {}, set()
+        self.taken_off = set()
+
+    def write(self, text):
+        self.log.write(f"{time.time():.3f} bus {self.bus} {text}\n")
+        self.log.flush()
+
+    def begin(self, path):
+        """Hears everything from now on; before that nobody can have shown anything on this bus, as no server is there."""
+        wire = Wire(path)
+        wire.call(BUS, "/org/freedesktop/DBus", BUS + ".Monitoring", "BecomeMonitor", "asu", [], 0)
+        wire.socket.settimeout(None)
+        with self.lock:
+            self.bus += 1
+            self.owner, self.is_connected = None, True
+            self.standing, self.dead = {}, set()
+            self.write("a new bus")
+        threading.Thread(target=self.listen, args=(wire,), daemon=True).start()
+
+    def listen(self, wire):
+        try:
+            while True:
+                message = wire.read()
+                with self.lock:
+                    self.count += 1
+                    self.note(message)
+                    self.lock.notify_all()
+        except (ConnectionError, OSError):
+            pass
+        with self.lock:
+            # The last answer to a caller that has said nothing since may lie in the bus.
+            for showing in self.showings:
+                if showing.bus == self.bus and showing.answered and showing.answered > self.last_sent[self.bus, showing.caller]:
+                    showing.excuse = showing.excuse or "the bus was cut behind its answer"
+            self.owner, self.is_connected, self.standing = None, False, {}
+            self.write("the bus is gone")
+            self.lock.notify_all()
+
+    def note(self, message):
+        fields, body = message.fields, message.body
+        sender, destination, member = fields.get(SENDER), fields.get(DESTINATION), fields.get(MEMBER)
+        if sender:
+            self.last_sent[self.bus, sender] = self.count
+        if message.kind == CALL and member == "Notify":
+            name, replaced, _, title, _, _, hints, _ = body
+            showing = Showing(self.bus, sender, hints.get("sender-pid"), title, "sound-name" in hints)
+            self.pids[self.bus, sender] = showing.pid
+            self.showings.append(showing)
+            self.calls[self.bus, sender, message.serial] = showing
+            self.write(f"{sender} (agent {showing.pid}) Notify \"{title}\" replacing {replaced} {'ALERT' if showing.alerts else 'quiet'}")
+        elif message.kind in (RETURN, ERROR):
+            showing = self.calls.pop((self.bus, destination, fields.get(REPLY_SERIAL)), None)
+            if showing and message.kind == RETURN:
+                showing.number, showing.server, showing.answered = body[0], sender, self.count
+                self.standing[sender, showing.number] = showing
+                self.write(f"{sender} answers {destination}: \"{showing}\" is {showing.number}")
+            elif showing:
+                self.write(f"{sender} answers {destination}: \"{showing}\" failed {body}")
+        elif message.kind == CALL and member == "CloseNotification":
+            self.write(f"{sender} CloseNotification {body[0]} ({self.standing.get((self.owner, body[0]))})")
+        elif message.kind == SIGNAL and member == "NotificationClosed":
+            showing = self.standing.pop((sender, body[0]), None)
+            self.write(f"{sender} tells {destination}: closed {body[0]} \"{showing}\" reason {body[1]}")
+            if body[1] == 2 and showing:
+                self.note_answer(showing, DISMISSED, destination)
+        elif message.kind == SIGNAL and member == "ActionInvoked":
+            showing = self.standing.get((sender, body[0]))
+            self.write(f"{sender} tells {destination}: pressed {body[0]} \"{showing}\" {body[1]}")
+            if showing:
+                self.note_answer(showing, KEYS[body[1]], destination)
+        elif message.kind == SIGNAL and member == "NameOwnerChanged" and sender == BUS:
+            name, old, new = body
+            if name == SERVER:
+                self.owner = new or None
+                self.standing = {}
+                self.write(f"the server is {new or 'gone'}")
+            elif name.startswith(":"):
+                if not new:
+                    self.dead.add(name)
+                    self.write(f"{name} left")
+
+    def note_answer(self, showing, action, receiver):
+        answer = Answer(showing, action, receiver)
+        showing.is_used = True
+        answer.is_optional = showing.identifier in self.taken_off
+        self.answers.append(answer)
+        if receiver in self.dead:
+            answer.lose("no agent ran")
+
+    def wait(self, seconds, is_so):
+        """Whether it came to be so in that time."""
+        with self.lock:
+            return self.lock.wait_for(is_so, seconds)
+
+
+# MARK: The desktop
+
+class Desktop:
+    """A screen, a bus at one address, and dunst."""
+
+    def __init__(self, folder, record):
+        folder.mkdir()
+        self.folder, self.record = folder, record
+        self.path = folder / "bus"
+        self.log = open(folder / "log", "ab")
+        (folder / "bus.conf").write_text(
+            f"<busconfig><type>session</type><listen>unix:path={self.path}</listen><policy context=\"default\">"
+            "<allow send_destination=\"*\" eavesdrop=\"true\"/><allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>")
+        # Lists what stands there, and presses the first line that begins as wished.
+        (folder / "menu").write_text(
+            f"#!/bin/sh\n{{ read -r token; IFS= read -r wanted; }} < '{folder}/choice'\nall=; chosen=\n"
+            "while IFS= read -r line || [ -n \"$line\" ]; do\n    all=\"$all$line\n\"\n"
+            "    case $line in \"$wanted\"*) [ -n \"$chosen\" ] || chosen=$line;; esac\ndone\n"
+            f"printf '%s' \"$all\" > '{folder}/list.'$token\nprintf '%s' \"$chosen\" > '{folder}/chosen.'$token\n"
+            f": > '{folder}/done.'$token\nprintf '%s\\n' \"$chosen\"\n")
+        (folder / "menu").chmod(0o700)
+        timeouts = "".join(f"[urgency_{level}]\ntimeout = 0\n" for level in ("low", "normal", "critical"))
+        (folder / "dunstrc").write_text(f"[global]\ndmenu = {folder}/menu\nnotification_limit = 0\nstack_duplicates = false\n{timeouts}")
+        reader, writer = os.pipe()
+        self.environment = dict(os.environ, HOME=str(folder), DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.path}")
+        self.screen = self.begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x1000x24", "-nolisten", "tcp"], pass_fds=[writer])
+        os.close(writer)
+        with os.fdopen(reader) as numbers:
+            self.environment["DISPLAY"] = ":" + numbers.readline().strip()
+        self.bus = self.server = None
+        self.tokens = 0
+        self.start_bus()
+        self.start_server()
+
+    def begin(self, command, **more):
+        return subprocess.Popen(command, env=self.environment, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, **more)
+
+    def start_bus(self):
+        # The old socket lies there until the next daemon takes its place.
+        self.path.unlink(missing_ok=True)
+        self.bus = self.begin(["dbus-daemon", f"--config-file={self.folder}/bus.conf", "--nofork", "--nopidfile"])
+        wait("a bus", 20, self.answers)
+        self.record.begin(self.path)
+
+    def answers(self):
+        try:
+            Wire(self.path).close()
+            return True
+        except OSError:
+            return False
+
+    def start_server(self):
+        self.server = self.begin(["dunst", "-config", self.folder / "dunstrc"])
+        if not self.record.wait(20, lambda: self.record.owner):
+            raise TimeoutError("dunst did not take its name")
+
+    def kill_server(self):
+        self.server.kill()
+        self.server.wait()
+        if not self.record.wait(20, lambda: not self.record.owner):
+            raise TimeoutError("dunst kept its name")
+
+    def kill_bus(self):
+        self.bus.kill()
+        self.bus.wait()
+        if not self.record.wait(20, lambda: not self.record.is_connected):
+            raise TimeoutError("the bus lives on")
+        self.server.kill()
+        self.server.wait()
+
+    def stop_server(self):
+        self.server.send_signal(signal.SIGSTOP)
+
+    def continue_server(self):
+        self.server.send_signal(signal.SIGCONT)
+
+    def ask(self, path, interface, member, *arguments):
+        # Now and then dunst answers nothing to a call, and does what it was asked for.
+        with Wire(self.path, 1) as wire:
+            return wire.call(SERVER, path, interface, member, *arguments)
+
+    def count(self):
+        return sum(self.length(name) for name in ("displayedLength", "waitingLength"))
+
+    def length(self, name):
+        for _ in range(5):
+            try:
+                return self.ask(SERVER_PATH, BUS + ".Properties", "Get", "ss", "org.dunstproject.cmd0", name)[0]
+            except TimeoutError:
+                pass
+        raise TimeoutError("dunst does not answer")
+
+    def menu(self, wanted):
+        """Lists what stands there, and presses the line that begins so. `None`: nobody came to show the menu."""
+        self.tokens += 1
+        (self.folder / "choice.new").write_text(f"{self.tokens}\n{wanted}\n")
+        (self.folder / "choice.new").replace(self.folder / "choice")
+        server = self.server
+        done = self.folder / f"done.{self.tokens}"
+        deadline = time.monotonic() + 5
+        # It refuses a menu while the last one is being put away.
+        while not done.exists():
+            if server.poll() is not None or time.monotonic() > deadline:
+                return None
+            try:
+                self.ask(SERVER_PATH, "org.dunstproject.cmd0", "ContextMenuCall")
+                wait("the menu", 0.25, lambda: done.exists() or server.poll() is not None)
+            except TimeoutError:
+                pass
+        lines = (self.folder / f"list.{self.tokens}").read_text().splitlines()
+        chosen = (self.folder / f"chosen.{self.tokens}").read_text()
+        for name in ("done", "list", "chosen"):
+            (self.folder / f"{name}.{self.tokens}").unlink()
+        return lines, chosen
+
+    def listed(self):
+        """What stands there, by dunst's own word: number and title of each."""
+        if self.count() == 0:
+            return {}
+        menu = self.menu("nothing")
+        if menu is None:
+            raise TimeoutError("dunst shows no menu")
+        found = {}
+        for line in menu[0]:
+            if line.startswith("#Open ("):
+                title, _, rest = line[len("#Open ("):].rpartition(") [")
+                found[int(rest.split(",")[0])] = title
+        if len(found) != self.count():
+            raise TimeoutError(f"dunst counts {self.count()} and lists {found}")
+        return found
+
+    def press(self, showing, label):
+        """Whether the server told it to somebody."""
+        key = {"Accept": "accept", "Later": "later", "Open": "default"}[label]
+        showing.is_used = True
+        try:
+            menu = self.menu(f"#{label} ({showing}) [{showing.number},{key}]")
+        except (OSError, ConnectionError):
+            return False
+        record = self.record
+        if not menu or not menu[1]:
+            return False
+        told = lambda: any(answer.showing is showing for answer in record.answers)
+        record.wait(3, lambda: told() or record.owner != showing.server or record.bus != showing.bus)
+        return told()
+
+    def close_first(self):
+        try:
+            self.ask(SERVER_PATH, "org.dunstproject.cmd0", "NotificationCloseLast")
+        except (OSError, ConnectionError):
+            pass
+
+    def stop(self):
+        for process in (self.server, self.screen, self.bus):
+            if process and process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+# MARK: The ground
+
+class Ground:
+    """A throw-away home, its agent, what was asked of it and what was found."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="restarts-"))
+        self.events = open(self.folder / "events.log", "w")
+        self.record = Record(self.events)
+        self.desktop = Desktop(self.folder / "desktop", self.record)
+        self.state = self.folder / "state" / "proving-ground"
+        self.ledger = self.state / "agent.sqlite"
+        self.log = self.folder / "handlers.log"
+        self.log.touch()
+        (self.folder / "run").mkdir(mode=0o700)
+        # What an agent launches starts no other: between two agents the ledger can be read.
+        wrapper = self.folder / "background-agent"
+        wrapper.write_text(f"#!/bin/sh\nPROVING_GROUND_NO_AGENT=1 exec '{BIN}/background-agent' \"$@\"\n")
+        wrapper.chmod(0o700)
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("DBUS_", "DISPLAY", "WAYLAND_", "XDG_"))}
+        self.environment.update(
+            HOME=str(self.folder), XDG_STATE_HOME=str(self.folder / "state"), XDG_RUNTIME_DIR=str(self.folder / "run"),
+            PROVING_LOG=str(self.log), PROVING_FOLDER=str(self.folder), BACKGROUND_AGENT=str(wrapper),
+            DISPLAY=self.desktop.environment["DISPLAY"], DBUS_SESSION_BUS_ADDRESS=self.desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
+        self.serials = self.badges = 0
+        self.last, self.lock = {}, threading.Lock()
+        self.judged_alerts = set()
+        self.rows_seen, self.unmatched = 0, []
+        self.tally, self.limits, self.findings, self.worst = (collections.Counter(), collections.Counter(), [], 0.0)
+        self.pid = self.pidfd = None
+
+    def say(self, text):
+        with self.record.lock:
+            self.record.write("-- " + text)
+
+    # MARK: The app
+
+    def run(self, *arguments, **environment):
+        result = subprocess.run([BIN / "proving-ground", *map(str, arguments)], env=self.environment | environment, timeout=60,
+                                capture_output=True, text=True)
+        if result.returncode != 0:
+            raise RuntimeError(f"proving-ground {arguments} ended with {result.returncode}: {result.stdout}{result.stderr}")
+
+    def add(self, identifier, *pairs):
+        with self.lock:
+            self.serials += 1
+            serial = self.serials
+        with self.record.lock:
+            self.record.taken_off.discard(identifier)
+        self.last[identifier] = serial
+        self.say(f"add {identifier} {serial} {' '.join(pairs)}")
+        # Who starts the next agent, and when, is decided elsewhere.
+        self.run("notify", identifier, f"title={identifier} {serial}", "sound=message-new-instant", *pairs, PROVING_GROUND_NO_AGENT="1")
+        self.say(f"added {identifier} {serial}")
+        return serial
+
+    def take_off(self, identifier):
+        with self.record.lock:
+            self.record.taken_off.add(identifier)
+            for answer in self.record.answers:
+                if answer.state == "open" and answer.showing.identifier == identifier:
+                    answer.is_optional = True
+        self.last[identifier] = None
+        self.say(f"take off {identifier}")
+        self.run("take-off", identifier, PROVING_GROUND_NO_AGENT="1")
+        self.say(f"took off {identifier}")
+
+    def lines(self):
+        return [line.split(" ", 2)[1:] for line in self.log.read_text().splitlines() if line.startswith("response ")]
+
+    # MARK: The ledger
+
+    def rows(self, query):
+        # Read only: the last one to close the ledger would tidy up what a killed agent left.
+        connection = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True, timeout=10)
+        try:
+            return connection.execute(query).fetchall()
+        finally:
+            connection.close()
+
+    def match(self):
+        """Responses in the ledger are those to the oldest presses that wait for one."""
+        rows = self.rows(f"SELECT id, notification, action FROM notificationResponse WHERE id > {self.rows_seen} ORDER BY id")
+        with self.record.lock:
+            self.rows_seen = max([self.rows_seen] + [row[0] for row in rows])
+            left = []
+            for number, identifier, action in self.unmatched + rows:
+                for answer in self.record.answers:
+                    if answer.state == "open" and (answer.showing.identifier, answer.action) == (identifier, action):
+                        answer.state = "heard"
+                        break
+                else:
+                    left.append((number, identifier, action))
+            self.unmatched = left
+
+    # MARK: The agent
+
+    def agent_alive(self):
+        return self.pid is not None and not select.select([self.pidfd], [], [], 0)[0]
+
+    def start_agent(self, **curse):
+        if self.agent_alive():
+            return
+        if self.pid is not None:
+            self.bury()
+        self.badges += 1
+        self.say(f"start an agent {curse}")
+        self.run("badge", self.badges, **curse)
+
+        def fresh():
+            for (value,) in self.rows("SELECT value FROM fact WHERE name = 'agent'"):
+                pid = json.loads(value)["pid"]
+                if pid == self.buried:
+                    return None
+                try:
+                    descriptor = os.pidfd_open(pid)
+                except ProcessLookupError:
+                    # Cursed, it is dead already.
+                    return (pid, None)
+                return (pid, descriptor)
+
+        self.pid, self.pidfd = wait("an agent", 20, fresh)
+        if self.pidfd is None:
+            self.pidfd = os.open("/dev/null", os.O_RDONLY)
+        self.say(f"agent {self.pid}")
+
+    buried = None
+
+    def bury(self):
+        """It is dead: what it wrote is known, and what it was told of and did not write is not heard."""
+        pid, self.buried = self.pid, self.pid
+        os.close(self.pidfd)
+        self.pid = self.pidfd = None
+        record = self.record
+        # The bus has told everything that it said.
+        record.wait(5, lambda: not any(of == pid and bus == record.bus and name not in record.dead for (bus, name), of in record.pids.items()))
+        self.match()
+        known = {identifier: (json.loads(content)["title"], delivered, state, number) for identifier, content, delivered, state, number in
+                 self.rows("SELECT identifier, content, deliveredAt, state, serverID FROM notification")}
+        with record.lock:
+            for showing in record.showings:
+                title, delivered, state, number = known.get(showing.identifier, (None,) * 4)
+                if showing.pid != pid or showing.is_over:
+                    continue
+                showing.is_over = True
+                if showing.number != number and state not in ("closed", "withdrawn"):
+                    showing.is_number_lost = True
+                if title == str(showing) and delivered is None:
+                    showing.excuse = showing.excuse or "the agent was killed between showing and writing it down"
+            for answer in record.answers:
+                if answer.state == "open" and record.pids.get((answer.showing.bus, answer.receiver)) == pid:
+                    # Longer than a moment only where the agent waits for a server that is stopped.
+                    lived = "in the next second" if time.monotonic() - answer.time < 1 else "more than a second later"
+                    answer.lose(f"the agent was killed {lived}, before it wrote it down")
+            record.write(f"-- agent {pid} is dead")
+
+    def kill_agent(self):
+        if not self.agent_alive():
+            return False
+        self.say(f"kill agent {self.pid}")
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        select.select([self.pidfd], [], [], 20)
+        self.bury()
+        return True
+
+
+# MARK: What happens
+
+class Passers(threading.Thread):
+    """The app and a person, at any moment, while servers come and go."""
+
+    def __init__(self, ground, dice):
+        super().__init__(daemon=True)
+        self.ground, self.dice, self.is_over, self.error = ground, dice, threading.Event(), None
+
+    def run(self):
+        try:
+            while not self.is_over.is_set():
+                self.act()
+                self.is_over.wait(self.dice.uniform(0, 0.12))
+        except Exception as error:
+            self.error = error
+
+    def standing(self):
+        record = self.ground.record
+        with record.lock:
+            return sorted((showing for showing in record.standing.values() if not showing.is_used), key=str)
+
+    def act(self):
+        ground, dice, standing = self.ground, self.dice, self.standing()
+        kind = dice.choices(["new", "again", "trigger", "take off", "press", "close"], [24, 16, 10, 12, 22, 12])[0]
+        known = [identifier for identifier, serial in sorted(ground.last.items()) if serial and identifier.startswith("n")]
+        free = [f"n{number}" for number in range(14) if f"n{number}" not in known]
+        ground.tally["act " + kind] += 1
+        if kind in ("new", "trigger"):
+            pairs = [f"seconds={dice.choice((0.5, 1, 2))}"] if kind == "trigger" else []
+            ground.add(dice.choice(free or known), *pairs)
+        elif kind == "again" and known:
+            ground.add(dice.choice(known))
+        elif kind == "take off" and known:
+            ground.take_off(dice.choice(known))
+        elif kind == "press" and standing:
+            ground.desktop.press(dice.choice(standing), dice.choice(list(ACTIONS)))
+        elif kind == "close" and standing:
+            # While no agent runs nobody would hear of it.
+            with ground.record.lock:
+                is_heard = all(showing.caller not in ground.record.dead for showing in ground.record.standing.values())
+            if is_heard:
+                ground.desktop.close_first()
+
+
+class Storm:
+    """Restarts of one round."""
+
+    def __init__(self, ground, dice):
+        self.ground, self.desktop, self.dice, self.done = ground, ground.desktop, dice, 0
+
+    def count(self, kind, number=1):
+        self.ground.tally[kind] += number
+        self.done += number
+        self.ground.say(f"restart: {kind}")
+
+    def pause(self, longest):
+        time.sleep(self.dice.uniform(0, longest))
+
+    def run(self, wanted):
+        kinds = {self.server: 26, self.agent: 22, self.point: 22, self.bus: 7, self.server_without_agent: 8, self.bus_without_agent: 3,
+                 self.between_agent: 6, self.between_server: 5, self.between_bus: 2, self.all: 2}
+        while self.done < wanted:
+            self.pause(0.35)
+            if not self.ground.agent_alive():
+                self.ground.start_agent()
+            self.dice.choices(list(kinds), list(kinds.values()))[0]()
+        self.ground.start_agent()
+
+    def server(self):
+        self.desktop.kill_server()
+        self.pause(self.dice.choice((0, 0.4)))
+        self.desktop.start_server()
+        self.count("server")
+
+    def agent(self):
+        if self.ground.kill_agent():
+            self.pause(self.dice.choice((0, 0.3)))
+            self.ground.start_agent()
+            self.count("agent")
+
+    def point(self):
+        """The next agent dies at a point, or a moment later."""
+        ground, name = self.ground, self.dice.choice(POINTS)
+        point = f"{name}:{self.dice.choice((1, 1, 2) if 'Presented' not in name else (1, 2, 3, 5))}"
+        if ground.kill_agent():
+            self.count("agent")
+        ground.start_agent(BACKGROUND_CRASH_AT=point)
+        if select.select([ground.pidfd], [], [], self.dice.uniform(0.3, 2))[0]:
+            ground.say(f"it died at {point}")
+            ground.bury()
+            self.count(f"agent at {point.split(':')[0]}")
+        else:
+            ground.kill_agent()
+            self.count("agent")
+        self.pause(self.dice.choice((0, 0.3)))
+        ground.start_agent()
+
+    def bus(self):
+        self.desktop.kill_bus()
+        self.pause(self.dice.choice((0, 0.5)))
+        self.desktop.start_bus()
+        self.pause(self.dice.choice((0, 0.3)))
+        self.desktop.start_server()
+        self.count("bus")
+
+    def server_without_agent(self):
+        if self.ground.kill_agent():
+            self.count("agent")
+        self.pause(0.2)
+        self.desktop.kill_server()
+        self.pause(0.2)
+        order = [self.desktop.start_server, self.ground.start_agent]
+        # Or the agent comes first, and finds none.
+        if self.dice.random() < 0.4:
+            order.reverse()
+        for start in order:
+            start()
+        self.count("server while the agent is dead")
+
+    def bus_without_agent(self):
+        if self.ground.kill_agent():
+            self.count("agent")
+        self.bus()
+        self.ground.start_agent()
+
+    def all(self):
+        self.ground.kill_agent()
+        self.bus()
+        self.ground.start_agent()
+        self.desktop.kill_server()
+        self.desktop.start_server()
+        self.count("server")
+        self.count("agent")
+
+    def hold(self):
+        """A `Notify` is on its way to a server that does not answer."""
+        ground, record = self.ground, self.ground.record
+        self.desktop.stop_server()
+        serial = ground.add(f"m{self.dice.randrange(4)}")
+        return record.wait(2, lambda: any(showing.serial == serial for showing in record.showings))
+
+    def between_agent(self):
+        is_held = self.hold()
+        self.pause(self.dice.choice((0, 0.1)))
+        if self.ground.kill_agent():
+            self.count("agent between Notify and its answer" if is_held else "agent")
+        self.desktop.continue_server()
+        self.pause(self.dice.choice((0, 0.2)))
+        self.ground.start_agent()
+
+    def between_server(self):
+        is_held = self.hold()
+        self.desktop.kill_server()
+        self.pause(self.dice.choice((0, 0.2)))
+        self.desktop.start_server()
+        self.count("server between Notify and its answer" if is_held else "server")
+
+    def between_bus(self):
+        is_held = self.hold()
+        self.desktop.kill_bus()
+        self.pause(self.dice.choice((0, 0.2)))
+        self.desktop.start_bus()
+        self.desktop.start_server()
+        self.count("bus between Notify and its answer" if is_held else "bus")
+
+
+# MARK: Judging
+
+class Judge:
+    def __init__(self, ground):
+        self.ground, self.record, self.desktop = ground, ground.record, ground.desktop
+
+    def find(self, text):
+        self.found.append(text)
+
+    def settle_answers(self):
+        """What was pressed on a bus that was cut may have been told to nobody."""
+        self.ground.match()
+        with self.record.lock:
+            for answer in self.record.answers:
+                if answer.state == "open" and (answer.showing.bus != self.record.bus or answer.receiver in self.record.dead):
+                    answer.lose("the bus was cut before the agent wrote it down")
+
+    def expected(self):
+        """By identifier what must stand there; and what may, or may not."""
+        must, may = {}, set()
+        with self.record.lock:
+            for identifier, serial in self.ground.last.items():
+                if serial is None:
+                    continue
+                answers = [answer for answer in self.record.answers if (answer.showing.identifier, answer.showing.serial) == (identifier, serial)]
+                if any(answer.state == "heard" for answer in answers):
+                    continue
+                if any(answer.action == DISMISSED for answer in answers):
+                    may.add((identifier, serial))
+                else:
+                    must[identifier] = serial
+        return must, may
+
+    def standing(self):
+        with self.record.lock:
+            return collections.Counter((showing.identifier, showing.serial) for showing in self.record.standing.values())
+
+    def is_quiet(self):
+        """Nothing moves in the ledger, every response came to the app, and what stands there is right."""
+        self.settle_answers()
+        moving = self.ground.rows(
+            "SELECT (SELECT count(*) FROM notification WHERE state IN ('pending', 'presenting', 'withdrawing'))"
+            " + (SELECT count(*) FROM notificationResponse WHERE deliveredAt IS NULL) + (SELECT count(*) FROM launch WHERE endedAt IS NULL)")
+        if moving[0][0] or self.unanswered():
+            return False
+        must, may = self.expected()
+        standing = self.standing()
+        # What an agent that is dead has shown is shown again: its buttons are told to whoever showed it.
+        with self.record.lock:
+            if any(showing.caller in self.record.dead for showing in self.record.standing.values()):
+                return False
+        return set(must.items()) <= set(standing) <= set(must.items()) | may and sum(standing.values()) == len(standing)
+
+    def unanswered(self):
+        with self.record.lock:
+            return [answer for answer in self.record.answers if answer.state == "open" and not answer.is_optional]
+
+    def wait_for_quiet(self, seconds):
+        begun = time.monotonic()
+        while not self.is_quiet():
+            if time.monotonic() > begun + seconds:
+                return False
+            self.record.wait(0.03, lambda: False)
+        self.ground.worst = max(self.ground.worst, time.monotonic() - begun)
+        return True
+
+    def judge(self):
+        """What is wrong."""
+        self.found = []
+        self.wait_for_quiet(QUIET_LIMIT)
+        self.judge_screen()
+        self.judge_answers()
+        self.judge_alerts()
+        if not self.found:
+            self.press_some()
+        return self.found
+
+    def judge_screen(self):
+        must, may = self.expected()
+        listed = self.desktop.listed()
+        there = collections.Counter(listed.values())
+        model = collections.Counter(f"{identifier} {serial}" for (identifier, serial), count in self.standing().items() for _ in range(count))
+        if model != there:
+            self.find(f"RECORD: dunst lists {dict(there)}, the recorded bus has {dict(model)}")
+        identifiers = collections.Counter(title.rsplit(" ", 1)[0] for title in there.elements())
+        for identifier, count in identifiers.items():
+            if count > 1:
+                self.find(f"DOUBLED {identifier}: {[title for title in there.elements() if title.rsplit(' ', 1)[0] == identifier]}")
+        for identifier, serial in must.items():
+            if f"{identifier} {serial}" not in there:
+                self.find(f"LOST {identifier} {serial}; ledger {self.row(identifier)}")
+        allowed = {f"{identifier} {serial}" for identifier, serial in [*must.items(), *may]}
+        for title in there:
+            if title not in allowed:
+                with self.record.lock:
+                    is_lost = any(showing.is_number_lost for showing in self.record.standing.values() if str(showing) == title)
+                why = "the agent that showed it was killed before it wrote down its number" if is_lost else "its number was written down"
+                self.find(f"GHOST {title}: {why}; ledger {self.row(title.rsplit(' ', 1)[0])}")
+        for identifier, serial in must.items():
+            with self.record.lock:
+                shown = [showing for showing in self.record.showings if (showing.identifier, showing.serial) == (identifier, serial)]
+            numbers = [number for number, title in listed.items() if title == f"{identifier} {serial}"]
+            known = self.ground.rows(
+                f"SELECT 1 FROM notification WHERE identifier = '{identifier}' AND state = 'delivered' AND serverID = {numbers[0]}") if numbers else []
+            if numbers and not known:
+                self.find(f"DEAF {identifier} {serial}, which stands there as {numbers[0]}; ledger {self.row(identifier)}")
+            if f"{identifier} {serial}" in there and not any(showing.alerts and (showing.answered or showing.excuse) for showing in shown):
+                self.find(f"NEVER ALERTED {identifier} {serial}")
+
+    def row(self, identifier):
+        return self.ground.rows(
+            f"SELECT state, serverID, deliveredAt, endedAt, trouble, revision, json_extract(content, '$.title') FROM notification "
+            f"WHERE identifier = '{identifier}'")
+
+    def judge_answers(self):
+        limits = self.ground.limits
+        with self.record.lock:
+            answers = list(self.record.answers)
+        for answer in answers:
+            if answer.state == "heard" or answer.is_judged:
+                continue
+            what = "closed" if answer.action == DISMISSED else "pressed"
+            if answer.state == "unheard":
+                limits[f"{what}: {answer.why}"] += 1
+            elif answer.is_optional:
+                limits[f"{what} while it was being taken off, and not told"] += 1
+            elif what == "closed":
+                limits["closed while it was being shown again, and not told"] += 1
+            else:
+                self.find(f"DEAD BUTTON {answer.showing} {answer.action}; ledger {self.row(answer.showing.identifier)}")
+            answer.is_judged = True
+        for row in self.ground.unmatched:
+            self.find(f"RESPONSE {row} to a press that nobody made")
+        self.ground.unmatched = []
+        self.judge_lines()
+
+    def judge_lines(self):
+        rows = collections.Counter(tuple(row) for row in self.ground.rows("SELECT notification, action FROM notificationResponse"))
+        lines = collections.Counter(tuple(line) for line in self.ground.lines())
+        if rows != lines and not self.ground.rows("SELECT 1 FROM notificationResponse WHERE deliveredAt IS NULL"):
+            self.find(f"RESPONSE: too often told {dict(lines - rows)}, never told {dict(rows - lines)}")
+
+    def judge_alerts(self):
+        shown = collections.defaultdict(list)
+        with self.record.lock:
+            showings = list(self.record.showings)
+        for showing in showings:
+            # A server that died before it answered has shown nothing that anybody knows of.
+            if showing.alerts and (showing.answered or showing.excuse):
+                shown[showing.identifier, showing.serial].append(showing)
+        for key, times in shown.items():
+            for number, showing in enumerate(times[:-1]):
+                if (key, number) in self.ground.judged_alerts:
+                    continue
+                self.ground.judged_alerts.add((key, number))
+                if showing.excuse:
+                    self.ground.limits[f"alerted again: {showing.excuse}"] += 1
+                else:
+                    self.find(f"ALERTED TWICE {key[0]} {key[1]}: as {showing.number} of {showing.server} by {showing.pid}, again by {times[number + 1].pid}")
+
+    def press_some(self):
+        """A few buttons of what stands there, each of which must be told within ten seconds, and leave the screen."""
+        ground, record, dice = self.ground, self.record, self.dice
+        with record.lock:
+            there = sorted((showing for showing in record.standing.values()), key=str)
+        for showing in dice.sample(there, min(3, len(there))):
+            label = dice.choice(list(ACTIONS))
+            ground.tally["act press at rest"] += 1
+            if not self.desktop.press(showing, label):
+                self.find(f"DEAD BUTTON {showing} {label}: dunst did not tell it to anybody")
+            elif any(answer.showing is showing and answer.state == "unheard" for answer in record.answers):
+                self.find(f"DEAD BUTTON {showing} {label}: told to {showing.caller}, of agent {showing.pid}, which is dead")
+        if not self.wait_for_quiet(PRESS_LIMIT):
+            self.find(f"DEAD BUTTON or GHOST after presses at rest: not told {[f'{a.showing} {a.action}' for a in self.unanswered()]}")
+            self.judge_screen()
+        self.judge_answers()
+
+    def begin_afresh(self):
+        """Behind a finding: what is wrong is not to be found again."""
+        ground = self.ground
+        for identifier in list(ground.last):
+            ground.take_off(identifier)
+        self.desktop.kill_server()
+        self.desktop.start_server()
+        ground.match()
+        ground.unmatched = []
+        ground.last = {}
+        with self.record.lock:
+            self.record.answers, self.record.showings = [], []
+        self.wait_for_quiet(QUIET_LIMIT)
+
+
+def keep(ground, number, found):
+    """Everything about a round in which something was found."""
+    folder = ground.folder / f"round-{number}"
+    folder.mkdir()
+    (folder / "found").write_text("\n".join(found) + "\n")
+    shutil.copy(ground.folder / "events.log", folder)
+    shutil.copy(ground.state / "agent.log", folder)
+    shutil.copy(ground.log, folder)
+
+
+def main():
+    print(f"seed {SEED}", flush=True)
+    # Ended from outside it takes its processes along.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    ground, begun, rounds, done = Ground(), time.monotonic(), 0, 0
+    judge = Judge(ground)
+    try:
+        # The ledger is made.
+        ground.run("badge", 0, PROVING_GROUND_NO_AGENT="1")
+        while done < RESTARTS and len(ground.findings) < FINDINGS_LIMIT:
+            dice = random.Random(f"{SEED} {rounds}")
+            ground.say(f"round {rounds}")
+            ground.start_agent()
+            passers = Passers(ground, random.Random(f"{SEED} {rounds} passers"))
+            storm = Storm(ground, dice)
+            passers.start()
+            try:
+                storm.run(min(dice.choice((1, 2, 3, 4, 6, 8)), RESTARTS - done))
+            finally:
+                passers.is_over.set()
+                passers.join(60)
+            if passers.error:
+                raise passers.error
+            done += storm.done
+            ground.say("quiet")
+            ground.start_agent()
+            judge.dice = dice
+            found = judge.judge()
+            for finding in found:
+                ground.findings.append(f"round {rounds}: {finding}")
+                print(f"FOUND {ground.findings[-1]}", flush=True)
+            if found:
+                keep(ground, rounds, found)
+                judge.begin_afresh()
+            rounds += 1
+            if rounds % 10 == 0:
+                print(f"round {rounds}: {done} restarts, {ground.serials} added, {time.monotonic() - begun:.0f} s", flush=True)
+    except (TimeoutError, RuntimeError, OSError, subprocess.SubprocessError, sqlite3.Error) as error:
+        ground.findings.append(f"round {rounds}: {type(error).__name__}: {error}")
+        print(f"FOUND {ground.findings[-1]}", flush=True)
+    finally:
+        ground.kill_agent()
+        ground.desktop.stop()
+    print(f"{done} restarts in {rounds} rounds, {ground.serials} added, {len(ground.lines())} responses, {time.monotonic() - begun:.0f} s; "
+          f"the longest wait for quiet took {ground.worst:.1f} s")
+    for title, counts in (("restarts", {k: v for k, v in ground.tally.items() if not k.startswith("act ")}),
+                          ("done meanwhile", {k[4:]: v for k, v in ground.tally.items() if k.startswith("act ")}),
+                          ("nobody can promise", ground.limits),
+                          ("found", collections.Counter(finding.split(": ", 1)[1].split(" ")[0] for finding in ground.findings))):
+        print(f"{title}: " + ", ".join(f"{count} × {what}" for what, count in sorted(counts.items())))
+    for finding in ground.findings:
+        print(f"FOUND {finding}")
+    if ground.findings:
+        print(f"seed {SEED}; everything is kept in {ground.folder}")
+        raise SystemExit(1)
+    print("held: nothing lost, doubled or left over, no alert twice, no dead button")
+    shutil.rmtree(ground.folder)
+
+
+if __name__ == "__main__":
+    main()
