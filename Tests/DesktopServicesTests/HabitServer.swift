@@ -57,6 +57,9 @@ final class HabitServer: Sendable {
     /// Tells everybody what the person typed.
     func reply(_ id: UInt32, _ text: String) throws { try ask("Reply", "\(id)", "'\(text)'") }
 
+    /// The person wants to see nothing, or wants to again.
+    func inhibit(_ isOn: Bool) throws { try ask("Inhibit", isOn ? "true" : "false") }
+
     /// Tells everybody that the person closed one.
     func dismiss(_ id: UInt32) throws { try ask("Dismiss", "\(id)") }
 
@@ -82,6 +85,15 @@ final class HabitServer: Sendable {
             last = 0
             @dbus.service.method(N, in_signature="", out_signature="ssss")
             def GetServerInformation(self): return (name, "test", "1", specification)
+            inhibited = False
+            @dbus.service.method(dbus.PROPERTIES_IFACE, in_signature="ss", out_signature="v")
+            def Get(self, interface, name): return self.inhibited
+            @dbus.service.signal(dbus.PROPERTIES_IFACE, signature="sa{sv}as")
+            def PropertiesChanged(self, interface, changed, invalidated): pass
+            @dbus.service.method("test.Habits", in_signature="b", out_signature="")
+            def Inhibit(self, on):
+                self.inhibited = on
+                self.PropertiesChanged(N, {"Inhibited": on}, [])
             @dbus.service.method(N, in_signature="", out_signature="as")
             def GetCapabilities(self): return dbus.Array(capabilities, signature="s")
             @dbus.service.method(N, in_signature="susssasa{sv}i", out_signature="u")

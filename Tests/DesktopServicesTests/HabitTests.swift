@@ -54,6 +54,18 @@ extension RealDesktop {
             }
         }
 
+        /// As Plasma tells of do-not-disturb.
+        @Test func aWishForQuietIsHeard() async throws {
+            try await withServer("Plasma", capabilities: ["actions", "body", "inhibitions"]) { presenter, server in
+                presenter.present(notice())
+                _ = try server.nextCall()
+                for isOn in [true, false] {
+                    try server.inhibit(isOn)
+                    _ = try await events.first { $0 == .doNotDisturb(isOn) }
+                }
+            }
+        }
+
         /// xfce4-notifyd draws a bar in place of everything else, and with LXQt a button of what a click means.
         @Test(arguments: ["Xfce Notify Daemon", "lxqt-notificationd", "another"])
         func whatOnlySomeDrawWell(_ name: String) async throws {

@@ -164,6 +164,59 @@ extension EndToEnd {
             try snooze()
         }
 
+        /// No server, and a person at a terminal: every verb says so, until `status` has listed it there.
+        @Test func whatNobodyCouldShowIsSaidInTheTerminal() throws {
+            let bare = try Home(server: server)
+            try bare.stormy("place", "add", "Here", "1,1", "--no-sync")
+            try bare.stormy("check", "--notify")
+            try bare.wait("the trouble") { try $0.notification("storm-1")?.trouble }
+            func atTerminal(_ verb: String) throws -> String {
+                let command = "\(Home.product("stormy")) \(verb)"
+                return try Child.run("script", ["-qec", command, "/dev/null"], environment: bare.environment).output
+            }
+            let first = try atTerminal("place list")
+            #expect(first.contains("stormy: not shown yet: Storm expected in Here: "), "\(first)")
+            #expect(first.contains("`stormy status` lists all."))
+            #expect(try !bare.stormy("place", "list").errors.contains("not shown yet"), "no terminal, nobody to tell")
+            #expect(try bare.stormy("status").output.contains("Not shown   Storm expected in Here: "))
+            #expect(try atTerminal("place list").contains("not shown yet"), "nobody has read that")
+            #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "))
+            #expect(try !atTerminal("place list").contains("not shown yet"))
+            #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "), "it is so, all the same")
+        }
+
+        /// The server takes it off by itself: told, and perhaps seen by nobody.
+        @Test func whatExpiredIsUnseen() throws {
+            let brief = try Desktop(lowTimeout: 1)
+            defer { withExtendedLifetime(brief) {} }
+            let app = try ProvingHome(desktop: brief)
+            try app.run("notify", "n", "title=Short", "level=0")
+            try app.home.wait("expired") { try $0.notification("n").flatMap { $0.state == .expired ? $0 : nil } }
+            #expect(try app.run("notifications").output == "delivered n\n")
+            #expect(try app.run("background", "status").output.contains("Unseen      Short, left the screen"))
+            try app.run("take-off", "n")
+            #expect(try app.run("notifications").output.isEmpty)
+        }
+
+        /// A delegate of an app that a person runs: asked, and obeyed; and where it does not answer, or the process ends, all of it is shown.
+        @Test(arguments: [
+            ("24", true, true), ("16", true, true), ("0", false, true), ("silence", true, true), ("0", true, false),
+        ])
+        func aDelegateInFrontIsAsked(_ wish: String, _ isShown: Bool, _ waits: Bool) throws {
+            let app = try ProvingHome(desktop: desktop)
+            app.home.environment["PROVING_PRESENT"] = wish
+            if !waits {
+                (app.home.environment["PROVING_LEAVES"], app.home.environment["PROVING_PRESENT"]) = ("1", "silence")
+            }
+            #expect(try app.run("notify", "n", "title=Asked").status == 0)
+            if isShown {
+                #expect(desktop.listen(for: 2).last == "Asked")
+            } else {
+                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isTakenBack ? $0 : nil } }
+                #expect(try desktop.heardSoFar().count == 1)
+            }
+        }
+
         /// The whole chain with a person in it, who presses, or closes it, or is not there.
         @Test func theChainIsProved() throws {
             func prove(_ timeout: String) throws -> Child {

@@ -89,6 +89,8 @@ class Desk:
     expires = None
     # There is one to look at.
     has_screen = True
+    # What it does with a second one of the same words within a second; None: it shows both.
+    same_words = None
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"desk-{self.name}-"))
@@ -127,6 +129,8 @@ class Desk:
             except ProcessLookupError:
                 pass
         self.processes.end()
+        # The portal's, of documents: it outlives whoever made it.
+        subprocess.run(["umount", "-l", str(self.folder / "run/doc")], capture_output=True)
         if os.environ.get("KEEP_DESKS"):
             print(f"kept: {self.folder}")
         else:
@@ -298,6 +302,9 @@ class Desk:
     def type_reply(self, text):
         raise No("has no field")
 
+    def stir(self):
+        """Shows that somebody is there, where a desktop looks for that before it takes something off the screen."""
+
 
 class X11Desk(Desk):
     """Xvfb without a window manager."""
@@ -413,6 +420,7 @@ class NotificationDaemon(X11Desk):
 
 class Lxqt(X11Desk):
     name, server_name = "lxqt", "lxqt-notificationd"
+    same_words = "the same words are shown once"
     packages = ("lxqt-notificationd", *X11)
     spots = {"body": (60, 60), "accept": (-211, -33), "later": (-103, -33), "close": (-23, 24)}
     expires = 10
@@ -638,13 +646,71 @@ class Gnome(Desk):
         answer = self.shell("Main.messageTray.getSources().reduce((n, s) => n + s.notifications.length, 0)")
         return answer.startswith("(true") and "'0'" not in answer
 
+    # What a banner is made of: for each thing to press its left, top, width and height on the screen.
+    PLACES = """(() => {
+        const banner = Main.messageTray._banner;
+        if (!banner) return '{}';
+        const place = actor => [...actor.get_transformed_position(), ...actor.get_transformed_size()];
+        const found = {expanded: banner.expanded, body: place(banner), close: place(banner._closeButton)};
+        if (banner._buttonBox) banner._buttonBox.get_children().forEach(button => found[button.label.toLowerCase()] = place(button));
+        return JSON.stringify(found);
+    })()"""
+    # What a press does, done by the shell itself.
+    ACTIVATIONS = {"body": "one.activate()", "close": "one.destroy(2)"}
+
+    def places(self):
+        """Empty: no banner is up."""
+        answer = re.search(r"\{.*\}", self.shell(" ".join(self.PLACES.split())).replace("\\", ""))
+        return json.loads(answer.group()) if answer else {}
+
     def at(self, spot, box=None):
-        """Its buttons come out when the pointer is over it."""
-        x, y = super().at("body", box)
-        self.move(x + 5, y)
-        self.move(x, y)
-        time.sleep(0.7)
-        return super().at(spot)
+        """Where it is now: a banner moves when it comes, and its buttons come out when the pointer is over it. None: no banner is up."""
+        last = None
+        for _ in range(25):
+            now = self.places()
+            if not now:
+                return None
+            x, y, width, height = now["body"]
+            if spot in now and now == last and (now["expanded"] or spot == "body"):
+                x, y, width, height = now[spot]
+                return round(x + width / 2), round(y + (height / 2 if spot != "body" else 30))
+            if spot != "body":
+                self.move(round(x + 120), round(y + 30 + (last is None)))
+            last = now
+            time.sleep(0.2)
+        raise No(f"there is nothing to press on the banner but {' '.join(last)}")
+
+    def activate(self, spot):
+        """Where its banner has gone to the list, which has no buttons: as if it were there still."""
+        act = self.ACTIVATIONS.get(spot, f"one.actions.find(action => action.label.toLowerCase() == '{spot}').callback(); one.destroy()")
+        answer = self.shell(f"const one = Main.messageTray.getSources().flatMap(source => source.notifications)[0]; {act}; 1")
+        if not answer.startswith("(true"):
+            raise No(f"nothing is there to be pressed: {answer[:100]}")
+
+    def press_once(self, spot, times=1):
+        place = self.at(spot)
+        if place is None:
+            return self.activate(spot)
+        for _ in range(times):
+            self.click(*place)
+        self.move(*self.rest)
+
+    def stir(self):
+        self.move(self.rest[0] + 10, self.rest[1])
+        self.move(*self.rest)
+        time.sleep(self.expires + 1)
+
+    def press(self, key):
+        self.press_once(key)
+
+    def press_twice(self, key):
+        self.press_once(key, times=2)
+
+    def press_body(self):
+        self.press_once("body")
+
+    def close(self):
+        self.press_once("close")
 
     def picture(self):
         path = self.folder / "picture.png"
@@ -673,11 +739,17 @@ class Plasma(X11Desk):
     patience, drawing = 60, 1.2
     spots = {"body": (60, 60), "accept": (-90, -20), "later": (-31, -20), "close": (-15, 15)}
     expires = 5
+    same_words = "the same words again within a second are refused"
 
     @property
     def region(self):
-        # Without the panel with the clock.
-        return (640, 0, self.size[0], self.size[1] - 50)
+        # Without the panel with the clock, and what else Plasma opens.
+        return (880, 0, self.size[0], self.size[1] - 50)
+
+    def configure(self):
+        # It opens where somebody types and nothing has the keyboard, and covers the screen from then on.
+        (self.folder / "services/org.kde.krunner.service").unlink(missing_ok=True)
+        self.bus.ask("ReloadConfig")
 
     def start_display(self):
         super().start_display()
@@ -690,8 +762,12 @@ class Plasma(X11Desk):
         return ["plasmashell", "--no-respawn"]
 
     def type_reply(self, text):
-        self.click(*self.at("accept"))
+        # The button is the last one, and gives way to a field over the whole width.
+        self.click(*self.at("later"))
         time.sleep(0.8)
+        left, top, right, bottom = self.still_box()
+        self.click((left + right) // 2 - 40, bottom - 22)
+        time.sleep(0.4)
         self.run("xdotool", "type", "--delay", "60", text)
         self.run("xdotool", "key", "Return")
         time.sleep(0.3)

@@ -126,14 +126,6 @@ class Scene:
         finally:
             connection.close()
 
-    def told_names(self):
-        """Of a burst, those that the person was told of."""
-        return [name for name, in self.rows(
-            "SELECT identifier FROM notification WHERE identifier LIKE 'storm-%' AND state IN ('delivered', 'closed')")]
-
-    def told(self):
-        return len(self.told_names())
-
     # What is judged often.
 
     def wait_standing(self, title, count=1, seconds=8, settle=0.0):

@@ -198,8 +198,9 @@ class Showing:
 
     def __init__(self, bus, caller, pid, title, alerts):
         self.bus, self.caller, self.pid, self.alerts = bus, caller, pid, alerts
-        self.identifier, serial = title.rsplit(" ", 1)
-        self.serial = int(serial)
+        # What the agent says by itself is no app's, and has no serial number.
+        self.identifier, _, serial = title.rpartition(" ")
+        self.identifier, self.serial = (self.identifier, int(serial)) if serial.isdigit() else (title, 0)
         self.number = self.server = self.answered = None
         # Why the agent may show the same again as new.
         self.excuse = None
@@ -208,7 +209,7 @@ class Showing:
         self.is_used = False
 
     def __str__(self):
-        return f"{self.identifier} {self.serial}"
+        return f"{self.identifier} {self.serial}" if self.serial else self.identifier
 
 
 class Answer:
@@ -243,6 +244,7 @@ class Record:
         # By bus and caller: the agent's process, and when it last said something.
         self.pids, self.last_sent, self.dead = {}, {}, set()
         self.taken_off = set()
+        self.error = None
 
     def write(self, text):
         self.log.write(f"{time.time():.3f} bus {self.bus} {text}\n")
@@ -270,6 +272,8 @@ class Record:
                     self.lock.notify_all()
         except (ConnectionError, OSError):
             pass
+        except Exception as error:
+            self.error = error
         with self.lock:
             # The last answer to a caller that has said nothing since may lie in the bus.
             for showing in self.showings:
@@ -359,9 +363,10 @@ class Desktop:
         (folder / "menu").chmod(0o700)
         timeouts = "".join(f"[urgency_{level}]\ntimeout = 0\n" for level in ("low", "normal", "critical"))
         (folder / "dunstrc").write_text(f"[global]\ndmenu = {folder}/menu\nnotification_limit = 0\nstack_duplicates = false\n{timeouts}")
+        # By itself Xvfb begins anew when its last client is gone, and turns away who comes in that moment.
         reader, writer = os.pipe()
         self.environment = dict(os.environ, HOME=str(folder), DBUS_SESSION_BUS_ADDRESS=f"unix:path={self.path}")
-        self.screen = self.begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x1000x24", "-nolisten", "tcp"], pass_fds=[writer])
+        self.screen = self.begin(["Xvfb", "-displayfd", str(writer), "-screen", "0", "800x1000x24", "-nolisten", "tcp", "-noreset"], pass_fds=[writer])
         os.close(writer)
         with os.fdopen(reader) as numbers:
             self.environment["DISPLAY"] = ":" + numbers.readline().strip()
@@ -546,8 +551,8 @@ class Ground:
             self.record.taken_off.discard(identifier)
         self.last[identifier] = serial
         self.say(f"add {identifier} {serial} {' '.join(pairs)}")
-        # Who starts the next agent, and when, is decided elsewhere.
-        self.run("notify", identifier, f"title={identifier} {serial}", "sound=message-new-instant", *pairs, PROVING_GROUND_NO_AGENT="1")
+        # Who starts the next agent, and when, is decided elsewhere. What is critical is never gathered into a summary.
+        self.run("notify", identifier, f"title={identifier} {serial}", "sound=message-new-instant", "level=3", *pairs, PROVING_GROUND_NO_AGENT="1")
         self.say(f"added {identifier} {serial}")
         return serial
 
@@ -912,7 +917,8 @@ class Judge:
         must, may = self.expected()
         listed = self.desktop.listed()
         there = collections.Counter(listed.values())
-        model = collections.Counter(f"{identifier} {serial}" for (identifier, serial), count in self.standing().items() for _ in range(count))
+        with self.record.lock:
+            model = collections.Counter(map(str, self.record.standing.values()))
         if model != there:
             self.find(f"RECORD: dunst lists {dict(there)}, the recorded bus has {dict(model)}")
         identifiers = collections.Counter(title.rsplit(" ", 1)[0] for title in there.elements())
@@ -1054,8 +1060,8 @@ def main():
             finally:
                 passers.is_over.set()
                 passers.join(60)
-            if passers.error:
-                raise passers.error
+            for error in filter(None, (passers.error, ground.record.error)):
+                raise error
             done += storm.done
             ground.say("quiet")
             ground.start_agent()

@@ -28,10 +28,18 @@ package enum CommandRunner {
                 leave(root, with: error, explain)
             }
             after(command)
+            remind(root, of: command)
             Foundation.exit(Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0)
         } catch {
             root.exit(withError: error)
         }
+    }
+
+    /// A person at a terminal hears of what no desktop could show, until `status` has listed it.
+    private static func remind(_ root: any AsyncParsableCommand.Type, of command: any ParsableCommand) {
+        guard isatty(STDERR_FILENO) != 0, type(of: command)._commandName != "status" else { return }
+        guard let line = (try? UnseenNotifications.current())?.reminder(program: root._commandName) else { return }
+        Output.note(line)
     }
 
     private static func leave(

@@ -69,6 +69,7 @@ public struct StatusCommand: BackgroundCommand {
         if let last = report.last.value, let outcome = last.outcome.value, let endedAt = last.endedAt.value {
             Output.line("Last: \(last.identifier) \(outcome.rawValue), \(Output.moment(endedAt))")
         }
+        UnseenNotifications.list()
         Output.line(report.agent.line)
     }
 }

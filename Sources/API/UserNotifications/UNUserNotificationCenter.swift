@@ -70,25 +70,45 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// The same identifier again replaces the earlier one, on the screen too, and alerts again, unless it is a request that
     /// ``UNNotificationRequest/alertsOncePerContent``. One that was not shown yet is shown once.
     /// - Throws: ``UNError``.
-    public func add(_ request: UNNotificationRequest) async throws { try addNow(request) }
+    public func add(_ request: UNNotificationRequest) async throws {
+        guard let question = ForegroundQuestion(request, self) else { return try addNow(request) }
+        try addNow(request, asks: true)
+        settle(question, await question.answer())
+    }
 
     /// The same with a handler, called with the error or `nil` before this returns.
     public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil)
     {
+        let question = ForegroundQuestion(request, self)
         do {
-            try addNow(request)
+            try addNow(request, asks: question != nil)
             completion?(nil)
         } catch {
             completion?(error)
+            return
+        }
+        guard let question else { return }
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        Task {
+            settle(question, await question.answer())
+            calls.leave()
         }
     }
 
-    private func addNow(_ request: UNNotificationRequest) throws {
+    /// - Parameter asks: it waits for what the delegate says.
+    private func addNow(_ request: UNNotificationRequest, asks: Bool = false) throws {
         let now = AppRuntime.shared.now
-        let schedule = try Self.schedule(of: request.trigger, now: now)
+        let schedule = asks ? ForegroundQuestion.wait(from: now) : try Self.schedule(of: request.trigger, now: now)
         try write(request.content) {
             try $0.addNotification(
                 request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent, now: now)
+        }
+    }
+
+    private func settle(_ question: ForegroundQuestion, _ options: UNNotificationPresentationOptions) {
+        DurableWrites.shared.commit("what is shown of a notification") {
+            try $0.settleNotification(question.request.identifier, now: AppRuntime.shared.now) { $0.limited(to: options) }
         }
     }
 

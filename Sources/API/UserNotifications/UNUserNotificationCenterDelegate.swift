@@ -5,13 +5,16 @@ import Foundation
 /// Each of the two is written in one of two forms, as on iOS: `async`, or with a completion handler. Where a delegate has both, the one with the
 /// handler is called.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
-    /// What is shown of a notification while the app is in front. Differs from Apple: not asked yet. A desktop cannot tell whether an app is in front,
-    /// and everything is shown.
+    /// What is shown of a notification that the app adds, without a trigger, while a person runs it; nothing of it where the options name neither
+    /// banner nor list. Whoever has not answered within 5 s wants all of it.
+    ///
+    /// Differs from Apple: a desktop does not say which app is in front: one counts so that a person has started and that has a delegate. What comes
+    /// by a trigger, or is added by a launch of the agent, is shown unasked. Without an answer of its own a delegate wants all of it.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)
 
-    /// The same, without a handler. Differs from Apple: not asked yet.
+    /// The same, without a handler.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification
     ) async -> UNNotificationPresentationOptions

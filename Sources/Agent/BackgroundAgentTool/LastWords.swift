@@ -27,7 +27,8 @@ enum LastWords {
         let presenter = LibnotifyPresenter(loop: loop, appName: app) { event in
             switch event {
             case .presented, .failed: answered.signal()
-            case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .serverAnswers, .serverAppeared, .serverVanished,
+            case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .doNotDisturb, .serverAnswers, .serverAppeared,
+                .serverVanished,
                 .busLost:
                 break
             }

@@ -17,6 +17,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private var lateAnswers: LateAnswers?
     private let takenOver = TakenOverNotices()
     private let replies = TypedReplies()
+    private var doNotDisturb: DoNotDisturb?
     /// What an earlier process showed and nobody listens for yet: its number, and the server that gave it.
     private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
     /// On the connection, where the present server needs it.
@@ -68,6 +69,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
             server = nil
             // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
             forgetShown()
+            doNotDisturb = nil
             self.handler(.serverVanished)
         }
     }
@@ -217,6 +219,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         server = nil
         notify_uninit()
         replies.stop()
+        doNotDisturb = nil
         if let connection = bus.connection {
             lateAnswers?.stopListening(on: connection)
             if labelFilter != 0 { g_dbus_connection_remove_filter(connection, labelFilter) }
@@ -257,6 +260,9 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         server = asked
         fitLabels(asked, on: connection)
         if asked.hasReplies { replies.listen(on: connection) }
+        if asked.hasInhibitions, doNotDisturb == nil {
+            doNotDisturb = DoNotDisturb(on: connection) { [unowned self] in handler(.doNotDisturb($0)) }
+        }
         return asked
     }
 

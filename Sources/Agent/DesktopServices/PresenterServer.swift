@@ -25,6 +25,9 @@ package struct PresenterServer: Sendable, Equatable {
     var hasBody: Bool { capabilities.contains("body") }
     var hasBodyMarkup: Bool { capabilities.contains("body-markup") }
 
+    /// It tells when the person wants to see nothing.
+    var hasInhibitions: Bool { capabilities.contains("inhibitions") }
+
     /// A button can have a field to type into, and what is typed is told.
     var hasReplies: Bool { capabilities.contains("inline-reply") }
 

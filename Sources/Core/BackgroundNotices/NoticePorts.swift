@@ -111,6 +111,8 @@ package enum PresenterEvent: Sendable, Equatable {
     case unheard(identifier: String, serverID: UInt32)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
     case serverIs(String)
+    /// The person wants to see no notifications, or wants to again.
+    case doNotDisturb(Bool)
     /// It answered ``Presenter/ask()``.
     case serverAnswers
     /// A notification server took its name on the bus: what could not be shown is worth another try.

@@ -170,6 +170,8 @@ extension FactName where Value == Int {
 extension FactName where Value == Date {
     /// When somebody last wanted a transfer tried at once.
     package static var retriedAt: Self { Self("retriedAt") }
+    /// Since when the desktop shows no notifications at the person's wish.
+    package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
     /// About when an agent last looked at this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }
@@ -179,6 +181,10 @@ extension FactName where Value == ServerKnowledge {
     package static func server(of transfer: TransferRecord) -> Self {
         Self("server:" + PublicAddress.of(transfer.url) + (transfer.upload?.s3?.bucket.map { " " + $0 } ?? ""))
     }
+}
+extension FactName where Value == [String] {
+    /// Of notifications that were not seen, those that a person has read of in a terminal.
+    package static var noticesListed: Self { Self("noticesListed") }
 }
 extension FactName where Value == String {
     /// Which notification server gave the numbers that stand in the ledger: its bus and its name there.

@@ -288,6 +288,22 @@ extension LedgerTransaction {
         return true
     }
 
+    /// One that was held for an answer is shown at once.
+    ///
+    /// - Parameter limit: what is shown of it; `nil`: nothing, and it is taken back.
+    package func settleNotification(
+        _ identifier: String, now: Date, _ limit: (NotificationContent) -> NotificationContent?
+    ) throws {
+        guard var record = try notification(identifier), record.life.isWaiting, record.schedule != nil else { return }
+        record.schedule = nil
+        if let content = limit(record.content) {
+            (record.content, record.dueAt) = (content, nil)
+        } else {
+            record.handle(.takenBack(now: now))
+        }
+        try save(record)
+    }
+
     /// Says something else in the place of what stands on the screen, or waits, without an alert.
     ///
     /// - Returns: `false`: nothing of it is there, or it says so already.

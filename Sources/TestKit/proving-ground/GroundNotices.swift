@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 import Synchronization
@@ -24,6 +25,18 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         center.setNotificationCategories([
             category("plain", []), category("buttons", [accept, later]), category("typed", [reply, later]),
         ])
+    }
+
+    /// As `PROVING_PRESENT` says: the options' number, or "silence" for no answer.
+    func userNotificationCenter(
+        _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
+        withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void
+    ) {
+        log.write("asked \(notification.request.identifier)")
+        let wish = ProcessInfo.processInfo.environment["PROVING_PRESENT"]
+        if wish == "silence" { return }
+        completionHandler(
+            wish.flatMap { UInt($0) }.map(UNNotificationPresentationOptions.init(rawValue:)) ?? [.banner, .sound, .badge])
     }
 
     func userNotificationCenter(_ center: UNUserNotificationCenter, didReceive response: UNNotificationResponse) async {
@@ -66,6 +79,17 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             if let error = failure.withLock({ $0 }) { throw error }
             log.write("added \(name)")
         }
+        if ProcessInfo.processInfo.environment["PROVING_LEAVES"] == nil { waitForAnswers() }
+    }
+
+    /// The delegate's answers are asked for behind `add`.
+    private func waitForAnswers() {
+        let done = DispatchSemaphore(value: 0)
+        Task {
+            await OutstandingCalls.shared.finished()
+            done.signal()
+        }
+        done.wait()
     }
 
     func takeOff(_ identifiers: [String]) {

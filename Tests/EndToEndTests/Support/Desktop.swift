@@ -13,8 +13,12 @@ final class Desktop {
     /// Titles of the notifications that went over the bus so far.
     private(set) var titles: [String] = []
 
+    /// Seconds after which dunst takes off what is of low urgency; 0: never.
+    private let lowTimeout: Int
+
     /// - Parameter hasServer: start dunst at once.
-    init(hasServer: Bool = true) throws {
+    init(hasServer: Bool = true, lowTimeout: Int = 0) throws {
+        self.lowTimeout = lowTimeout
         folder = try TestFolder.make("desk")
         let environment = ProcessInfo.processInfo.environment
         let screen = try Self.pipe()
@@ -95,7 +99,7 @@ final class Desktop {
                 notification_limit = 20
                 show_indicators = yes
             [urgency_low]
-                timeout = 0
+                timeout = \(lowTimeout)
             [urgency_normal]
                 timeout = 0
                 background = "#1d2b3a"

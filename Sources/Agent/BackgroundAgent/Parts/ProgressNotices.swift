@@ -55,7 +55,7 @@ struct ProgressNotices {
             if try pass.transaction.fact(.notificationServer) != server { try pass.transaction.forgetProgressNotices() }
             return false
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
-        case .serverAnswers, .unheard, .replied: return false
+        case .serverAnswers, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared, .serverVanished, .busLost:
             // Another server shows it anew; the numbers of one that is gone mean nothing to it.
             if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }

@@ -36,6 +36,9 @@ struct Screen {
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
+        case .doNotDisturb(let isOn):
+            let since = try pass.transaction.fact(.doNotDisturbSince)
+            if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
         case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
         case .withdrawn(let identifier, let serverID): try change(identifier, .withdrawn(serverID: serverID), &pass)
         case .serverAppeared:
@@ -145,6 +148,7 @@ struct Screen {
     private mutating func noteLostServer(_ pass: inout Pass) throws {
         let open = calls.open
         calls.loseServer()
+        try pass.transaction.setFact(.doNotDisturbSince, nil)
         // Docks of another session, or none yet.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {

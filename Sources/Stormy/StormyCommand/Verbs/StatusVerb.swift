@@ -71,6 +71,7 @@ struct StatusVerb: AsyncParsableCommand {
         }
         let moving = report.transfers.filter { $0.value > 0 && $0.key != "completed" }.sorted { $0.key < $1.key }
         if !moving.isEmpty { Output.line("Transfers   " + moving.map { "\($0.value) \($0.key)" }.joined(separator: ", ")) }
+        UnseenNotifications.list()
         if report.notifications.pending > 0 {
             Output.line(
                 "Notifications  \(report.notifications.pending) waiting"
