@@ -9,6 +9,7 @@ import Testing
     @Test(arguments: [
         ("Sources/API/BackgroundTasks/BackgroundTasks.docc/Rules.md", 40),
         ("Sources/API/BackgroundTransfer/BackgroundTransfer.docc/Sessions.md", 20),
+        ("Sources/API/UserNotifications/UserNotifications.docc/Rules.md", 40),
     ])
     func everyTestItNamesIsThere(_ path: String, _ least: Int) throws {
         let page = Self.root.appendingPathComponent(path)

@@ -244,6 +244,34 @@ import UserNotifications
         }
     }
 
+    @Test func textsAreLookedUp() {
+        func text(_ key: String, _ arguments: Any...) -> String {
+            NSString.localizedUserNotificationString(forKey: key, arguments: arguments)
+        }
+        #expect(text("%@ has %d of 100 %%", "Anna", 7) == "Anna has 7 of 100 %")
+        #expect(text("%2$@ before %1$@", "b", "a") == "a before b")
+        #expect(text("%@ and %@ and %3$@", "one") == "one and %@ and %3$@", "what is missing ends no process")
+        #expect(NSString.localizedUserNotificationString(forKey: "Storm", arguments: nil) == "Storm")
+    }
+
+    /// The shape that most real code has.
+    @Test func aReplyNeedsNoWordsOfItsOwn() {
+        let action = UNTextInputNotificationAction(identifier: "reply", title: "Reply", options: [])
+        #expect(action.textInputButtonTitle == "Send" && action.textInputPlaceholder.isEmpty)
+    }
+
+    /// A test's content that overrides what it says is asked, and not copied away.
+    @Test func aContentOfASubclassIsKept() {
+        final class Odd: UNNotificationContent, @unchecked Sendable {
+            override var title: String { "odd" }
+        }
+        #expect(UNNotificationRequest(identifier: "n", content: Odd(), trigger: nil).content.title == "odd")
+        let mutable = UNMutableNotificationContent()
+        let request = UNNotificationRequest(identifier: "n", content: mutable, trigger: nil)
+        mutable.title = "later"
+        #expect(request.content.title.isEmpty)
+    }
+
     @Test func handlersAreCalled() async throws {
         try await TestDriver.run(permitting: []) { driver in
             let center = self.center()

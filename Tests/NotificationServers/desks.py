@@ -696,9 +696,11 @@ class Gnome(Desk):
         self.move(*self.rest)
 
     def stir(self):
-        self.move(self.rest[0] + 10, self.rest[1])
-        self.move(*self.rest)
-        time.sleep(self.expires + 1)
+        # A banner waits for somebody, and the next one waits for it.
+        for _ in range(2):
+            self.move(self.rest[0] + 10, self.rest[1])
+            self.move(*self.rest)
+            time.sleep(self.expires + 1)
 
     def press(self, key):
         self.press_once(key)

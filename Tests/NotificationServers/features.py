@@ -235,7 +235,7 @@ class Export:
 def progress(scene):
     export = Export(scene, 4)
     try:
-        scene.wait_shown("Exporting")
+        until(lambda: scene.bus.standing("Exporting"), 8, "no progress is shown")
         export.step()
         export.step()
 
@@ -259,7 +259,8 @@ def progress(scene):
 def progress_ends(scene):
     export = Export(scene, 2)
     try:
-        scene.wait_shown("Exporting")
+        until(lambda: scene.bus.standing("Exporting"), 8, "no progress is shown")
+        time.sleep(scene.desk.drawing)
     finally:
         for _ in range(2):
             export.step()

@@ -244,6 +244,8 @@ class Record:
         # By bus and caller: the agent's process, and when it last said something.
         self.pids, self.last_sent, self.dead = {}, {}, set()
         self.taken_off = set()
+        # What a person did on a bus that was cut before it told the recorder of it.
+        self.attempts = []
         self.error = None
 
     def write(self, text):
@@ -279,6 +281,9 @@ class Record:
             for showing in self.showings:
                 if showing.bus == self.bus and showing.answered and showing.answered > self.last_sent[self.bus, showing.caller]:
                     showing.excuse = showing.excuse or "the bus was cut behind its answer"
+            for (bus, _, _), showing in self.calls.items():
+                if bus == self.bus:
+                    showing.excuse = showing.excuse or "the bus was cut before its answer was recorded"
             self.owner, self.is_connected, self.standing = None, False, {}
             self.write("the bus is gone")
             self.lock.notify_all()
@@ -485,13 +490,24 @@ class Desktop:
             return False
         told = lambda: any(answer.showing is showing for answer in record.answers)
         record.wait(3, lambda: told() or record.owner != showing.server or record.bus != showing.bus)
-        return told()
+        with record.lock:
+            if not told() and (record.bus != showing.bus or not record.is_connected):
+                record.attempts.append((showing, ACTIONS[label]))
+            return told()
 
     def close_first(self):
+        record = self.record
+        with record.lock:
+            bus, there, known = record.bus, list(record.standing.values()), len(record.answers)
         try:
             self.ask(SERVER_PATH, "org.dunstproject.cmd0", "NotificationCloseLast")
         except (OSError, ConnectionError):
             pass
+        record.wait(0.5, lambda: len(record.answers) > known or record.bus != bus or not record.is_connected)
+        with record.lock:
+            if len(record.answers) == known and (record.bus != bus or not record.is_connected):
+                # It was one of them.
+                record.attempts += [(showing, DISMISSED) for showing in there]
 
     def stop(self):
         for process in (self.server, self.screen, self.bus):
@@ -592,7 +608,14 @@ class Ground:
                         answer.state = "heard"
                         break
                 else:
-                    left.append((number, identifier, action))
+                    attempt = next((attempt for attempt in self.record.attempts if (attempt[0].identifier, attempt[1]) == (identifier, action)), None)
+                    if not attempt:
+                        left.append((number, identifier, action))
+                        continue
+                    self.record.attempts.remove(attempt)
+                    answer = Answer(*attempt, None)
+                    answer.state = "heard"
+                    self.record.answers.append(answer)
             self.unmatched = left
 
     # MARK: The agent
@@ -1025,7 +1048,7 @@ class Judge:
         ground.unmatched = []
         ground.last = {}
         with self.record.lock:
-            self.record.answers, self.record.showings = [], []
+            self.record.answers, self.record.showings, self.record.attempts = [], [], []
         self.wait_for_quiet(QUIET_LIMIT)
 
 

@@ -32,7 +32,9 @@ struct ForegroundQuestion: Sendable {
         return await withCheckedContinuation { continuation in
             let once = FirstAnswer(continuation)
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { once.give(Self.all) }
-            receiver.userNotificationCenter(center, willPresent: notification) { once.give($0) }
+            DispatchQueue.main.async {
+                receiver.userNotificationCenter(center, willPresent: notification) { once.give($0) }
+            }
         }
     }
 

@@ -88,6 +88,14 @@ open class UNTextInputNotificationAction: UNNotificationAction, @unchecked Senda
         super.init(identifier: identifier, title: title, options: options, icon: icon)
     }
 
+    /// Without words of its own: the button says "Send", and the field is empty.
+    public override init(
+        identifier: String, title: String, options: UNNotificationActionOptions = [], icon: UNNotificationActionIcon? = nil
+    ) {
+        (textInputButtonTitle, textInputPlaceholder) = ("Send", "")
+        super.init(identifier: identifier, title: title, options: options, icon: icon)
+    }
+
     override var button: NoticeAction {
         var button = super.button
         button.field = NoticeAction.Field(send: textInputButtonTitle, placeholder: textInputPlaceholder)

@@ -82,7 +82,9 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     open var textWithoutButtons: String? { fields.withoutButtons }
 
     /// The same content, which nobody changes.
-    open func copy(with zone: NSZone? = nil) -> Any { UNNotificationContent(fields) }
+    open func copy(with zone: NSZone? = nil) -> Any {
+        self is UNMutableNotificationContent ? UNNotificationContent(fields) : self
+    }
 
     /// The same content, to be changed.
     open func mutableCopy(with zone: NSZone? = nil) -> Any { UNMutableNotificationContent(fields) }

@@ -40,7 +40,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// The same for callers that do not await; the handler is called on a background queue.
-    public func requestAuthorization(
+    @preconcurrency public func requestAuthorization(
         options: UNAuthorizationOptions = [], completionHandler: @escaping @Sendable (Bool, (any Error)?) -> Void
     ) {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow().authorizationStatus == .authorized, nil) }
@@ -50,7 +50,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func notificationSettings() async -> UNNotificationSettings { settingsNow() }
 
     /// The same for callers that do not await; the handler is called on a background queue.
-    public func getNotificationSettings(completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void) {
+    @preconcurrency public func getNotificationSettings(completionHandler: @escaping @Sendable (UNNotificationSettings) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.settingsNow()) }
     }
 
@@ -77,8 +77,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// The same with a handler, called with the error or `nil` before this returns.
-    public func add(_ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil)
-    {
+    @preconcurrency public func add(
+        _ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
+    ) {
         let question = ForegroundQuestion(request, self)
         do {
             try addNow(request, asks: question != nil)
@@ -176,12 +177,14 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     /// ``pendingNotificationRequests()`` for callers that do not await; the handler is called on a background queue.
-    public func getPendingNotificationRequests(completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void) {
+    @preconcurrency public func getPendingNotificationRequests(
+        completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void
+    ) {
         OutstandingCalls.shared.run { completionHandler(self.list(\.isComing).map(UNNotificationRequest.init)) }
     }
 
     /// ``deliveredNotifications()`` for callers that do not await; the handler is called on a background queue.
-    public func getDeliveredNotifications(completionHandler: @escaping @Sendable ([UNNotification]) -> Void) {
+    @preconcurrency public func getDeliveredNotifications(completionHandler: @escaping @Sendable ([UNNotification]) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.deliveredNow()) }
     }
 
@@ -253,7 +256,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func notificationCategories() async -> Set<UNNotificationCategory> { categoriesNow() }
 
     /// The same for callers that do not await; the handler is called on a background queue.
-    public func getNotificationCategories(completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void) {
+    @preconcurrency public func getNotificationCategories(
+        completionHandler: @escaping @Sendable (Set<UNNotificationCategory>) -> Void
+    ) {
         OutstandingCalls.shared.run { completionHandler(self.categoriesNow()) }
     }
 
@@ -270,7 +275,9 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func setBadgeCount(_ newBadgeCount: Int) async throws { try setBadge(newBadgeCount) }
 
     /// The same for callers that do not await; the handler is called on a background queue.
-    public func setBadgeCount(_ newBadgeCount: Int, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil) {
+    @preconcurrency public func setBadgeCount(
+        _ newBadgeCount: Int, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
+    ) {
         let outcome = Result { try setBadge(newBadgeCount) }
         OutstandingCalls.shared.run {
             switch outcome {
@@ -311,7 +318,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             nonisolated(unsafe) let receiver = delegate
             await withCheckedContinuation { continuation in
                 let once = Once { continuation.resume() }
-                receiver.userNotificationCenter(self, didReceive: response) { once.run() }
+                // On the main thread, as on iOS: real delegates are isolated to it.
+                DispatchQueue.main.async { receiver.userNotificationCenter(self, didReceive: response) { once.run() } }
             }
             LaunchContext.current?.acknowledgeAtEnd { try $0.responseWasDelivered(record.id!, now: AppRuntime.shared.now) }
         }

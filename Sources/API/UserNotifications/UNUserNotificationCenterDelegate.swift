@@ -3,7 +3,10 @@ import Foundation
 /// Hears what a person did with a notification. Set it before the app's scenes are built, or the response that launched this process is lost.
 ///
 /// Each of the two is written in one of two forms, as on iOS: `async`, or with a completion handler. Where a delegate has both, the one with the
-/// handler is called.
+/// handler is called. Both are called on the main thread.
+///
+/// Differs from Apple: methods are found by their types and not by their names. What a class declares whose base class conforms without them is called
+/// only with the base class's own methods overridden; a method that is misspelt, or whose optionals differ, is another one.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// What is shown of a notification that the app adds, without a trigger, while a person runs it; nothing of it where the options name neither
     /// banner nor list. Whoever has not answered within 5 s wants all of it.

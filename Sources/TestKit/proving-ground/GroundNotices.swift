@@ -84,12 +84,13 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
 
     /// The delegate's answers are asked for behind `add`.
     private func waitForAnswers() {
-        let done = DispatchSemaphore(value: 0)
+        let isOver = Mutex(false)
         Task {
             await OutstandingCalls.shared.finished()
-            done.signal()
+            isOver.withLock { $0 = true }
         }
-        done.wait()
+        // The delegate is called on this thread.
+        while !isOver.withLock({ $0 }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.02)) }
     }
 
     func takeOff(_ identifiers: [String]) {
