@@ -342,6 +342,8 @@ import Testing
         #expect(!bench.host.hasFinished)
         try presented(7)
         #expect(bench.presenter.withdrawn == ["n 7"])
+        #expect(!bench.host.hasFinished, "or the next agent had to take it off")
+        try bench.hear(.presenter(.withdrawn(identifier: "n", serverID: 7)))
         #expect(bench.host.hasFinished)
     }
 

@@ -683,6 +683,7 @@ class Gnome(Desk):
     def activate(self, spot):
         """Where its banner has gone to the list, which has no buttons: as if it were there still."""
         act = self.ACTIVATIONS.get(spot, f"one.actions.find(action => action.label.toLowerCase() == '{spot}').callback(); one.destroy()")
+        print(f"  no banner is up: {spot} is pressed by the shell itself", flush=True)
         answer = self.shell(f"const one = Main.messageTray.getSources().flatMap(source => source.notifications)[0]; {act}; 1")
         if not answer.startswith("(true"):
             raise No(f"nothing is there to be pressed: {answer[:100]}")

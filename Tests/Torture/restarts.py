@@ -283,7 +283,7 @@ class Record:
                     showing.excuse = showing.excuse or "the bus was cut behind its answer"
             for (bus, _, _), showing in self.calls.items():
                 if bus == self.bus:
-                    showing.excuse = showing.excuse or "the bus was cut before its answer was recorded"
+                    showing.excuse = showing.excuse or "the bus was cut before an answer was recorded: perhaps it was not shown the first time"
             self.owner, self.is_connected, self.standing = None, False, {}
             self.write("the bus is gone")
             self.lock.notify_all()

@@ -40,7 +40,9 @@ struct Screen {
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
         case .serverAnswers: calls.noteAnswer(toCallOf: pass.moment.awake, pass.moment)
-        case .withdrawn(let identifier, let serverID): try change(identifier, .withdrawn(serverID: serverID), &pass)
+        case .withdrawn(let identifier, let serverID):
+            calls.noteWithdrawn(identifier)
+            try change(identifier, .withdrawn(serverID: serverID), &pass)
         case .serverAppeared:
             tryAgain()
             try withdrawAgain(&pass)
@@ -52,7 +54,7 @@ struct Screen {
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
     private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
-    private func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
+    private mutating func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
         // Pressed once more on its way off the screen, it is answered already.
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID else { return }
         // What the agent itself said is no app's.
@@ -80,7 +82,7 @@ struct Screen {
         try pass.transaction.actions(ofCategory: record.content.categoryIdentifier).first { $0.field != nil }
     }
 
-    private func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
+    private mutating func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
         guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
             let button = try button(withFieldOf: record, pass)
         else { return }
@@ -97,7 +99,7 @@ struct Screen {
         try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)
     }
 
-    private func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass) throws {
+    private mutating func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass) throws {
         if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
         let event: NoticeLife.Event =
             reason == .expired ? .expired(serverID: serverID, now: pass.now) : .closed(serverID: serverID, now: pass.now)
@@ -136,7 +138,7 @@ struct Screen {
     }
 
     /// It could not be asked when they were to leave the screen.
-    private func withdrawAgain(_ pass: inout Pass) throws {
+    private mutating func withdrawAgain(_ pass: inout Pass) throws {
         let server = try pass.transaction.fact(.notificationServer)
         for record in try pass.transaction.notifications() {
             guard let number = record.leavingID else { continue }
@@ -157,12 +159,12 @@ struct Screen {
         }
     }
 
-    private func change(_ identifier: String, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
+    private mutating func change(_ identifier: String, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
         guard let record = try pass.transaction.notification(identifier) else { return }
         try change(record, event, &pass)
     }
 
-    private func change(_ before: NotificationRecord, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
+    private mutating func change(_ before: NotificationRecord, _ event: NoticeLife.Event, _ pass: inout Pass) throws {
         var record = before
         let commands = record.handle(event)
         if record != before { try pass.transaction.save(record) }
@@ -170,6 +172,7 @@ struct Screen {
             switch command {
             case .withdraw(let number):
                 let server = try pass.transaction.fact(.notificationServer)
+                calls.beginWithdrawal(record.identifier, pass.moment)
                 pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
             }
         }
@@ -205,7 +208,7 @@ struct Screen {
     }
 
     /// `nil`: the time that it is about is over, and nobody is told of it any more.
-    private func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
+    private mutating func withinItsTime(_ record: NotificationRecord, _ pass: inout Pass) throws -> NotificationRecord? {
         guard let until = record.until else { return record }
         if until <= pass.now {
             if record.state != .over { try change(record, .timeIsOver(now: pass.now), &pass) }

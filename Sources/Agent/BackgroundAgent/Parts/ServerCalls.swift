@@ -48,22 +48,26 @@ struct ServerCalls {
         static func pause(after count: Int) -> Double { min(5 * pow(2, Double(count - 1)), 900) }
     }
 
+    /// Which it was told to take off, and when; until it has heard that.
+    private var beingWithdrawn: [String: Double] = [:]
+
     /// Some answer is missing.
-    var isShowing: Bool { !beingShown.isEmpty }
+    var isShowing: Bool { !beingShown.isEmpty || !beingWithdrawn.isEmpty }
 
     /// The server has these, and has not said that it shows them.
     var open: Set<String> { Set(unanswered.keys) }
 
     /// Until when the answers that are missing are waited for; `nil`: none is.
     func answersDue(_ moment: Moment) -> Date? {
-        beingShown.values.max().map { $0 + Self.patience }.flatMap { $0 > moment.awake ? moment.date(atAwake: $0) : nil }
+        let last = max(beingShown.values.max() ?? -.infinity, beingWithdrawn.values.max() ?? -.infinity) + Self.patience
+        return last > moment.awake ? moment.date(atAwake: last) : nil
     }
 
     /// Something changed that may help: what could not be shown is tried again.
     mutating func tryAgain() { refused = [:] }
 
     /// The server is gone, and with it what it has not answered.
-    mutating func loseServer() { unanswered = [:] }
+    mutating func loseServer() { (unanswered, beingWithdrawn) = ([:], [:]) }
 
     // MARK: Calls
 
@@ -95,7 +99,11 @@ struct ServerCalls {
         given[identifier] = revision
     }
 
+    mutating func beginWithdrawal(_ identifier: String, _ moment: Moment) { beingWithdrawn[identifier] = moment.awake }
+
     // MARK: Answers
+
+    mutating func noteWithdrawn(_ identifier: String) { beingWithdrawn[identifier] = nil }
 
     /// - Returns: the revision that it was given last.
     mutating func notePresented(_ identifier: String, _ moment: Moment) -> Int? {
