@@ -125,6 +125,26 @@ import Testing
         }
     }
 
+    /// A press crosses what the agent does at that moment.
+    @Test func aPressThatCrossesAnotherShowing() {
+        // Other words are on their way under the same number: those stay.
+        var other = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: nil, endedAt: nil)
+        #expect(other.isPressable(as: 7) && other.handle(.pressed(serverID: 7, now: now)) == [])
+        #expect(other.phase == .presenting)
+        // The same words are: answered is answered.
+        var same = NoticeLife(phase: .presenting, serverID: 7, trouble: nil, deliveredAt: now, endedAt: nil)
+        #expect(same.handle(.pressed(serverID: 7, now: now)) == [.withdraw(serverID: 7)])
+        #expect(same.phase == .closed)
+        // The server died behind the press, and the next one is shown it already.
+        for phase in [NoticeLife.Phase.pending, .presenting] {
+            var late = NoticeLife(phase: phase, serverID: nil, trouble: nil, deliveredAt: now, endedAt: nil)
+            #expect(late.isPressable(as: 7) && late.handle(.pressed(serverID: 7, now: now)) == [])
+            #expect(late.phase == .closed)
+            #expect(late.handle(.presented(serverID: 2, now: now)) == [.withdraw(serverID: 2)])
+        }
+        #expect(!life(.pending).isPressable(as: 7) && !life(.closed).isPressable(as: 7))
+    }
+
     /// The agent dies between its commit and its word to the server: the next one says it.
     @Test func whatLeavesTheScreenIsKnownUntilTheServerHeardIt() {
         func leaving(_ event: NoticeLife.Event, from phase: NoticeLife.Phase) -> NoticeLife {

@@ -196,7 +196,7 @@ def page(table):
         "What the notifications of this library do on ten real servers of Debian, beside the desktop portal, and where nobody shows any.", "",
         "## Overview", "",
         f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
-        "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" is a fault of this library or of the test.", "",
+        "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.", "",
         f"The servers: {versions}. \"portal\" is dunst with xdg-desktop-portal beside it, \"none\" a session without any server.", "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",

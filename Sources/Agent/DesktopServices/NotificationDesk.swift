@@ -158,9 +158,11 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         }
         defer { handler(.withdrawn(identifier: identifier, serverID: serverID)) }
         let old = giver == identity ? serverID : 0
-        let target = shown[identifier] ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
+        // What is shown under that name by now may be another one, with another number.
+        let same = shown[identifier].flatMap { $0.serverID == old || old == 0 ? $0 : nil }
+        let target = same ?? ShownNotice(identifier: identifier, serverID: old, desk: self)
         guard target.serverID != 0 else { return }
-        takenOver.forget(identifier)
+        if takenOver.identifier(of: target.serverID) == identifier { takenOver.forget(identifier) }
         // Servers may answer with an error when the id is unknown: then it is off the screen, which is what was asked.
         notify_notification_close(target.notification, nil)
     }

@@ -119,6 +119,9 @@ package struct NoticeLife: Equatable, Sendable {
     /// The same, and nobody has been given it.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
+    /// A press of what the server calls so is one of this. The word of a server that is gone by now may come late.
+    package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
+
     /// It is to leave the screen, and its number has to be found first: shown once more in its place, the server tells it.
     package var needsNumber: Bool { phase == .withdrawing && serverID == nil && mayStand }
 
@@ -182,8 +185,8 @@ package struct NoticeLife: Equatable, Sendable {
         // Of what was there before: the app has other content by now, which takes its place on the screen.
         case .pending, .withdrawing: serverID = id
         // The app took it back before the presenter had answered: by now it stands on the screen.
-        case .withdrawn, .over: return withdraw(id)
-        case .delivered, .gathered, .expired, .closed: break
+        case .closed, .withdrawn, .over: return withdraw(id)
+        case .delivered, .gathered, .expired: break
         }
         return []
     }
@@ -196,8 +199,17 @@ package struct NoticeLife: Equatable, Sendable {
     private mutating func end(_ last: Phase, _ now: Date) { (phase, serverID, summary, endedAt) = (last, nil, nil, now) }
 
     private mutating func press(_ id: UInt32, _ now: Date) -> [Command] {
-        guard serverID == id else { return [] }
-        leave(.closed, now)
+        guard isPressable(as: id) else { return [] }
+        switch phase {
+        // Of a server that is gone by now; what the next one is about to show is taken off when it stands there.
+        case .pending where serverID == nil, .presenting where serverID == nil:
+            end(.closed, now)
+            return []
+        case .presenting where isShownAgain: end(.closed, now)
+        // By now the number is that of other words, which stay.
+        case .presenting: return []
+        default: leave(.closed, now)
+        }
         return withdraw(id)
     }
 

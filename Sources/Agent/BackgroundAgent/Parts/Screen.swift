@@ -56,7 +56,7 @@ struct Screen {
 
     private mutating func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
         // Pressed once more on its way off the screen, it is answered already.
-        guard let record = try pass.transaction.notification(identifier), record.serverID == serverID else { return }
+        guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
         // What the agent itself said is no app's.
         if Summaries.isSummary(identifier) {
             try summaries.notePressed(identifier, &pass)
@@ -83,7 +83,7 @@ struct Screen {
     }
 
     private mutating func noteReply(_ identifier: String, _ serverID: UInt32, _ text: String, _ pass: inout Pass) throws {
-        guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
+        guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID),
             let button = try button(withFieldOf: record, pass)
         else { return }
         try pass.transaction.addResponse(button.key, to: record, userText: text, now: pass.now)
@@ -99,7 +99,9 @@ struct Screen {
         try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)
     }
 
-    private mutating func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass) throws {
+    private mutating func noteClosed(_ identifier: String, _ serverID: UInt32, _ reason: NoticeCloseReason, _ pass: inout Pass)
+        throws
+    {
         if reason == .dismissed { try noteDismissal(identifier, serverID, &pass) }
         let event: NoticeLife.Event =
             reason == .expired ? .expired(serverID: serverID, now: pass.now) : .closed(serverID: serverID, now: pass.now)
