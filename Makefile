@@ -8,6 +8,7 @@ BENCHMARK_PACKAGES = jq libnotify-bin curl
 # How much of each proof; CI takes less.
 KILLS ?= 300
 TRANSFER_KILLS ?= 150
+RESTARTS ?= 1000
 SEEDS ?= 10000
 MONTHS ?= 300
 FUZZ_SECONDS ?= 60
@@ -53,7 +54,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,7 +121,7 @@ test: test-build ## Every test, on private buses with a real notification server
 test-build: run-packages test-packages
 	$(SWIFT) build --build-tests
 
-proofs: test-build torture test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (about an hour)
+proofs: test-build torture restarts notification-servers test-interop simulate sanitize-thread sanitize-address sanitize-undefined fuzz tables test-package test-reproducible test-tutorial ## Kills, real servers, 10,000 seeds, sanitizers, fuzzers, whole tables, the package (about an hour)
 
 tables: test-build ## Every fault of the tables at every point where an agent can die
 	$(SWIFT) test --skip-build --filter '^EndToEndTests.EndToEnd/(Faults|UploadFaults)/'
@@ -174,6 +175,9 @@ mutate: run-packages test-packages ## Injected bugs, at least three for each inv
 torture: build test-packages interop-packages ## Kills and power cuts, at named points and at any moment: while fifty requests go round, while files and photos move
 	python3 Tests/Torture/torture.py --power $(KILLS) $(SEED)
 	python3 Tests/Torture/transfers.py --power $(TRANSFER_KILLS) $(SEED)
+
+restarts: build test-packages ## Notification server, agent and session bus restarted at any moment: make restarts RESTARTS=1000 SEED=1
+	python3 Tests/Torture/restarts.py $(RESTARTS) $(SEED)
 
 test-interop: build interop-packages ## Downloads and photos from and to a dozen real servers, interrupted
 	python3 Tests/Interop/downloads.py

@@ -157,7 +157,7 @@ let package = Package(
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
                 "BackgroundTransfer", "ProcessSupport", "Spool",
                 argumentParser,
-            ], swiftSettings: strict),
+            ], resources: [.embedInCode("Doctor/measured-servers.json")], swiftSettings: strict),
 
         // Stormy: the app.
         .target(name: "StormyWeather", dependencies: ["CNlohmannJSON", "TransferMachines"], swiftSettings: strict),

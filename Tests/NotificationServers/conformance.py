@@ -14,7 +14,7 @@ usage: conformance.py [SERVER... | --all | --seed N] [--feature KEY]... [--write
     SERVER      dunst xfce4-notifyd mate notification-daemon lxqt notify-osd mako swaync gnome-shell plasma portal none
     --seed N    dunst, and another one that N draws
     --feature   only this one
-    --write     writes measured.json and the page of the documentation, anew after each server; what is not measured stays as it was
+    --write     writes measured-servers.json, which doctor reads, and the page of the documentation, anew after each server; what is not measured stays as it was
     --keep      leaves the packages installed
 
 BIN is the folder of the built programs, if it is another one than .build/debug.
@@ -38,7 +38,7 @@ from scene import Scene
 
 HERE = pathlib.Path(__file__).resolve().parent
 PICTURES = ROOT / ".build/notification-servers"
-MEASURED = HERE / "measured.json"
+MEASURED = HERE.parents[1] / "Sources/API/BackgroundCommands/Doctor/measured-servers.json"
 PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 
 # What stands in the table where nobody knows yet whether the server, Stormy or this test is at fault; it counts as a fault.
@@ -50,14 +50,15 @@ EXPECTED = {
     "xfce4-notifyd": NO_FIELDS | {"body": "a press on it only closes it"},
     "mate": NO_FIELDS | {"dismissal": "says that it left by itself"},
     "notification-daemon": NO_FIELDS | {
-        key: "says that it is closed, and leaves it on the screen" for key in ("takeoff", "progress-ends", "quit")},
+        key: "says that it is closed, and leaves it on the screen" for key in ("takeoff", "progress-ends", "burst", "quit")},
     "lxqt": NO_FIELDS,
     "notify-osd": NO_FIELDS | {key: "draws no buttons" for key in ("buttons", "press", "again", "leaves")} | {
         key: "nothing of it can be pressed" for key in ("body", "dismissal", "closed-stays-closed")} | {
         "stays": "takes everything off by itself"},
     "mako": NO_FIELDS,
     "swaync": NO_FIELDS | {"stays": "moves it to its panel after 10 s"},
-    "gnome-shell": NO_FIELDS | {"stays": "moves it to its list after 4 s"},
+    "gnome-shell": NO_FIELDS | {
+        "stays": "moves it to its list after 4 s", "agent-killed": "what is replaced while it is on the screen loses its buttons there"},
     "plasma": {},
     "portal": NO_FIELDS,
     "none": {},
@@ -196,7 +197,8 @@ def page(table):
         "What the notifications of this library do on ten real servers of Debian, beside the desktop portal, and where nobody shows any.", "",
         "## Overview", "",
         f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
-        "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.", "",
+        "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.",
+        "\"–\" is not measured there.", "",
         f"The servers: {versions}. \"portal\" is dunst with xdg-desktop-portal beside it, \"none\" a session without any server.", "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
@@ -238,7 +240,8 @@ def main():
             except Exception as error:
                 # One that cannot be installed or does not start is no reason to leave out the others.
                 print(f"{name}: FAULT: {type(error).__name__}: {error}", flush=True)
-                measured[name] = (["", "", "", ""], [Result(key, why=f"the desk failed: {error}", expected=EXPECTED[name].get(key)) for key in keys])
+                results = [Result(key, why=f"the desk failed: {error}", expected=EXPECTED[name].get(key)) for key in keys]
+                measured[name] = (["", "", "", ""], results)
             if chosen.write:
                 write(measured)
     finally:

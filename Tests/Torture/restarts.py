@@ -962,9 +962,8 @@ class Judge:
             with self.record.lock:
                 shown = [showing for showing in self.record.showings if (showing.identifier, showing.serial) == (identifier, serial)]
             numbers = [number for number, title in listed.items() if title == f"{identifier} {serial}"]
-            known = self.ground.rows(
-                f"SELECT 1 FROM notification WHERE identifier = '{identifier}' AND state = 'delivered' AND serverID = {numbers[0]}") if numbers else []
-            if numbers and not known:
+            if numbers and not self.ground.rows(
+                    f"SELECT 1 FROM notification WHERE identifier = '{identifier}' AND state = 'delivered' AND serverID = {numbers[0]}"):
                 self.find(f"DEAF {identifier} {serial}, which stands there as {numbers[0]}; ledger {self.row(identifier)}")
             if f"{identifier} {serial}" in there and not any(showing.alerts and (showing.answered or showing.excuse) for showing in shown):
                 self.find(f"NEVER ALERTED {identifier} {serial}")

@@ -40,7 +40,8 @@ struct NotificationsExamination: Examination {
             guard report.capabilities.contains("actions") else {
                 return DoctorFinding(check, .warning, "\(server) shows them without buttons: photos are sent from the terminal")
             }
-            return DoctorFinding(check, .ok, "\(server) shows them, with buttons.")
+            let measured = MeasuredServers.all?.words(of: report).map { " " + $0 } ?? ""
+            return DoctorFinding(check, .ok, "\(server) shows them, with buttons.\(measured)")
         case .noBus:
             return DoctorFinding(
                 check, .failed,
