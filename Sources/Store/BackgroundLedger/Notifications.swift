@@ -198,11 +198,36 @@ extension LedgerTransaction {
         }
     }
 
+    /// Somebody has to be there for one: it waits, stands on the screen, or is on its way off. What a summary tells of stands there with it. Thousands
+    /// of rows are not read for this.
+    func hasLiveNotifications() throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT EXISTS (SELECT 1 FROM notification
+                        WHERE state IN ('pending', 'presenting', 'delivered', 'withdrawing') OR leavingID IS NOT NULL OR \(Self.comesAgain))
+                    """)) ?? false
+    }
+
     /// Those that a summary tells of, newest first.
-    package func notifications(in summary: String) throws -> [NotificationRecord] {
+    ///
+    /// - Parameter limit: so many of them; -1: all.
+    package func notifications(in summary: String, limit: Int = -1) throws -> [NotificationRecord] {
         try NotificationRecord.fetchReadable(
             database.cachedStatement(
-                sql: "SELECT * FROM notification WHERE summary = ? ORDER BY createdAt DESC, identifier"), arguments: [summary])
+                sql: "SELECT * FROM notification WHERE summary = ? ORDER BY createdAt DESC, identifier LIMIT ?"),
+            arguments: [summary, limit])
+    }
+
+    /// How many a summary tells of, and the highest interruption level among them.
+    package func gathered(in summary: String) throws -> (count: Int, level: Int) {
+        let row = try Row.fetchOne(
+            database.cachedStatement(
+                sql: """
+                    SELECT COUNT(*), MAX(CASE WHEN json_valid(content) THEN json_extract(content, '$.interruptionLevel') END)
+                    FROM notification WHERE summary = ?
+                    """), arguments: [summary])
+        return (row?[0] ?? 0, row?[1] ?? 1)
     }
 
     /// Whose identifiers begin so.

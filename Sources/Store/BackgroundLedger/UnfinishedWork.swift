@@ -10,12 +10,6 @@ extension LedgerTransaction {
         // An end that a running process takes, too: should that process die, nobody else would tell it.
         if try hasEventsForTheApp() || !undeliveredResponses().isEmpty { return true }
         // A notification on the screen dies with its sender on some desktops, and its buttons on all.
-        return try notifications().contains { notice in
-            switch notice.state {
-            case .pending, .presenting, .delivered, .withdrawing: true
-            // The summary stands on the screen.
-            case .gathered, .expired, .closed, .over, .withdrawn: notice.isComing || notice.leavingID != nil
-            }
-        }
+        return try hasLiveNotifications()
     }
 }

@@ -93,7 +93,9 @@ struct Screen {
 
     /// Told only where the category asks for it, as on iOS.
     private func noteDismissal(_ identifier: String, _ serverID: UInt32, _ pass: inout Pass) throws {
-        guard let record = try pass.transaction.notification(identifier), record.state == .delivered, record.serverID == serverID,
+        // Other words may wait while those stand there.
+        guard let record = try pass.transaction.notification(identifier), record.serverID == serverID,
+            record.state == .delivered || record.state == .pending,
             try pass.transaction.tellsDismissal(ofCategory: record.content.categoryIdentifier)
         else { return }
         try pass.transaction.addResponse(Self.dismissAction, to: record, now: pass.now)

@@ -81,12 +81,12 @@ struct Summaries {
 
     /// As its notifications are now; without any it is taken back.
     private func write(_ summary: String, _ pass: inout Pass, alerts: Bool, isQuiet: Bool = false) throws {
-        let records = try pass.transaction.notifications(in: summary)
-        guard !records.isEmpty else {
+        let newest = try pass.transaction.notifications(in: summary, limit: Self.longestText)
+        guard !newest.isEmpty else {
             if let record = try pass.transaction.notification(summary) { try pass.transaction.takeBack([record], now: pass.now) }
             return
         }
-        var content = Self.content(of: records, summary)
+        var content = Self.content(of: newest, try pass.transaction.gathered(in: summary), summary)
         if isQuiet { content.sound = nil }
         if alerts {
             try pass.transaction.addNotification(summary, content, dueAt: nil, now: pass.now)
@@ -96,18 +96,20 @@ struct Summaries {
         }
     }
 
-    private static func content(of records: [NotificationRecord], _ summary: String) -> NotificationContent {
+    private static func content(
+        of newest: [NotificationRecord], _ all: (count: Int, level: Int), _ summary: String
+    ) -> NotificationContent {
         let isOfQuietHours = summary.hasPrefix(prefix(of: .quietHours))
-        let titles = records.prefix(longestText).map { record in
+        let titles = newest.map { record in
             [record.content.title, record.content.subtitle, record.content.body].first { !$0.isEmpty } ?? record.identifier
         }
-        let rest = records.count - titles.count
+        let rest = all.count - titles.count
         return NotificationContent(
             title: (isOfQuietHours ? "While it was quiet: " : "")
-                + "\(records.count) notification\(records.count == 1 ? "" : "s")",
+                + "\(all.count) notification\(all.count == 1 ? "" : "s")",
             subtitle: "", body: (titles + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n"),
-            categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: records.compactMap(\.content.sound).first,
-            interruptionLevel: min(records.map(\.content.interruptionLevel).max() ?? 1, 2), badge: nil)
+            categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: newest.compactMap(\.content.sound).first,
+            interruptionLevel: min(max(all.level, 0), 2), badge: nil)
     }
 
     /// Its notifications may have been taken back, or changed, since.
