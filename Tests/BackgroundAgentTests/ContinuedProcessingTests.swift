@@ -63,6 +63,23 @@ import Testing
         #expect(bench.presenter.withdrawn == ["continued-processing-\(id) 9"])
     }
 
+    /// The first showing finds the bus: that a server is there is told behind it, and Plasma refuses the same words again at once.
+    @Test func theFirstShowingIsOne() throws {
+        try bench.begin("a", host: host)
+        let name = "continued-processing-\(try #require(try running().id))"
+        try bench.hear(
+            .presenter(.serverIs("one")), .presenter(.presented(identifier: name, serverID: 9)), .presenter(.serverAppeared))
+        #expect(notices.count == 1)
+        // Another one has taken its name, which something else was told of first.
+        try bench.hear(.presenter(.serverIs("two")), .presenter(.serverAppeared))
+        #expect(notices.count == 2 && notices.last?.replacing == nil)
+        try bench.hear(.presenter(.failed(identifier: name, .noServer("gone"))))
+        try bench.pass(10)
+        #expect(notices.count == 2)
+        try bench.hear(.presenter(.serverAppeared))
+        #expect(notices.count == 3, "nobody had shown it")
+    }
+
     @Test func whatEndsWhileItIsShownIsTakenBack() throws {
         try bench.begin("a", host: host)
         let id = try #require(try running().id)

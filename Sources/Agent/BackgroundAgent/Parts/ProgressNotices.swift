@@ -11,6 +11,8 @@ struct ProgressNotices {
         var shownAt: Date
         /// The person closed it: not shown again.
         var isClosed = false
+        /// Nobody could show it, or who did is gone.
+        var isLost = false
     }
 
     /// Seconds between two showings of one notification.
@@ -29,6 +31,7 @@ struct ProgressNotices {
         switch event {
         case .presented(let identifier, let serverID):
             guard let id = Self.launch(of: identifier) else { return false }
+            shown[id]?.isLost = false
             guard var launch = try pass.transaction.launch(id) else { return true }
             launch.noticeID = Int64(serverID)
             try pass.transaction.update(launch)
@@ -38,7 +41,8 @@ struct ProgressNotices {
                 pass.perform(.withdraw(identifier: identifier, serverID: serverID, of: server))
             }
         case .failed(let identifier, let failure):
-            guard Self.launch(of: identifier) != nil else { return false }
+            guard let id = Self.launch(of: identifier) else { return false }
+            shown[id]?.isLost = true
             pass.log(.progressNotShown, (.reason, "\(failure)"))
         case .activated(let identifier, _, let action, _):
             guard let id = Self.launch(of: identifier) else { return false }
@@ -52,13 +56,21 @@ struct ProgressNotices {
             launch.noticeID = nil
             try pass.transaction.update(launch)
         case .serverIs(let server):
-            if try pass.transaction.fact(.notificationServer) != server { try pass.transaction.forgetProgressNotices() }
+            // Told before the answer of what it shows.
+            if try pass.transaction.fact(.notificationServer) != server {
+                try pass.transaction.forgetProgressNotices()
+                for id in shown.keys { shown[id]?.isLost = true }
+            }
             return false
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
         case .serverAnswers, .doNotDisturb, .unheard, .replied: return false
-        case .serverAppeared, .serverVanished, .busLost:
+        case .serverAppeared:
+            // What stands there already is heard of, too.
+            shown = shown.filter { $0.value.isClosed || !$0.value.isLost }
+            return false
+        case .serverVanished, .busLost:
             // Another server shows it anew; the numbers of one that is gone mean nothing to it.
-            if event != .serverAppeared { try pass.transaction.forgetProgressNotices() }
+            try pass.transaction.forgetProgressNotices()
             shown = shown.filter { $0.value.isClosed }
             return false
         }
