@@ -185,6 +185,23 @@ extension EndToEnd {
             #expect(try atTerminal("status").contains("Not shown   Storm expected in Here: "), "it is so, all the same")
         }
 
+        /// More than a person reads: a handful by themselves, the rest in one summary.
+        @Test func aBurstIsAHandful() throws {
+            let app = try ProvingHome(desktop: desktop)
+            try app.run("notify", "n", "count=200", "thread=t", "title=One of many")
+            try app.home.wait("all are told") { transaction in
+                let all = try transaction.notifications().filter { !$0.isAgents }
+                return all.count == 200 && all.allSatisfy { $0.state == .delivered || $0.state == .gathered } ? true : nil
+            }
+            let summary = try app.home.wait("their summary") { transaction in
+                try transaction.notifications(beginning: NotificationRecord.agentPrefix).first { $0.state == .delivered }
+            }
+            let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
+            #expect(summary.content.title == "\(200 - alone) notifications" && (5...15).contains(alone))
+            // The storm of this test's home stands there, too.
+            try desktop.wait(forDisplayed: alone + 2)
+        }
+
         /// The server takes it off by itself: told, and perhaps seen by nobody.
         @Test func whatExpiredIsUnseen() throws {
             let brief = try Desktop(lowTimeout: 1)

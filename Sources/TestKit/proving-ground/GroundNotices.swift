@@ -72,6 +72,8 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         let count = values["count"].flatMap { Int($0) }
         for number in 1...(count ?? 1) {
             let name = count == nil ? identifier : "\(identifier)-\(number)"
+            // Of the same words servers make one.
+            if count != nil { content.title = "\(values["title"] ?? identifier) \(number)" }
             let request = UNNotificationRequest(identifier: name, content: content, trigger: trigger)
             let failure = Mutex<(any Error)?>(nil)
             // The handler is called before `add` returns.

@@ -10,6 +10,7 @@ final class ChangeWatch {
     private let loop: EventLoop
     private let lock: AgentLock
     private var bell: Bell?
+    private var rate = RingRate()
     private var files: FileWatch?
     /// As the app named them.
     private var paths: [String] = []
@@ -41,7 +42,10 @@ final class ChangeWatch {
         do throws(StoreError) {
             if bell == nil {
                 let new = try Bell(ledger.directories)
-                loop.watch(new.descriptor) { [descriptor = new.descriptor] in Bell.drain(descriptor) }
+                loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
+                    Bell.drain(descriptor)
+                    if rate.isOver { loop.hold(descriptor, for: RingRate.pause) }
+                }
                 bell = consume new
             }
             if isNew || deafSince != nil { try watchFiles(filesChanged) }
@@ -81,4 +85,27 @@ final class ChangeWatch {
     }
 
     private var log: AgentLog { AgentLog(ledger.directories) }
+}
+
+/// How often the bell rings. Who looks after each of a thousand commits holds up those who make them: each look waits for the writer.
+private struct RingRate {
+    /// Seconds between two looks while it rings too often.
+    static let pause = 0.05
+    /// More than so many in a row are too many; what one launch makes ring is fewer.
+    private static let limit = 10
+    /// Seconds of silence after which a row is over.
+    private static let silence = 0.1
+
+    private var last = -Double.infinity
+    private var count = 0
+
+    /// Asked at each ring.
+    var isOver: Bool {
+        mutating get {
+            let now = ProcessInfo.processInfo.systemUptime
+            count = now - last > Self.silence ? 1 : count + 1
+            last = now
+            return count > Self.limit
+        }
+    }
 }

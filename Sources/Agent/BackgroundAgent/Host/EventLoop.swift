@@ -10,6 +10,8 @@ final class EventLoop {
     private let timer: Int32
     private let mailbox: Mailbox
     private var handlers: [Int32: () -> Void] = [:]
+    /// Descriptors that wake nobody until then, in seconds awake.
+    private var held: [Int32: Double] = [:]
     private var isStopped = false
     /// Between two waits.
     private var clockWasSet = false
@@ -71,8 +73,38 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
     }
 
+    /// What comes of it is handled only when so many seconds are over.
+    func hold(_ descriptor: Int32, for seconds: Double) {
+        held[descriptor] = Self.awake + seconds
+        listen(to: descriptor, 0)
+    }
+
+    private func listen(to descriptor: Int32, _ what: UInt32) {
+        var event = epoll_event()
+        event.events = what
+        event.data.fd = descriptor
+        epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
+    }
+
+    private static var awake: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    /// Milliseconds until the first that is held may wake; -1: none is held.
+    private func release() -> Int32 {
+        let now = Self.awake
+        for (descriptor, end) in held where end <= now {
+            held[descriptor] = nil
+            listen(to: descriptor, EPOLLIN.rawValue)
+        }
+        return held.values.min().map { Int32((($0 - now) * 1_000).rounded(.up)) } ?? -1
+    }
+
     func unwatch(_ descriptor: Int32) {
         handlers[descriptor] = nil
+        held[descriptor] = nil
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
@@ -107,8 +139,10 @@ final class EventLoop {
                 turn()
                 continue
             }
-            let count = epoll_wait(epoll, &events, Int32(events.count), -1)
+            let count = epoll_wait(epoll, &events, Int32(events.count), release())
             if count < 0, errno != EINTR { return }
+            // The time of one that was held is over: nothing happened yet.
+            if count == 0 { continue }
             for index in 0..<max(0, Int(count)) { handlers[events[index].data.fd]?() }
             turn()
         }
