@@ -160,6 +160,8 @@ extension EndToEnd {
                     "\(change)")
                 #expect(try home.stormy("status").status == 0, "\(change)")
             }
+            try home.wait("it is gone") { try $0.notifications().contains { $0.identifier == "odd" } ? nil : true }
+            #expect(home.log.contains("nobody can read what the ledger has of a notification: removed notification=odd"))
             #expect(desktop.listenForShownAgain(), "the good one is shown again all the same")
             try snooze()
         }

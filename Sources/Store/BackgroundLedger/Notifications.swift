@@ -184,6 +184,19 @@ extension LedgerTransaction {
     private static let comesAgain = "CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
+    /// Removes rows that nobody can read, as somebody else has written them.
+    ///
+    /// - Returns: how they are called.
+    package func removeUnreadableNotifications() throws -> [String] {
+        var removed: [String] = []
+        for row in try Row.fetchAll(database.cachedStatement(sql: "SELECT rowid AS row, * FROM notification"))
+        where (try? NotificationRecord(row: row)) == nil {
+            try database.run(sql: "DELETE FROM notification WHERE rowid = ?", arguments: [row["row"] as Int64])
+            removed.append(String.fromDatabaseValue(row["identifier"]) ?? "?")
+        }
+        return removed
+    }
+
     /// Those that something is still to be done about. Thousands that were told are not read.
     package func notificationsToHandle() throws -> [NotificationRecord] {
         try memo.rows("notificationsToHandle", database) {

@@ -37,6 +37,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case notificationWaits = "notification-waits"
     case notificationsGathered = "notifications-gathered"
     case notificationPressed = "notification-pressed"
+    case notificationUnreadable = "notification-unreadable"
     case progressNotShown = "progress-not-shown"
 
     package var text: String {
@@ -74,6 +75,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .notificationWaits: "notification waits"
         case .notificationsGathered: "more notifications than a person reads: one summary tells of them"
         case .notificationPressed: "notification pressed"
+        case .notificationUnreadable: "nobody can read what the ledger has of a notification: removed"
         case .progressNotShown: "progress is not shown"
         }
     }
@@ -104,6 +106,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .notificationWaits: [.notification, .reason]
         case .notificationsGathered: [.notification, .count]
         case .notificationPressed: [.notification, .action]
+        case .notificationUnreadable: [.notification]
         }
     }
 
@@ -111,7 +114,9 @@ package enum LogMessage: String, CaseIterable, Sendable {
     package var priority: Int {
         switch self {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
-        case .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits, .progressNotShown: 4
+        case .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits, .notificationUnreadable,
+            .progressNotShown:
+            4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
             .requestReplanned:
             5

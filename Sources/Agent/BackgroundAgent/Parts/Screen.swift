@@ -9,6 +9,8 @@ struct Screen {
     private var calls = ServerCalls()
     private var summaries = Summaries()
     private var progress = ProgressNotices()
+    /// What an earlier time left unreadable was removed.
+    private var hasCleaned = false
 
     /// Some answer of the presenter is missing.
     var isShowing: Bool { calls.isShowing }
@@ -190,6 +192,12 @@ struct Screen {
     }
 
     mutating func plan(_ pass: inout Pass, isQuitting: Bool) throws {
+        if !hasCleaned {
+            hasCleaned = true
+            for identifier in try pass.transaction.removeUnreadableNotifications() {
+                pass.log(.notificationUnreadable, (.notification, identifier))
+            }
+        }
         for identifier in calls.takeLost(&pass) { try change(identifier, .answerLost, &pass) }
         let app = try pass.transaction.fact(.app)
         try summaries.plan(&pass)
