@@ -45,7 +45,7 @@ import Testing
         try add(1_000)
         try bench.turn()
         #expect(bench.presenter.shown.count == 6)
-        #expect(last?.title == "995 notifications")
+        #expect(last?.title == "995 notifications of App")
         #expect(last?.body == "No. 1000\nNo. 999\nNo. 998\nNo. 997\nNo. 996\nand 990 more")
         #expect(last?.actions.map(\.key) == ["default", "show"])
         try presentAll()
@@ -53,7 +53,7 @@ import Testing
         // One more goes there, in its place and quietly.
         try add(1, from: 1_001)
         #expect(bench.presenter.shown.count == 7)
-        #expect(last?.title == "996 notifications" && last?.isQuiet == true)
+        #expect(last?.title == "996 notifications of App" && last?.isQuiet == true)
         #expect(try bench.ledger.read { try $0.hasUnfinishedWork() })
     }
 
@@ -66,10 +66,10 @@ import Testing
         try bench.hear(.presenter(.activated(identifier: summary, serverID: number, action: "show", activationToken: nil)))
         try bench.turn()
         let shown = bench.presenter.shown.dropFirst(6).map(\.notice)
-        #expect(Set(shown.map(\.title)) == ["No. 20", "No. 19", "No. 18", "No. 17", "No. 16", "10 notifications"])
+        #expect(Set(shown.map(\.title)) == ["No. 20", "No. 19", "No. 18", "No. 17", "No. 16", "10 notifications of App"])
         let loud = shown.filter { !$0.isQuiet }.map(\.title)
-        #expect(loud == ["10 notifications"])
-        #expect(shown.first { $0.title == "10 notifications" }?.soundName == nil)
+        #expect(loud == ["10 notifications of App"])
+        #expect(shown.first { $0.title == "10 notifications of App" }?.soundName == nil)
         #expect(bench.presenter.withdrawn == ["\(summary) \(number)"])
         #expect(try bench.ledger.read { try $0.liveLaunches() }.isEmpty, "it is no app's")
     }
@@ -86,17 +86,17 @@ import Testing
         // And the next many have a summary of their own, which alerts.
         try add(10, from: 30)
         try bench.turn()
-        #expect(last?.title == "10 notifications" && last?.isQuiet == false)
+        #expect(last?.title == "10 notifications of App" && last?.isQuiet == false)
     }
 
     @Test func whatIsTakenBackLeavesTheSummary() throws {
         try add(8)
         try bench.turn()
         try presentAll()
-        #expect(last?.title == "3 notifications")
+        #expect(last?.title == "3 notifications of App")
         try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { $0.identifier == "n8" } }
         try bench.turn()
-        #expect(last?.title == "2 notifications")
+        #expect(last?.title == "2 notifications of App")
         try presentAll()
         try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { !$0.isAgents } }
         try bench.turn()
@@ -116,7 +116,7 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 4"], "the worst is told at once")
         try bench.pass(3_600)
         #expect(bench.presenter.shown.count == 2)
-        #expect(last?.title == "While it was quiet: 3 notifications")
+        #expect(last?.title == "While it was quiet: 3 notifications of App")
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 

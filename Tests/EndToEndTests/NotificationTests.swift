@@ -199,7 +199,7 @@ extension EndToEnd {
                 try transaction.notifications(beginning: NotificationRecord.agentPrefix).first { $0.state == .delivered }
             }
             let alone = try app.home.wait("those alone") { try $0.notifications().filter { $0.state == .delivered }.count - 1 }
-            #expect(summary.content.title == "\(200 - alone) notifications" && (5...15).contains(alone))
+            #expect(summary.content.title == "\(200 - alone) notifications of Proving ground" && (5...15).contains(alone))
             // The storm of this test's home stands there, too.
             try desktop.wait(forDisplayed: alone + 2)
         }

@@ -428,7 +428,7 @@ def burst(scene):
         return sum(notice.title.startswith(TITLE) and notice.error is None and notice.answered_at is not None for notice in scene.calls())
 
     def gathered():
-        told = [notice.title.split() for notice in scene.calls() if notice.title.endswith(" notifications") and notice.answered_at]
+        told = [notice.title.split() for notice in scene.calls() if " notifications of " in notice.title and notice.answered_at]
         return int(told[-1][0]) if told else 0
 
     slowest, deadline = 0, time.monotonic() + 20

@@ -86,7 +86,9 @@ struct Summaries {
             if let record = try pass.transaction.notification(summary) { try pass.transaction.takeBack([record], now: pass.now) }
             return
         }
-        var content = Self.content(of: newest, try pass.transaction.gathered(in: summary), summary)
+        // Not every server draws an app's name.
+        let app = try pass.transaction.fact(.app)?.displayName ?? pass.directories.appIdentifier
+        var content = Self.content(of: newest, try pass.transaction.gathered(in: summary), summary, app)
         if isQuiet { content.sound = nil }
         if alerts {
             try pass.transaction.addNotification(summary, content, dueAt: nil, now: pass.now)
@@ -97,7 +99,7 @@ struct Summaries {
     }
 
     private static func content(
-        of newest: [NotificationRecord], _ all: (count: Int, level: Int), _ summary: String
+        of newest: [NotificationRecord], _ all: (count: Int, level: Int), _ summary: String, _ app: String
     ) -> NotificationContent {
         let isOfQuietHours = summary.hasPrefix(prefix(of: .quietHours))
         let titles = newest.map { record in
@@ -106,7 +108,7 @@ struct Summaries {
         let rest = all.count - titles.count
         return NotificationContent(
             title: (isOfQuietHours ? "While it was quiet: " : "")
-                + "\(all.count) notification\(all.count == 1 ? "" : "s")",
+                + "\(all.count) notification\(all.count == 1 ? "" : "s") of \(app)",
             subtitle: "", body: (titles + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n"),
             categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: newest.compactMap(\.content.sound).first,
             interruptionLevel: min(max(all.level, 0), 2), badge: nil)
