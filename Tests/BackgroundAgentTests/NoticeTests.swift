@@ -482,6 +482,7 @@ import Testing
         try add()
         try presented(7)
         try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        try bench.hear(.presenter(.withdrawn(identifier: "n", serverID: 7)))
         var pauses: [Double] = []
         for _ in 0..<4 {
             try bench.end(bench.onlyLive(), .failed)

@@ -120,6 +120,17 @@ import Testing
         #expect(last?.body == "No. 3\nNo. 2\nNo. 1")
     }
 
+    /// Two that pass are two, with their buttons, in the night too; and what was once added at night is not held back at noon for ever.
+    @Test func whatPassesIsNoSummary() throws {
+        try bench.settings { ($0.quietHours, $0.loudLevel) = ("09:00-11:00", 2) }
+        try add(2, level: 2)
+        #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1", "No. 2"])
+        try presentAll()
+        try bench.pass(2 * 3_600)
+        try add(2, level: 1)
+        #expect(bench.presenter.shown.count == 4 && last?.title == "No. 2")
+    }
+
     @Test func oneOfQuietHoursIsItself() throws {
         try bench.settings { $0.quietHours = "09:00-11:00" }
         try add(1)
@@ -208,6 +219,32 @@ import Testing
         try bench.pass(1)
         #expect(bench.presenter.withdrawn == ["storm 100"])
         #expect(try record("storm").state == .over)
+    }
+
+    /// Another storm of the same evening: the person saw the first one leave, and is told.
+    @Test func whatIsOverMayBeAboutAnotherTime() throws {
+        try add(until: 600)
+        try presentAll()
+        try bench.pass(600)
+        var later = content("Storm, later")
+        later.until = (bench.now + 7_200).timeIntervalSince1970
+        #expect(try bench.ledger.write { try $0.changeNotification("storm", later) })
+        try bench.turn()
+        #expect(last?.title == "Storm, later" && last?.isQuiet == false)
+    }
+
+    /// Nobody can be asked to take it off: that keeps neither the agent nor a newer version waiting.
+    @Test func aWithdrawalThatNobodyHearsIsNotWaitedForForEver() throws {
+        try add(1)
+        try presentAll()
+        bench.agent.hear(.stopRequested)
+        try bench.ledger.write { try $0.takeBackNotifications(now: bench.now) { _ in true } }
+        try bench.turn()
+        try bench.pass(4.9)
+        #expect(!bench.host.hasFinished)
+        try bench.pass(0.2)
+        #expect(bench.host.hasFinished)
+        #expect(try record("n1").leavingID != nil, "the next agent's")
     }
 
     @Test func whatIsOverBeforeAServerComesIsNotShown() throws {

@@ -39,6 +39,36 @@ import Testing
         }
     }
 
+    /// Held for an answer: equal content is told once all the same, and an answer counts for what was held alone.
+    @Test func whatIsHeldForAnAnswer() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        let held = NoticeTrigger.interval(5, repeats: false)
+        let words = NotificationContent(
+            title: "a", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+        func hold(_ transaction: LedgerTransaction) throws -> Bool {
+            let schedule = NoticeSchedule(held, now: now, zone: .gmt)
+            return try transaction.addNotification(
+                "n", words, dueAt: nil, schedule: schedule, oncePerContent: true, isHeld: true, now: now)
+        }
+        try ledger.write { transaction in
+            #expect(try hold(transaction))
+            try transaction.settleNotification("n", heldBy: held, now: now) { $0 }
+            var told = try #require(try transaction.notification("n"))
+            #expect(told.schedule == nil && told.dueAt == nil)
+            told.handle(.handedOver)
+            told.handle(.presented(serverID: 1, now: now))
+            try transaction.save(told)
+            #expect(try !hold(transaction), "told already")
+            let later = NoticeSchedule(.interval(3_600, repeats: false), now: now, zone: .gmt)
+            try transaction.addNotification("n", words, dueAt: nil, schedule: later, now: now)
+            try transaction.settleNotification("n", heldBy: held, now: now) { _ in nil }
+            #expect(try transaction.notification("n")?.schedule != nil, "another's answer")
+        }
+    }
+
     @Test func aNewOneIsPending() throws {
         let record = try add("a")
         #expect(record.state == .pending)

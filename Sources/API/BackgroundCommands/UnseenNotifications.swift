@@ -37,6 +37,9 @@ package struct UnseenNotifications: Sendable {
         }
     }
 
+    /// So many are named.
+    private static let longestList = 5
+
     /// What `status` prints; in a terminal the person has read it then.
     package static func list() {
         guard let unseen = try? current() else { return }
@@ -45,11 +48,14 @@ package struct UnseenNotifications: Sendable {
     }
 
     private var lines: [String] {
-        var lines = all.map { one in
+        // What left the screen by itself is told once.
+        let listed = all.filter { $0.trouble != nil } + new.filter { $0.trouble == nil }
+        var lines = listed.suffix(Self.longestList).map { one in
             let words = one.title.replacingOccurrences(of: "\n", with: " ")
             guard let trouble = one.trouble else { return "Unseen      \(words), left the screen \(Output.relative(one.at))" }
             return "Not shown   \(words): \(trouble)"
         }
+        if listed.count > lines.count { lines.insert("Unseen      \(listed.count - lines.count) more", at: 0) }
         if let quietSince { lines.append("Do not disturb is on since \(Output.moment(quietSince)): the desktop shows nothing") }
         return lines
     }
@@ -65,6 +71,8 @@ package struct UnseenNotifications: Sendable {
 
 extension UnseenNotifications.One {
     fileprivate init?(_ record: NotificationRecord, now: Date) {
+        // What is about a time that is over is news to nobody.
+        guard record.until.map({ $0 > now }) ?? true else { return nil }
         switch record.state {
         case .pending, .presenting:
             guard record.life.isUntold, record.dueAt ?? now <= now, let why = record.trouble else { return nil }

@@ -21,9 +21,7 @@ struct ForegroundQuestion: Sendable {
     }
 
     /// Until the answer, or until nobody can be expected to answer any more.
-    static func wait(from now: Date) -> NoticeSchedule? {
-        NoticeSchedule(.interval(patience, repeats: false), now: now, zone: .current)
-    }
+    static let wait = NoticeTrigger.interval(patience, repeats: false)
 
     func answer() async -> UNNotificationPresentationOptions {
         guard let delegate = center.delegate else { return Self.all }

@@ -100,16 +100,22 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// - Parameter asks: it waits for what the delegate says.
     private func addNow(_ request: UNNotificationRequest, asks: Bool = false) throws {
         let now = AppRuntime.shared.now
-        let schedule = asks ? ForegroundQuestion.wait(from: now) : try Self.schedule(of: request.trigger, now: now)
+        let schedule =
+            asks
+            ? NoticeSchedule(ForegroundQuestion.wait, now: now, zone: .current) : try Self.schedule(of: request.trigger, now: now)
         try write(request.content) {
             try $0.addNotification(
-                request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent, now: now)
+                request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
+                isHeld: asks,
+                now: now)
         }
     }
 
     private func settle(_ question: ForegroundQuestion, _ options: UNNotificationPresentationOptions) {
         DurableWrites.shared.commit("what is shown of a notification") {
-            try $0.settleNotification(question.request.identifier, now: AppRuntime.shared.now) { $0.limited(to: options) }
+            try $0.settleNotification(
+                question.request.identifier, heldBy: ForegroundQuestion.wait, now: AppRuntime.shared.now
+            ) { $0.limited(to: options) }
         }
     }
 
@@ -154,7 +160,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         withIdentifier identifier: String, _ change: (UNNotificationContent) throws -> UNNotificationContent?
     ) throws {
         guard let record = try? AppRuntime.shared.ledger().read({ try $0.notification(identifier) }), !record.life.isTakenBack,
-            let new = try change(.make(from: record.content)), record.life.isUnanswered || record.life.isUntold
+            let new = try change(.make(from: record.content)), record.life.isChangeable
         else { return }
         try write(new) { try $0.changeNotification(identifier, $1) }
     }
@@ -222,7 +228,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         _ change: @escaping @Sendable (LedgerTransaction, [NotificationRecord], Date) throws -> Void
     ) {
         let wanted: @Sendable (LedgerTransaction) throws -> [NotificationRecord] = { transaction in
-            guard let identifiers else { return try transaction.notifications().filter(isWanted) }
+            // What the agent itself says, and tells of them in a summary, is not the app's.
+            guard let identifiers else { return try transaction.notifications().filter { !$0.isAgents && isWanted($0) } }
             return try Set(identifiers).compactMap { try transaction.notification($0) }.filter(isWanted)
         }
         // What is not there needs no write, which would ring the bell and start an agent.

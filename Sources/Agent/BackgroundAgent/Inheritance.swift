@@ -43,6 +43,8 @@ struct Inheritance {
                 guard let number = notice.serverID, notice.state == .delivered || notice.state == .pending else { continue }
                 left.effects.append(.takeOver(identifier: notice.identifier, serverID: number, of: server))
             }
+            // Whoever listened for its end is gone; a server says anew whether it is on.
+            try transaction.setFact(.doNotDisturbSince, nil)
             // Some docks forget a number with whoever told it.
             try transaction.setFact(.badgeTold, nil)
             let shown = try transaction.endedLaunchesStillShown()

@@ -47,13 +47,9 @@ final class DoNotDisturb {
             let changed = g_variant_get_child_value(parameters, 1)
         else { return }
         defer { g_variant_unref(changed) }
-        if let value = g_variant_lookup_value(changed, Self.property, nil) {
-            defer { g_variant_unref(value) }
-            take(value)
-        } else {
-            // It may have been named alone, without its value.
-            ask()
-        }
+        guard let value = g_variant_lookup_value(changed, Self.property, nil) else { return }
+        defer { g_variant_unref(value) }
+        take(value)
     }
 
     private func take(_ value: OpaquePointer) {

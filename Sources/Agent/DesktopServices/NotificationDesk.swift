@@ -278,6 +278,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     private func forgetReplacedServer() {
         guard let known = identity, let found = currentIdentity(), found != known, let connection = bus.connection else { return }
         server = nil
+        doNotDisturb = nil
         forgetShown()
         identify(on: connection)
     }

@@ -66,6 +66,9 @@ package struct NoticeFlow: Equatable, Sendable {
         return decision
     }
 
+    /// One that was let through was not shown.
+    package mutating func giveBack() { tokens = min(tokens + 1, Double(Self.capacity)) }
+
     private mutating func refill(_ awake: Double) {
         if let countedAt, awake > countedAt { tokens = min(tokens + (awake - countedAt) / Self.refill, Double(Self.capacity)) }
         countedAt = awake

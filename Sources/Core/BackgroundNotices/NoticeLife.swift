@@ -119,6 +119,9 @@ package struct NoticeLife: Equatable, Sendable {
     /// The same, and nobody has been given it.
     package var isWaiting: Bool { phase == .pending && deliveredAt == nil }
 
+    /// Other words mean something to the person: those before stand there, wait, were taken off unanswered, or were about a time that is over.
+    package var isChangeable: Bool { isUnanswered || isUntold || phase == .over }
+
     /// A press of what the server calls so is one of this. The word of a server that is gone by now may come late.
     package func isPressable(as id: UInt32) -> Bool { serverID == id || serverID == nil && isShownAgain }
 
@@ -185,8 +188,9 @@ package struct NoticeLife: Equatable, Sendable {
         // Of what was there before: the app has other content by now, which takes its place on the screen.
         case .pending, .withdrawing: serverID = id
         // The app took it back before the presenter had answered: by now it stands on the screen.
-        case .closed, .withdrawn, .over: return withdraw(id)
-        case .delivered, .gathered, .expired: break
+        // A late answer to what a summary tells of by now.
+        case .gathered, .closed, .withdrawn, .over: return withdraw(id)
+        case .delivered, .expired: break
         }
         return []
     }
@@ -256,7 +260,7 @@ package struct NoticeLife: Equatable, Sendable {
 
     /// What stands on the screen of an earlier showing is replaced there, and not told of elsewhere.
     private mutating func gather(_ summary: String, _ now: Date) {
-        guard isWaiting && serverID == nil || phase == .gathered else { return }
+        guard isWaiting && serverID == nil && !mayStand || phase == .gathered else { return }
         (phase, self.summary, deliveredAt, trouble) = (.gathered, summary, deliveredAt ?? now, nil)
     }
 

@@ -54,6 +54,7 @@ enum LedgerSchema {
                 table.add(column: "summary", .text)
                 table.add(column: "leavingID", .integer)
                 table.add(column: "mayStand", .boolean)
+                table.add(column: "addedAt", .double)
             }
             try database.create(indexOn: "notification", columns: ["summary"], condition: Column("summary") != nil)
         }

@@ -98,6 +98,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var content: NotificationContent
     package internal(set) var state: State
     package let createdAt: Date
+    /// When it was added last; `nil`: by an earlier version.
+    package internal(set) var addedAt: Date?
     /// `nil`: at once.
     package internal(set) var dueAt: Date?
     /// Of one with a trigger; kept when it was shown, as it says what the trigger was.
@@ -127,7 +129,7 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package var until: Date? { content.until.map(Date.init(timeIntervalSince1970:)) }
 
     /// It will be shown, and nobody has seen that yet: for the first time, or once more.
-    package var isComing: Bool { life.isUntold || schedule?.next != nil }
+    package var isComing: Bool { life.isUntold || state != .over && schedule?.next != nil }
 
     /// Its trigger was read again.
     package mutating func change(schedule new: NoticeSchedule) {
@@ -181,7 +183,8 @@ extension LedgerTransaction {
     }
 
     // What is no JSON was written by somebody else.
-    private static let comesAgain = "CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
+    private static let comesAgain =
+        "state != 'over' AND CASE WHEN json_valid(schedule) THEN json_extract(schedule, '$.next') END IS NOT NULL"
     private static let hasEnd = "CASE WHEN json_valid(content) THEN json_extract(content, '$.until') END IS NOT NULL"
 
     /// Removes rows that nobody can read, as somebody else has written them.
@@ -237,7 +240,8 @@ extension LedgerTransaction {
         let row = try Row.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT COUNT(*), MAX(CASE WHEN json_valid(content) THEN json_extract(content, '$.interruptionLevel') END)
+                    SELECT COUNT(*), MAX(CASE WHEN json_valid(content)
+                        THEN CAST(json_extract(content, '$.interruptionLevel') AS INTEGER) END)
                     FROM notification WHERE summary = ?
                     """), arguments: [summary])
         return (row?[0] ?? 0, row?[1] ?? 1)
@@ -300,13 +304,14 @@ extension LedgerTransaction {
     /// Adds a notification. It replaces one of the same identifier, on the screen too, and alerts again; one that waits already waits
     /// on.
     ///
-    /// - Parameter oncePerContent: equal content is told already: nothing changes, also after the person has closed it. Its files do not
-    ///   count: a picture is drawn anew by whoever adds it again.
+    /// - Parameters:
+    ///   - oncePerContent: equal content is told already: nothing changes, also after the person has closed it. Its files do not count: a picture is drawn anew by whoever adds it again.
+    ///   - isHeld: `schedule` is no wish of the app's: it waits for an answer so long.
     /// - Returns: whether it is this content, with its files, that is kept; `false`: an equal one was there.
     @discardableResult
     package func addNotification(
         _ identifier: String, _ content: NotificationContent, dueAt: Date?, schedule: NoticeSchedule? = nil,
-        oncePerContent: Bool = false, now: Date
+        oncePerContent: Bool = false, isHeld: Bool = false, now: Date
     ) throws -> Bool {
         var record =
             try notification(identifier)
@@ -315,9 +320,11 @@ extension LedgerTransaction {
         var compared = content
         if oncePerContent { compared.attachments = record.content.attachments }
         let dueAt = schedule?.next ?? dueAt
-        let isChanged = record.content != compared || record.dueAt != dueAt || record.schedule?.trigger != schedule?.trigger
+        let isAtAnotherTime = record.dueAt != dueAt || record.schedule?.trigger != schedule?.trigger
+        let isChanged = record.content != compared || isAtAnotherTime && !isHeld
         guard isNew || record.life.isTakenBack || isChanged || record.life.isTold && !oncePerContent else { return false }
         record.handle(.added)
+        record.addedAt = now
         record.content = content
         (record.dueAt, record.schedule) = (dueAt, schedule)
         record.revision += 1
@@ -328,11 +335,15 @@ extension LedgerTransaction {
 
     /// One that was held for an answer is shown at once.
     ///
-    /// - Parameter limit: what is shown of it; `nil`: nothing, and it is taken back.
+    /// - Parameters:
+    ///   - trigger: that it was held with. With another one the app has added it again meanwhile.
+    ///   - limit: what is shown of it; `nil`: nothing, and it is taken back.
     package func settleNotification(
-        _ identifier: String, now: Date, _ limit: (NotificationContent) -> NotificationContent?
+        _ identifier: String, heldBy trigger: NoticeTrigger, now: Date, _ limit: (NotificationContent) -> NotificationContent?
     ) throws {
-        guard var record = try notification(identifier), record.life.isWaiting, record.schedule != nil else { return }
+        guard var record = try notification(identifier), record.life.isWaiting, record.schedule?.trigger == trigger else {
+            return
+        }
         record.schedule = nil
         if let content = limit(record.content) {
             (record.content, record.dueAt) = (content, nil)
@@ -346,10 +357,9 @@ extension LedgerTransaction {
     ///
     /// - Returns: `false`: nothing of it is there, or it says so already.
     package func changeNotification(_ identifier: String, _ content: NotificationContent) throws -> Bool {
-        guard var record = try notification(identifier), record.life.isUnanswered || record.life.isUntold,
-            record.content != content
-        else { return false }
-        record.handle(.changed)
+        guard var record = try notification(identifier), record.life.isChangeable, record.content != content else { return false }
+        // The person saw it leave, as its time was over; by now it is about another.
+        record.handle(record.state == .over ? .added : .changed)
         record.content = content
         record.revision += 1
         try save(record)

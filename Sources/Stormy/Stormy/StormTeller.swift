@@ -7,6 +7,7 @@ import UserNotifications
 /// Tells a person of storms: one notification each, however often and by whom it is asked.
 package struct StormTeller: Sendable {
     package static let category = "stormy.storm"
+    package static let calledOffCategory = "stormy.called-off"
 
     let store: StormyStore
 
@@ -58,8 +59,7 @@ package struct StormTeller: Sendable {
         for storm in storms {
             // Added in a process that died before it could mark that: perhaps with other hours, and perhaps dismissed since.
             if try !update(storm, place) {
-                Self.withdrawPending([Self.calledOff(storm)])
-                UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: [Self.calledOff(storm)])
+                Self.withdraw([Self.calledOff(storm)])
                 try add(storm, place)
             }
             try store.markTold(storm, now: BGTaskScheduler.now)
@@ -70,7 +70,8 @@ package struct StormTeller: Sendable {
     package func takeBackCancelled(at place: Place) throws {
         let cancelled = try store.cancelledStorms(of: place)
         if cancelled.isEmpty { return }
-        Self.withdraw(cancelled)
+        // Not what says that it was called off: a death before the store knows repeats this.
+        Self.withdraw(cancelled.flatMap { [Self.identifier(of: $0), Self.identifier(of: $0) + Self.snoozed] })
         for storm in cancelled where storm.ends > BGTaskScheduler.now { try Self.sayCalledOff(storm, place) }
         try store.markUntold(cancelled)
     }
@@ -79,8 +80,9 @@ package struct StormTeller: Sendable {
     private static func sayCalledOff(_ storm: StormRecord, _ place: Place) throws {
         let content = UNMutableNotificationContent()
         content.title = StormText.calledOff(place: place.name)
-        content.body = "Who warned of it has cancelled the warning."
-        content.categoryIdentifier = category
+        content.body = "The warning was cancelled by its issuer."
+        // Without buttons: there is nothing to photograph.
+        content.categoryIdentifier = calledOffCategory
         content.interruptionLevel = .passive
         content.expirationDate = storm.ends
         try add(
@@ -91,9 +93,11 @@ package struct StormTeller: Sendable {
     func withdrawPast() throws { Self.withdrawPending(try store.storms().suffix(50).filter(\.isClosed)) }
 
     /// Takes back everything that is, or is to be, on the screen.
-    package static func withdraw(_ storms: [StormRecord]) {
-        withdrawPending(storms)
-        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: storms.flatMap(identifiers))
+    package static func withdraw(_ storms: [StormRecord]) { withdraw(storms.flatMap(identifiers)) }
+
+    private static func withdraw(_ identifiers: [String]) {
+        withdrawPending(identifiers)
+        UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
     }
 
     private static func withdrawPending(_ storms: [StormRecord]) { withdrawPending(storms.flatMap(identifiers)) }
@@ -137,7 +141,10 @@ package struct StormTeller: Sendable {
             guard Self.isOf(storm, told) else { return nil }
             isKnown = true
             let content = content(storm, place, nil)
-            isWorse = content.interruptionLevel.rawValue > told.interruptionLevel.rawValue
+            // Of what goes up and down the person is told once.
+            let worst = max(Self.worst(told) ?? 0, told.interruptionLevel.rawValue)
+            isWorse = content.interruptionLevel.rawValue > worst
+            content.userInfo[Self.worstKey] = max(worst, content.interruptionLevel.rawValue)
             let isSame = (told.title, told.body, told.expirationDate) == (content.title, content.body, content.expirationDate)
             guard !isWorse, !isSame else { return nil }
             picture = StormPicture(storm, place, store)
@@ -147,7 +154,7 @@ package struct StormTeller: Sendable {
         extendLifetime(picture)
         if isWorse {
             // Also where the person has closed or snoozed the lesser one.
-            Self.withdrawPending([Self.identifier(of: storm) + Self.snoozed])
+            Self.withdraw([Self.identifier(of: storm) + Self.snoozed])
             try add(storm, place)
         }
         return isKnown
@@ -156,6 +163,13 @@ package struct StormTeller: Sendable {
     /// Of the storm that a notification is of; `nil`: of none.
     static func number(ofStormIn userInfo: [AnyHashable: Any]) -> Int64? {
         (userInfo["storm"] as? NSNumber)?.int64Value ?? (userInfo["storm"] as? Int).map(Int64.init)
+    }
+
+    private static let worstKey = "worst"
+
+    /// The highest level at which it was told.
+    private static func worst(_ told: UNNotificationContent) -> UInt? {
+        (told.userInfo[worstKey] as? NSNumber)?.uintValue ?? (told.userInfo[worstKey] as? Int).map(UInt.init)
     }
 
     /// Seconds by which a storm's beginning may move and it is the same.

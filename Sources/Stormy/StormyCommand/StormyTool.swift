@@ -116,7 +116,8 @@ package enum StormyTool {
         let notifications = configuration.notifications
         settings.silencedCategories = Set(
             [
-                (StormTeller.category, notifications.storms), (PhotoUploads.category, notifications.photos),
+                (StormTeller.category, notifications.storms), (StormTeller.calledOffCategory, notifications.storms),
+                (PhotoUploads.category, notifications.photos),
                 (Downloads.category, notifications.downloads),
             ].filter { !$0.1 }.map(\.0))
         let directories = AppRuntime.shared.directories

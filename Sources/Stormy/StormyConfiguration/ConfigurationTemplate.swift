@@ -52,13 +52,13 @@ extension Configuration {
 
         [notifications]
         enabled = true
-        # Which are shown. Trouble, as with the configuration, always is.
+        # Which are shown, beside those of trouble.
         storms = true
         photos = true
         downloads = true
-        # None are shown in these: "22:00-07:00". At their end one tells of all.
+        # Hours without notifications: "22:00-07:00". At their end one tells of all.
         quiet_hours = ""
-        # But for these: "extreme" storms, all "storms", or "none".
+        # Shown all the same: "extreme" storms, all "storms", or "none".
         quiet_passes = "extreme"
 
         [upload]

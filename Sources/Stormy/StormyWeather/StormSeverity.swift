@@ -1,7 +1,7 @@
 /// How bad a storm is, of its worst reason.
 ///
 /// Source of the values: the warning levels of the Deutscher Wetterdienst. Severe is its level 3 (gusts of 105 km/h, 25 mm of rain in an
-/// hour), extreme its level 4 (gusts over 140 km/h, more than 40 mm).
+/// hour), extreme its level 4 (gusts of 140 km/h, 40 mm).
 package enum StormSeverity: Int, Sendable, Comparable {
     case moderate
     case severe

@@ -139,6 +139,7 @@ struct Screen {
         let revision = record.flatMap { $0.state == .presenting ? $0.revision : nil }
         let trouble = calls.noteFailure(identifier, failure, isKnown: record != nil, revision: revision, pass.moment)
         if let record { try change(record, .failed(why: trouble.text, isAnswerOpen: trouble.isAnswerOpen), &pass) }
+        if let record, record.isBounded, record.life.isUntold, !trouble.isAnswerOpen { summaries.noteFailure() }
         try pass.transaction.setFact(.presenterTrouble, trouble.text)
         pass.log(.notificationWaits, (.notification, identifier), (.reason, trouble.text))
     }
@@ -334,6 +335,6 @@ struct Screen {
 extension NotificationRecord {
     /// Too many of such are gathered. What is critical is told by itself, and what replaces something on the screen alerts in its place.
     fileprivate var isBounded: Bool {
-        !isAgents && identifier != Self.testIdentifier && content.interruptionLevel < 3 && serverID == nil
+        !isAgents && identifier != Self.testIdentifier && content.interruptionLevel < 3 && serverID == nil && !life.mayStand
     }
 }

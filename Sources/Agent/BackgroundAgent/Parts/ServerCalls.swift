@@ -164,6 +164,9 @@ struct ServerCalls {
 
     /// - Returns: what a server that answers has not answered for so long that it is lost.
     mutating func takeLost(_ pass: inout Pass) -> [String] {
+        // Whoever cannot be asked holds up nobody: what has to leave the screen stands in the ledger.
+        beingWithdrawn = beingWithdrawn.filter { pass.moment.awake < $0.value + Self.patience }
+        if let last = beingWithdrawn.values.max() { pass.wake(at: pass.moment.date(atAwake: last + Self.patience)) }
         askAboutSilent(&pass)
         var lost: [String] = []
         for (identifier, call) in unanswered where call.laterAnswer != nil {

@@ -34,11 +34,11 @@ struct Summaries {
     /// - Returns: those that are shown by themselves.
     mutating func gather(_ waiting: [NotificationRecord], _ pass: inout Pass) throws -> [NotificationRecord] {
         guard !waiting.isEmpty else { return [] }
-        let quiet = pass.settings.noticeRules.quietHours
+        let (now, zone, rules) = (pass.now, pass.zone, pass.settings.noticeRules)
         let values = waiting.map { record in
             NoticeFlow.Waiting(
                 identifier: record.identifier, thread: record.content.threadIdentifier,
-                wasHeldBack: quiet?.end(covering: record.dueAt ?? record.createdAt, in: pass.zone) != nil)
+                wasHeldBack: Self.wasHeldBack(record, rules, now: now, zone: zone))
         }
         var gathering: Set<NoticeFlow.Group> = []
         let groups = Set([.quietHours, .many] + values.map { NoticeFlow.Group.thread($0.thread) })
@@ -51,6 +51,17 @@ struct Summaries {
         if let pause = decision.pause { pass.wake(at: pass.moment.date(atAwake: pass.moment.awake + pause)) }
         return decision.show.compactMap { byIdentifier[$0] }
     }
+
+    /// It came, or was due, in quiet hours that are over by now.
+    private static func wasHeldBack(_ record: NotificationRecord, _ rules: NoticeRules, now: Date, zone: TimeZone) -> Bool {
+        guard let quiet = rules.quietHours, quiet.end(covering: now, in: zone) == nil,
+            record.content.interruptionLevel < rules.loudLevel ?? .max
+        else { return false }
+        return quiet.end(covering: record.dueAt ?? record.addedAt ?? record.createdAt, in: zone) != nil
+    }
+
+    /// One of them was not shown after all.
+    mutating func noteFailure() { flow.giveBack() }
 
     private func gather(_ records: [NotificationRecord], into group: NoticeFlow.Group, _ pass: inout Pass) throws {
         let known = try standing(group, pass)
