@@ -54,7 +54,7 @@ import Testing
 
     /// Whatever comes, and whenever: nobody is lost, and no span of time shows more than the bucket allows.
     @Test(arguments: 0..<50 as Range<UInt64>) func nobodyIsLostAndFewAreShown(_ seed: UInt64) {
-        var dice = SeededDice(seed)
+        var dice = Dice(seed)
         var flow = NoticeFlow()
         var awake = 1_000.0
         var shown: [Double] = []
@@ -79,19 +79,5 @@ import Testing
             let within = shown[index...].prefix { $0 <= first + 60 }.count
             #expect(within <= NoticeFlow.capacity + Int(60 / NoticeFlow.refill) + 1)
         }
-    }
-}
-
-/// SplitMix64.
-private struct SeededDice: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
