@@ -120,10 +120,12 @@ extension EndToEnd {
             let script = """
                 echo 1 > /proc/sys/user/\(limit) || exit 9
                 '\(tool)' place add Here 1,1 --no-sync && '\(tool)' schedule >/dev/null && '\(tool)' simulate launch StormyNoon --wait
-                '\(tool)' history; '\(tool)' quit >/dev/null
+                '\(tool)' history
                 """
             let result = try Child.run("unshare", Namespaces.asOwnUser(script), environment: home.environment)
             #expect(result.output.contains("completed") && !result.output.contains("crashed"), "\(result)")
+            // The agent goes on inside; a `quit` would withdraw what it is about to show.
+            try home.waitForQuiet()
             #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
         }
 

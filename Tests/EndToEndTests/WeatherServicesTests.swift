@@ -183,6 +183,7 @@ extension EndToEnd {
                     #expect(said.contains("Here: calm.") && said.contains("and MET Norway has none."), "\(said)")
                 }
             }
+            try home.waitForNoticesRemembered()
             #expect(try desktop.heardSoFar() == (agrees ? ["Storm expected in Here"] : []))
         }
 
@@ -458,6 +459,7 @@ extension EndToEnd {
             let moved = try home.stormy("place", "move", "There", "-1.01,1.01")
             #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
             try home.stormy("simulate", "launch", "StormyNoon", "--wait")
+            try home.waitForNoticesRemembered()
             let heard = try desktop.heardSoFar()
             #expect(heard == ["Storm expected in Here"])
             #expect(try home.stormy("place", "add", "Home", "2,2", "--no-sync").status == 0)
