@@ -121,7 +121,7 @@ let package = Package(
         .target(name: "CurlTransport", dependencies: ["CLibcurl", "COpenSSL", "TransferMachines"], swiftSettings: strict),
         .target(
             name: "DesktopServices",
-            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"], swiftSettings: strict),
+            dependencies: ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "CLinux"], swiftSettings: strict),
         .target(name: "RehearsalSupport", dependencies: ["BackgroundScheduling", "ProcessSupport"], swiftSettings: strict),
         .target(
             name: "BackgroundAgentTool",

@@ -4,7 +4,7 @@ import Foundation
 final class DunstDesktop: Sendable {
     private let screen: ChildProcess
     private let dunst: ChildProcess
-    private let environment: [String: String]
+    let environment: [String: String]
     private let folder: URL
 
     init(on bus: PrivateBus) throws {
@@ -42,6 +42,13 @@ final class DunstDesktop: Sendable {
     func control(_ arguments: String...) throws -> String {
         try ChildProcess.run("dunstctl", arguments, environment: environment)
             .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// The portal answers before its backend has been asked. `false`: not within a minute.
+    func waitForDisplayed(_ count: Int) throws -> Bool {
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end { if try control("count", "displayed") == "\(count)" { return true } }
+        return false
     }
 
     /// Low urgency leaves after a second, everything else stays; a click acts; the first one lies in the corner.

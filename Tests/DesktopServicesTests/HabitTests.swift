@@ -12,14 +12,14 @@ extension RealDesktop {
 
         private func withServer(
             _ name: String, specification: String = "1.2", capabilities: [String] = ["actions", "body", "body-markup"],
-            _ body: (LibnotifyPresenter, HabitServer) async throws -> Void
+            _ body: (DesktopPresenter, HabitServer) async throws -> Void
         ) async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             let server = try HabitServer(on: bus, name: name, specification: specification, capabilities: capabilities)
             defer { server.stop() }
             let pixels = NoticePixels(line: "1 1 3 /wCA")
-            let presenter = LibnotifyPresenter(
+            let presenter = DesktopPresenter(
                 loop: RealDesktop.loop, appName: "Stormy", pictures: { $0 == "picture" ? pixels : nil },
                 handler: known.ear(events))
             defer { presenter.stop() }
@@ -195,13 +195,13 @@ extension RealDesktop {
 
         /// Two presenters, one after the other, and one server.
         private func withServer(
-            on bus: PrivateBus, _ first: @escaping (LibnotifyPresenter, HabitServer) async throws -> Void,
-            after second: @escaping (LibnotifyPresenter, HabitServer) async throws -> Void
+            on bus: PrivateBus, _ first: @escaping (DesktopPresenter, HabitServer) async throws -> Void,
+            after second: @escaping (DesktopPresenter, HabitServer) async throws -> Void
         ) async throws {
             let server = try HabitServer(on: bus, name: "another")
             defer { server.stop() }
             for body in [first, second] {
-                let presenter = LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: known.ear(events))
+                let presenter = DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: known.ear(events))
                 defer { presenter.stop() }
                 try await body(presenter, server)
             }

@@ -12,8 +12,8 @@ extension RealDesktop {
         let notice = Notice(
             identifier: "a", appName: "Stormy", desktopEntry: "stormy", iconName: "", title: "Storm", body: "Soon")
 
-        func makePresenter() -> LibnotifyPresenter {
-            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
+        func makePresenter() -> DesktopPresenter {
+            DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
         }
 
         @Test func `without an address no bus is started`() async throws {

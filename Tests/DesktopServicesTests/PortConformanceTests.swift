@@ -22,7 +22,7 @@ private protocol PresentingDesktop {
 }
 
 private struct RealPresenting: PresentingDesktop {
-    let libnotify: LibnotifyPresenter
+    let libnotify: DesktopPresenter
     let dunst: DunstDesktop
 
     var presenter: any Presenter { libnotify }
@@ -63,7 +63,7 @@ extension RealDesktop {
             case .real:
                 let bus = try PrivateBus()
                 defer { bus.stop() }
-                let presenter = LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
+                let presenter = DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
                 defer { presenter.stop() }
                 presenter.connect(busAddress: bus.address)
                 let dunst = try DunstDesktop(on: bus)

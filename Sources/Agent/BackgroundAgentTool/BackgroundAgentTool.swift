@@ -82,7 +82,7 @@ package enum BackgroundAgentTool {
         }
         let loop = GLibLoop(name: "desktop")
         let pictures = PictureReading.pixels
-        let presenter = LibnotifyPresenter(loop: loop, appName: appIdentifier, pictures: pictures) { inbox(.presenter($0)) }
+        let presenter = DesktopPresenter(loop: loop, appName: appIdentifier, pictures: pictures) { inbox(.presenter($0)) }
         let conditions = DesktopConditionsMonitor(
             loop: loop, handler: { inbox(.conditions($0)) },
             onSignal: { signal in

@@ -37,7 +37,7 @@ enum DesktopExamination {
 
     private static func notifications(_ address: String?) -> NotificationServerReport {
         let loop = GLibLoop(name: "desktop")
-        let presenter = LibnotifyPresenter(loop: loop, appName: "doctor") { _ in }
+        let presenter = DesktopPresenter(loop: loop, appName: "doctor") { _ in }
         let state = Mutex<(pid: Int32?, report: NotificationServerReport?)>((nil, nil))
         let answered = DispatchSemaphore(value: 0)
         presenter.connect(busAddress: address)

@@ -24,7 +24,7 @@ enum LastWords {
     private static func say(_ text: String, of app: String) {
         let loop = GLibLoop(name: "desktop")
         let answered = DispatchSemaphore(value: 0)
-        let presenter = LibnotifyPresenter(loop: loop, appName: app) { event in
+        let presenter = DesktopPresenter(loop: loop, appName: app) { event in
             switch event {
             case .presented, .failed: answered.signal()
             case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .doNotDisturb, .serverAnswers, .serverAppeared,

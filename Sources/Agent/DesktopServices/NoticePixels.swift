@@ -72,4 +72,18 @@ package struct NoticePixels: Sendable, Equatable {
         ]
         return g_variant_new_tuple(&parts, gsize(parts.count))
     }
+
+    /// As a file of that format; `nil`: it cannot be written.
+    var png: [UInt8]? {
+        let content = bytes.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
+        defer { g_bytes_unref(content) }
+        let picture = gdk_pixbuf_new_from_bytes(
+            content, GDK_COLORSPACE_RGB, channels == 4 ? 1 : 0, 8, gint(width), gint(height), gint(width * channels))
+        guard let picture else { return nil }
+        defer { g_object_unref(UnsafeMutableRawPointer(picture)) }
+        var (buffer, count): (UnsafeMutablePointer<gchar>?, gsize) = (nil, 0)
+        guard gdk_pixbuf_save_to_bufferv(picture, &buffer, &count, "png", nil, nil, nil) != 0, let buffer else { return nil }
+        defer { g_free(buffer) }
+        return buffer.withMemoryRebound(to: UInt8.self, capacity: Int(count)) { Array(UnsafeBufferPointer(start: $0, count: Int(count))) }
+    }
 }

@@ -63,37 +63,12 @@ extension PresenterServer {
         defer { g_variant_unref(information) }
         let capabilities = try call("GetCapabilities", on: connection, mayStart: mayStart)
         defer { g_variant_unref(capabilities) }
-        guard type(of: information) == "(ssss)", type(of: capabilities) == "(as)" else {
+        let lists = GVariantReading.children(of: capabilities) { GVariantReading.strings($0, ofType: "as") }
+        guard let words = GVariantReading.strings(information, ofType: "(ssss)"), lists.count == 1, let list = lists[0] else {
             throw .refused("the notification server's description has an unexpected type")
         }
         return PresenterServer(
-            name: string(in: information, at: 0), vendor: string(in: information, at: 1),
-            version: string(in: information, at: 2), specificationVersion: string(in: information, at: 3),
-            capabilities: strings(in: capabilities))
-    }
-
-    /// The name of its connection; answered by the bus itself. `nil`: nobody is there.
-    static func owner(on connection: OpaquePointer) -> String? {
-        guard let reply = askBus("GetNameOwner", on: connection) else { return nil }
-        defer { g_variant_unref(reply) }
-        return type(of: reply) == "(s)" ? string(in: reply, at: 0) : nil
-    }
-
-    private static func askBus(_ question: String, on connection: OpaquePointer) -> OpaquePointer? {
-        // The call takes it over.
-        var name = [g_variant_new_string(busName)]
-        return g_dbus_connection_call_sync(
-            connection, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", question,
-            g_variant_new_tuple(&name, 1), nil, G_DBUS_CALL_FLAGS_NONE, -1, nil, nil)
-    }
-
-    /// The process that owns the name; answered by the bus itself.
-    static func process(on connection: OpaquePointer) -> Int32? {
-        guard let reply = askBus("GetConnectionUnixProcessID", on: connection) else { return nil }
-        defer { g_variant_unref(reply) }
-        guard type(of: reply) == "(u)", let number = g_variant_get_child_value(reply, 0) else { return nil }
-        defer { g_variant_unref(number) }
-        return Int32(exactly: g_variant_get_uint32(number))
+            name: words[0], vendor: words[1], version: words[2], specificationVersion: words[3], capabilities: Set(list))
     }
 
     private static func call(
@@ -105,21 +80,5 @@ extension PresenterServer {
             connection, busName, "/org/freedesktop/Notifications", busName, method, nil, nil, flags, -1, nil, &error)
         guard let reply else { throw PresenterFailure(consuming: error) }
         return reply
-    }
-
-    private static func type(of variant: OpaquePointer) -> String {
-        String(cString: g_variant_get_type_string(variant))
-    }
-
-    private static func string(in tuple: OpaquePointer, at index: Int) -> String {
-        let child = g_variant_get_child_value(tuple, gsize(index))
-        defer { g_variant_unref(child) }
-        return String(cString: g_variant_get_string(child, nil))
-    }
-
-    private static func strings(in tuple: OpaquePointer) -> Set<String> {
-        guard let list = g_variant_get_child_value(tuple, 0) else { return [] }
-        defer { g_variant_unref(list) }
-        return Set((0..<Int(g_variant_n_children(list))).map { string(in: list, at: $0) })
     }
 }

@@ -18,6 +18,11 @@ final class SessionBus {
     /// When the old connection could not be let go of, in microseconds of GLib's clock.
     private var stuckAt: gint64?
 
+    /// The name of who serves notifications.
+    private let served: String
+
+    init(watching name: String) { served = name }
+
     var onLost: (() -> Void)?
     /// The address of the connection.
     private(set) var address: String?
@@ -111,6 +116,22 @@ final class SessionBus {
         }
     }
 
+    /// Connected to another bus than the one of this address.
+    func isElsewhere(than told: String) -> Bool {
+        guard let connection, let address else { return false }
+        let guid = g_dbus_connection_get_guid(connection).map { String(cString: $0) }
+        return !SessionBusAddress.isSame(told, address, guid: guid)
+    }
+
+    /// It is dead, and its signal is still on the way.
+    var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
+
+    /// Which one serves notifications now; `nil`: none does, or there is no connection.
+    var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
+
+    /// Its process.
+    var servedProcess: Int32? { connection.flatMap { BusName(served, on: $0).process } }
+
     /// Lets go of the connection. The caller has released its notifications and libnotify before.
     func release() {
         guard let connection else { return }
@@ -129,7 +150,7 @@ final class SessionBus {
             { _, _, _, data in SessionBus.from(data).onLost?() },
             context)
         watch = g_bus_watch_name_on_connection(
-            opened, PresenterServer.busName, G_BUS_NAME_WATCHER_FLAGS_NONE,
+            opened, served, G_BUS_NAME_WATCHER_FLAGS_NONE,
             { _, _, _, data in SessionBus.from(data).serverChanged(isPresent: true) },
             { _, _, data in SessionBus.from(data).serverChanged(isPresent: false) },
             context, nil)

@@ -8,10 +8,10 @@ final class ShownNotice {
     let identifier: String
     let notification: UnsafeMutablePointer<NotifyNotification>
     private(set) var serverID: UInt32
-    private unowned let desk: NotificationDesk
+    private unowned let desk: LibnotifyDesk
 
     /// `serverID`: of an earlier showing that this one replaces; 0 for none.
-    init(identifier: String, serverID: UInt32, desk: NotificationDesk) {
+    init(identifier: String, serverID: UInt32, desk: LibnotifyDesk) {
         self.identifier = identifier
         self.serverID = serverID
         self.desk = desk

@@ -46,6 +46,14 @@ static inline int clinux_pipe(int *_Nonnull ends) {
     return (int)syscall(SYS_pipe2, ends, O_CLOEXEC);
 }
 
+// glibc declares these for _GNU_SOURCE alone. A file that no folder has, and that can be closed to every change.
+static inline int clinux_memory_file(const char *_Nonnull name) {
+    return (int)syscall(SYS_memfd_create, name, 3 /* MFD_CLOEXEC | MFD_ALLOW_SEALING */);
+}
+static inline int clinux_seal_file(int descriptor) {
+    return fcntl(descriptor, 1033 /* F_ADD_SEALS */, 15 /* F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE */);
+}
+
 static inline int clinux_open(const char *_Nonnull path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }

@@ -26,7 +26,7 @@ extension RealDesktop {
         let server = KnownServer()
 
         /// A presenter on a bus with dunst, up to the moment that dunst is there.
-        func withDesktop(_ body: (LibnotifyPresenter, DunstDesktop) async throws -> Void) async throws {
+        func withDesktop(_ body: (DesktopPresenter, DunstDesktop) async throws -> Void) async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }
             let presenter = makePresenter()
@@ -38,8 +38,8 @@ extension RealDesktop {
             try await body(presenter, desktop)
         }
 
-        func makePresenter() -> LibnotifyPresenter {
-            LibnotifyPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
+        func makePresenter() -> DesktopPresenter {
+            DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: server.ear(events))
         }
 
         func presentedID(_ identifier: String) async throws -> UInt32 {
@@ -191,7 +191,7 @@ extension RealDesktop {
             }
         }
 
-        func describe(_ presenter: LibnotifyPresenter) async -> PresenterServer? {
+        func describe(_ presenter: DesktopPresenter) async -> PresenterServer? {
             await withCheckedContinuation { continuation in
                 presenter.describeServer { continuation.resume(returning: try? $0.get()) }
             }

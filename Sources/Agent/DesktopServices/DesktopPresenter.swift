@@ -1,6 +1,6 @@
 import BackgroundNotices
 
-/// Shows notifications on the desktop of the session bus, through libnotify.
+/// Shows notifications on the desktop of the session bus: through libnotify, or in a sandbox through the desktop portal.
 ///
 /// Every call only posts to the loop's thread and returns; every answer comes there as an event. libnotify's state is
 /// one per process, so there may be one presenter at a time: `stop()` one before making the next.
@@ -8,22 +8,28 @@ import BackgroundNotices
 /// When the bus is lost, `connect(busAddress:)` with a new address works in the same process. `busLost` may come after
 /// a `serverVanished` or alone; after either, no notification is on screen and no server id means anything. When a
 /// server is there already, `serverAppeared` comes soon after connecting, possibly behind the first `presented`.
-package final class LibnotifyPresenter: Presenter {
+package final class DesktopPresenter: Presenter {
     private let loop: GLibLoop
-    private let desk: NotificationDesk
+    private let desk: any PresenterDesk
 
     /// Nothing is connected before `connect(busAddress:)` or the first notification.
     ///
     /// - Parameters:
     ///   - appName: for notifications that name no app of their own; not empty.
+    ///   - way: how this process reaches who shows notifications.
     ///   - pictures: decodes a file, on the loop's thread.
     ///   - handler: called on the loop's thread, in order.
     package init(
-        loop: GLibLoop, appName: String, pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
+        loop: GLibLoop, appName: String, way: NotificationWay = .ofThisProcess,
+        pictures: @escaping @Sendable (String) -> NoticePixels? = { _ in nil },
         handler: @escaping @Sendable (PresenterEvent) -> Void
     ) {
         self.loop = loop
-        desk = NotificationDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
+        desk =
+            switch way {
+            case .server: LibnotifyDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
+            case .portal: PortalDesk(pictures: pictures, handler: handler)
+            }
     }
 
     deinit {
@@ -81,4 +87,17 @@ package final class LibnotifyPresenter: Presenter {
     package func stop() {
         loop.perform { [desk] in desk.release() }
     }
+}
+
+/// What a ``DesktopPresenter`` does on the loop's thread, and nowhere else.
+protocol PresenterDesk: AnyObject, Sendable {
+    func connect(busAddress: String?) -> PresenterFailure?
+    func present(_ notice: Notice, replacing serverID: UInt32?, of giver: String?)
+    func withdraw(identifier: String, serverID: UInt32, of giver: String?)
+    func takeOver(identifier: String, serverID: UInt32, of giver: String?)
+    func showBadge(_ count: Int, desktopEntry: String)
+    func ask()
+    func describeServer() -> Result<PresenterServer, PresenterFailure>
+    func serverProcess() -> Int32?
+    func release()
 }

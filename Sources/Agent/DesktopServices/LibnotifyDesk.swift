@@ -1,12 +1,12 @@
 import BackgroundNotices
 import CLibnotify
 
-/// Everything of the presenter that lives on the loop's thread.
-final class NotificationDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
+/// Shows notifications by libnotify. libnotify's own way through a portal, which knows neither sounds nor a later process, is switched off.
+final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because every member but init is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
-    private let bus = SessionBus()
+    private let bus = SessionBus(watching: PresenterServer.busName)
     /// What the present server can do; asked again when another takes the name.
     private var server: PresenterServer?
     /// Which one it is, as it was told last.
@@ -59,13 +59,13 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         }
         bus.onServerAppeared = { [unowned self] in
             server = nil
-            if let connection = bus.connection { identify(on: connection) }
+            identify()
             self.handler(.serverAppeared)
             takeOverNow()
         }
         bus.onServerVanished = { [unowned self] in
             // It was replaced, and its successor is known already.
-            if identity != nil, currentIdentity() == identity { return }
+            if identity != nil, bus.servedIdentity == identity { return }
             server = nil
             // Their ids died with the server; a later `show` of these objects would replace a stranger's notification.
             forgetShown()
@@ -76,9 +76,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
 
     func connect(busAddress: String?) -> PresenterFailure? {
         let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        if let told, let connection = bus.connection, let address = bus.address,
-            !SessionBusAddress.isSame(told, address, guid: g_dbus_connection_get_guid(connection).map { String(cString: $0) })
-        {
+        if let told, bus.isElsewhere(than: told) {
             // The person's session is elsewhere: what is shown here belongs to a bus that is left.
             release()
             handler(.busLost)
@@ -209,8 +207,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     }
 
     func serverProcess() -> Int32? {
-        guard let connection = try? openBus(busAddress: nil) else { return nil }
-        return PresenterServer.process(on: connection)
+        (try? openBus(busAddress: nil)) == nil ? nil : bus.servedProcess
     }
 
     func release() {
@@ -243,14 +240,17 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
     }
 
     private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
-        if let connection = bus.connection, g_dbus_connection_is_closed(connection) != 0 {
-            // It is dead and its signal still on the way: act on it now, once.
+        if bus.isDead {
+            // Act on it now, once: its signal is still on the way.
             release()
             handler(.busLost)
         }
         let connection = try bus.open(busAddress: busAddress)
         lateAnswers?.listen(on: connection)
-        if notify_is_initted() == 0 { notify_init(appName) }
+        if notify_is_initted() == 0 {
+            g_setenv("NOTIFY_IGNORE_PORTAL", "1", 1)
+            notify_init(appName)
+        }
         return connection
     }
 
@@ -258,7 +258,7 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
         let connection = try openBus(busAddress: nil)
         if let server { return server }
         let asked = try PresenterServer.query(on: connection, mayStart: mayStart)
-        identify(on: connection)
+        identify()
         server = asked
         fitLabels(asked, on: connection)
         if asked.hasReplies { replies.listen(on: connection) }
@@ -276,24 +276,16 @@ final class NotificationDesk: @unchecked Sendable {  // because every member but
 
     /// Another server has taken the name, and the bus's word of that is on its way: a number of the old one is a stranger's with the new.
     private func forgetReplacedServer() {
-        guard let known = identity, let found = currentIdentity(), found != known, let connection = bus.connection else { return }
+        guard let known = identity, let found = bus.servedIdentity, found != known else { return }
         server = nil
         doNotDisturb = nil
         forgetShown()
-        identify(on: connection)
-    }
-
-    /// Which server there is. A name on a bus is given once, and each bus has a number of its own.
-    private func currentIdentity() -> String? {
-        guard let connection = bus.connection, let owner = PresenterServer.owner(on: connection),
-            let bus = g_dbus_connection_get_guid(connection)
-        else { return nil }
-        return "\(String(cString: bus)) \(owner)"
+        identify()
     }
 
     /// Tells which server gives the ids from now on.
-    private func identify(on connection: OpaquePointer) {
-        guard let found = currentIdentity(), found != identity else { return }
+    private func identify() {
+        guard let found = bus.servedIdentity, found != identity else { return }
         identity = found
         handler(.serverIs(found))
     }

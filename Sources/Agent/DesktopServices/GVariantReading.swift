@@ -1,0 +1,30 @@
+import CLibnotify
+
+/// Reads values of GLib's that came over a bus: their type is whatever a stranger sent.
+enum GVariantReading {
+    static func type(of variant: OpaquePointer) -> String { String(cString: g_variant_get_type_string(variant)) }
+
+    /// The members of a tuple, or of an array, of texts alone. `nil`: it is of another type.
+    static func strings(_ variant: OpaquePointer, ofType type: String) -> [String]? {
+        guard self.type(of: variant) == type else { return nil }
+        return children(of: variant) { String(cString: g_variant_get_string($0, nil)) }
+    }
+
+    /// What a container holds, in order.
+    static func children<Value>(of variant: OpaquePointer, _ read: (OpaquePointer) -> Value) -> [Value] {
+        (0..<g_variant_n_children(variant)).compactMap { index in
+            guard let child = g_variant_get_child_value(variant, index) else { return nil }
+            defer { g_variant_unref(child) }
+            return read(child)
+        }
+    }
+
+    /// A value of a dictionary, `read` where it has `type`.
+    static func value<Value>(
+        _ key: String, ofType type: String, in dictionary: OpaquePointer, _ read: (OpaquePointer) -> Value
+    ) -> Value? {
+        guard self.type(of: dictionary) == "a{sv}", let value = g_variant_lookup_value(dictionary, key, nil) else { return nil }
+        defer { g_variant_unref(value) }
+        return self.type(of: value) == type ? read(value) : nil
+    }
+}

@@ -1,0 +1,134 @@
+import BackgroundNotices
+import CLibnotify
+
+/// One notification in the form that the portal takes.
+struct PortalNotification {
+    private let identifier: String
+    private let portal: NotificationPortal
+    private let notice: Notice
+    private let picture: [UInt8]?
+
+    init(_ notice: Notice, _ pixels: NoticePixels?, for portal: NotificationPortal) {
+        (identifier, self.portal, self.notice) = (NoticeText.withoutControls(notice.identifier), portal, notice)
+        picture = pixels?.png
+    }
+
+    /// Blocks until the portal has it. That it is on the screen then, nobody says.
+    func send(on connection: OpaquePointer) throws(PresenterFailure) {
+        let files = g_unix_fd_list_new()
+        defer { g_object_unref(UnsafeMutableRawPointer(files)) }
+        var parameters: [OpaquePointer?] = [g_variant_new_string(identifier), fields(files)]
+        let call = g_variant_new_tuple(&parameters, 2)
+        g_variant_unref(
+            try NotificationPortal.call("AddNotification", NotificationPortal.interface, call, files, on: connection, mayStart: true))
+    }
+
+    private func fields(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
+        var fields: [(String, OpaquePointer?)] = [
+            ("title", g_variant_new_string(NoticeText.title(notice.title, fallback: notice.appName))),
+            // A plain body: the portal reads markup in a field of its own.
+            ("body", g_variant_new_string(NoticeText.body(notice.body, isMarkup: false))),
+            ("priority", g_variant_new_string(priority)),
+            ("default-action", g_variant_new_string(Self.action(ofKey: "default"))),
+            ("buttons", buttons),
+        ]
+        if let icon = icon(files) { fields.append(("icon", icon)) }
+        if portal.hasMedia {
+            let isSilent = notice.isQuiet || notice.soundName == nil
+            fields.append(("sound", g_variant_new_string(isSilent ? "silent" : "default")))
+            var hint: [OpaquePointer?] = [g_variant_new_string(notice.isQuiet ? "tray" : "show-as-new")]
+            fields.append(("display-hint", array("s", &hint)))
+            if let category { fields.append(("category", g_variant_new_string(category))) }
+        }
+        return dictionary(fields)
+    }
+
+    /// Source of the words: org.freedesktop.portal.Notification. What is time-sensitive stays on the screen with a server, and is "high" here.
+    private var priority: String {
+        switch notice.urgency {
+        case .low: "low"
+        case .normal: notice.isPersistent ? "high" : "normal"
+        case .critical: "urgent"
+        }
+    }
+
+    /// A field to type into is part of a category.
+    private var category: String? {
+        let wanted = reply == nil ? notice.category : "im.received"
+        return wanted.flatMap { portal.categories.contains($0) ? $0 : nil }
+    }
+
+    /// One field at most. Where there are none, such a button would send nothing, and is not offered.
+    private var reply: NoticeAction? { portal.hasReplies ? notice.actions.first { $0.field != nil } : nil }
+
+    private var buttons: OpaquePointer? {
+        var buttons: [OpaquePointer?] = notice.actions.filter { action in
+            action.key != "default" && !action.key.isEmpty && (action.field == nil || action == reply)
+        }.map { action in
+            let label = NoticeText.withoutControls(action.label)
+            var fields: [(String, OpaquePointer?)] = [
+                ("label", g_variant_new_string(label.isEmpty ? action.key : label)),
+                ("action", g_variant_new_string(Self.action(ofKey: action.key))),
+            ]
+            if action.field != nil { fields.append(("purpose", g_variant_new_string(NotificationPortal.replyPurpose))) }
+            return dictionary(fields)
+        }
+        return array("a{sv}", &buttons)
+    }
+
+    /// The picture, else the app's icon where a theme has it. Source of both forms: the interface; version 2 takes no bytes.
+    private func icon(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
+        if let picture { return portal.hasMedia ? sealed(picture, files) : boxed("bytes", bytes(picture)) }
+        return InstalledIcon.name(notice.iconName).flatMap { name in
+            var names: [OpaquePointer?] = [g_variant_new_string(name)]
+            return name.hasPrefix("/") ? nil : boxed("themed", array("s", &names))
+        }
+    }
+
+    private func sealed(_ content: [UInt8], _ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
+        guard let file = SealedFile(content) else { return nil }
+        // The list keeps a copy of the descriptor.
+        let index = g_unix_fd_list_append(files, file.descriptor, nil)
+        return index < 0 ? nil : boxed("file-descriptor", g_variant_new_handle(index))
+    }
+
+    // MARK: Actions
+
+    /// Names that begin with "app." would be actions that the app exports on the bus.
+    private static let prefix = "press."
+
+    private static func action(ofKey key: String) -> String { prefix + NoticeText.withoutControls(key) }
+
+    /// `nil`: it is none of ours.
+    static func key(ofAction action: String) -> String? {
+        action.hasPrefix(prefix) ? String(action.dropFirst(prefix.count)) : nil
+    }
+
+    // MARK: Values
+
+    private func boxed(_ kind: String, _ value: OpaquePointer?) -> OpaquePointer? {
+        var parts: [OpaquePointer?] = [g_variant_new_string(kind), g_variant_new_variant(value)]
+        return g_variant_new_tuple(&parts, 2)
+    }
+
+    private func bytes(_ content: [UInt8]) -> OpaquePointer? {
+        let held = content.withUnsafeBytes { g_bytes_new($0.baseAddress, gsize($0.count)) }
+        defer { g_bytes_unref(held) }
+        let type = g_variant_type_new("ay")
+        defer { g_variant_type_free(type) }
+        return g_variant_new_from_bytes(type, held, 1)
+    }
+
+    private func dictionary(_ fields: [(String, OpaquePointer?)]) -> OpaquePointer? {
+        var entries: [OpaquePointer?] = fields.map { key, value in
+            g_variant_new_dict_entry(g_variant_new_string(key), g_variant_new_variant(value))
+        }
+        return array("{sv}", &entries)
+    }
+
+    private func array(_ type: String, _ children: inout [OpaquePointer?]) -> OpaquePointer? {
+        let type = g_variant_type_new(type)
+        defer { g_variant_type_free(type) }
+        return g_variant_new_array(type, &children, gsize(children.count))
+    }
+}
