@@ -54,7 +54,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting benchmark-notifications
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -215,6 +215,11 @@ benchmark-waiting: run-packages test-packages ## What an app's submit waits whil
 	for product in background-agent stormy courier-example proving-ground; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/waiting.py
+
+benchmark-notifications: run-packages test-packages ## 1,000 notifications added in a row: in the ledger, a handful on the screen
+	for product in background-agent proving-ground; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	python3 Tests/Benchmarks/notifications.py
 
 format: ## Format the sources
 	$(SWIFT) format format --in-place --recursive Sources Tests Package.swift

@@ -6,14 +6,15 @@ import Testing
 
 /// What a sandbox lets through to the notification server.
 @Suite struct NotificationWayTests {
-    @Test(arguments: [
-        (nil, .server), ("[Application]\nname=org.example.Storm\n", .portal),
-        ("[Application]\nname=a\n[Context]\nsockets=x11;session-bus;\n", .server),
-        ("[Session Bus Policy]\norg.freedesktop.Notifications=talk\n", .server),
-        ("[Session Bus Policy]\norg.freedesktop.*=talk\n", .server),
-        ("[Session Bus Policy]\norg.freedesktop.Notifications=see\norg.freedesktop.FileManager1=talk\n", .portal),
-        ("no key file", .portal), ("", .portal),
-    ] as [(String?, NotificationWay)])
+    @Test(
+        arguments: [
+            (nil, .server), ("[Application]\nname=org.example.Storm\n", .portal),
+            ("[Application]\nname=a\n[Context]\nsockets=x11;session-bus;\n", .server),
+            ("[Session Bus Policy]\norg.freedesktop.Notifications=talk\n", .server),
+            ("[Session Bus Policy]\norg.freedesktop.*=talk\n", .server),
+            ("[Session Bus Policy]\norg.freedesktop.Notifications=see\norg.freedesktop.FileManager1=talk\n", .portal),
+            ("no key file", .portal), ("", .portal),
+        ] as [(String?, NotificationWay)])
     func aSandboxSaysWhatItLetsThrough(_ info: String?, _ way: NotificationWay) {
         #expect(NotificationWay(flatpakInfo: info.map { Data($0.utf8) }) == way)
     }
@@ -197,7 +198,9 @@ extension RealDesktop {
                 try ChildProcess("/usr/libexec/\($0)", [], environment: environment)
             }
             defer { for service in services { service.stop() } }
-            for name in ["org.freedesktop.Notifications", "org.freedesktop.impl.portal.desktop.gtk", "org.freedesktop.portal.Desktop"] {
+            for name in [
+                "org.freedesktop.Notifications", "org.freedesktop.impl.portal.desktop.gtk", "org.freedesktop.portal.Desktop",
+            ] {
                 try ChildProcess.run("gdbus", ["wait", "--session", "--timeout", "60", name], environment: environment)
             }
             let presenter = makePresenter()

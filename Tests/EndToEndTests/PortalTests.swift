@@ -112,7 +112,8 @@ extension EndToEnd {
         /// Inside a Flatpak sandbox, which hides the notification server, the storm is told through the portal, and its button works.
         @Test(.enabled(if: Namespaces.areAllowed)) func aSandboxIsToldThroughIt() throws {
             let info = home.folder.appendingPathComponent("flatpak-info")
-            try Data("[Application]\nname=org.example.Stormy\nruntime=runtime/a/b/c\n[Instance]\ninstance-id=7\n".utf8).write(to: info)
+            try Data("[Application]\nname=org.example.Stormy\nruntime=runtime/a/b/c\n[Instance]\ninstance-id=7\n".utf8).write(
+                to: info)
             let tool = Home.product("stormy")
             // The portal knows who calls by this file.
             let sandbox = Namespaces.inSandbox(with: ["/.flatpak-info": info.path])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stormy's notifications on ten real notification servers, beside the portal, and without any server: pressed, restarted, frozen, killed.
+"""Stormy's notifications on ten real notification servers, through the desktop portal, and without any server: pressed, restarted, frozen, killed.
 
 Each server runs on a private bus and a display without a screen (desks.py). For each feature (features.py) an app of its own, in a fresh
 home, shows what is to be shown; buttons are pressed with a mouse on the screen; what is judged is what the app's log, the bus and the
@@ -45,6 +45,8 @@ PAGE = ROOT / "Sources/API/UserNotifications/UserNotifications.docc/Servers.md"
 NOT_UNDERSTOOD = "not understood yet"
 # What a server does not do, and why: the reason in the table of the documentation.
 NO_FIELDS = {"reply": "has no fields; the button is left out"}
+NO_SOUNDS = "version 1 of the portal has no sounds"
+NO_CLOSINGS = "the portal does not tell that it was closed"
 EXPECTED = {
     "dunst": NO_FIELDS,
     "xfce4-notifyd": NO_FIELDS | {"body": "a press on it only closes it"},
@@ -60,7 +62,11 @@ EXPECTED = {
     "gnome-shell": NO_FIELDS | {
         "stays": "moves it to its list after 4 s", "agent-killed": "what is replaced while it is on the screen loses its buttons there"},
     "plasma": {},
-    "portal": NO_FIELDS,
+    "portal": NO_FIELDS | {key: NO_SOUNDS for key in ("sound", "realert")} | {key: NO_CLOSINGS for key in ("dismissal", "closed-stays-closed")} | {
+        "text": "the backend leaves markup to the server", "urgency": "the backend makes time-sensitive critical",
+        "leaves": "the backend forgets what was pressed, and dunst leaves it there",
+        "server-restart": "nobody tells that the server behind the portal is another one",
+        "absent": "the portal takes it, and nobody tells that it is not shown"},
     "none": {},
 }
 # Features of one desk alone; the desk without a server has no others.
@@ -105,6 +111,7 @@ def judge(desk, key, attempt):
     """One feature, in a home of its own. The server is started anew where something is left behind."""
     if not desk.is_alive():
         desk.restart_server()
+    desk.renew()
     scene = Scene(desk, f"{key}{attempt}", PICTURES / desk.name)
     expected = EXPECTED[desk.name].get(key)
     begun = time.monotonic()
@@ -136,7 +143,7 @@ def keep_evidence(scene, key):
 
 
 def measure(name, keys):
-    """All features on one server: its information, and the results."""
+    """All features on one server: its name, vendor, version and parts, and the results."""
     desk_class = DESKS[name]
     packages.install(desk_class.packages)
     shutil.rmtree(PICTURES / name, ignore_errors=True)
@@ -154,7 +161,7 @@ def measure(name, keys):
                 result = Result(key, why="the test itself failed", expected=EXPECTED[name].get(key))
             results.append(result)
             print(result.line(name), flush=True)
-        return desk.information, results
+        return [*desk.information[:3], desk.parts], results
 
 
 # What is written.
@@ -165,7 +172,7 @@ def write(measured):
     known = {server["desk"]: server for server in json.loads(MEASURED.read_text())["servers"]} if MEASURED.exists() else {}
     for name, (information, results) in measured.items():
         features = known.get(name, {}).get("features", {}) | {result.key: result.text for result in results}
-        known[name] = {"desk": name, "server": information[0], "version": information[2],
+        known[name] = {"desk": name, "server": information[0], "version": information[2], **({"parts": information[3]} if information[3] else {}),
                        "features": {key: features[key] for key in features_of(name) if key in features}}
     table = {"measured": day, "servers": [known[name] for name in DESKS if name in known]}
     MEASURED.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n")
@@ -191,15 +198,17 @@ def page(table):
 
     lines = [f"| {FEATURES[key][0]} | " + " | ".join(cell(server, key) for server in servers) + " |" for key in FEATURES]
     versions = "; ".join(
-        f"{server['desk']}: {server['server']} {server['version']}" for server in servers if server["server"])
+        f"{server['desk']}: {server['server']} {server['version']}" + (f" ({server['parts']})" if "parts" in server else "")
+        for server in servers if server["server"])
     return "\n".join([
         "# Notification servers, measured", "",
-        "What the notifications of this library do on ten real servers of Debian, beside the desktop portal, and where nobody shows any.", "",
+        "What the notifications of this library do on ten real servers of Debian, through the desktop portal, and where nobody shows any.", "",
         "## Overview", "",
         f"Measured on {table['measured']} with `make notification-servers`: every server on a display of its own, its buttons pressed with a mouse.",
         "A \"no\" is the server's own, and its reason stands below the table; \"not understood yet\" may be a fault of this library or of the test.",
         "\"–\" is not measured there.", "",
-        f"The servers: {versions}. \"portal\" is dunst with xdg-desktop-portal beside it, \"none\" a session without any server.", "",
+        f"The servers: {versions}. \"none\" is a session without any server.", "",
+        "\"portal\" is an app in a sandbox like Flatpak's, which hides the server: the portal and its GTK backend show its notifications on dunst.", "",
         "| | " + " | ".join(server["desk"] for server in servers) + " |",
         "|---" * (len(servers) + 1) + "|", *lines, "",
         *(f"{number}. {why[0].upper()}{why[1:]}." for number, why in enumerate(notes, 1)), "",

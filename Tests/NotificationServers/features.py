@@ -8,7 +8,7 @@ import time
 import zlib
 
 from bus import No, until
-from scene import DEFAULT, DISMISS, PROGRAM
+from scene import DEFAULT, DISMISS
 
 FEATURES = {}
 
@@ -93,7 +93,7 @@ def urgency(scene):
 @feature("stays", "Time-sensitive stays", "A time-sensitive notification is still there when an active one has left by itself.")
 def stays(scene):
     quick, stay = scene.show("quick", level=1), scene.show("stay", level=2)
-    if "actions" in scene.desk.capabilities:
+    if "actions" in scene.desk.capabilities and scene.desk.tells_timeouts:
         expect(stay.timeout == 0, f"the timeout is {stay.timeout}")
     if scene.desk.expires:
         deadline = time.monotonic() + scene.desk.expires + 4
@@ -112,9 +112,9 @@ def stays(scene):
 def buttons(scene):
     found = scene.show()
     if "actions" not in scene.desk.capabilities:
-        expect(found.keys == [], f"the buttons are {found.actions}")
+        expect(scene.desk.keys(found) == [], f"the buttons are {found.actions}")
         raise No("draws no buttons")
-    expect(found.keys == ["default", "accept", "later"], f"the buttons are {found.actions}")
+    expect(scene.desk.keys(found) == ["default", "accept", "later"], f"the buttons are {found.actions}")
 
 
 @feature("press", "A button is heard", "A pressed button reaches the app, once.")
@@ -133,7 +133,8 @@ def again(scene):
 
 @feature("leaves", "Leaves when pressed", "What was pressed leaves the screen.")
 def leaves(scene):
-    scene.show()
+    # One that does not leave by itself.
+    scene.show(level=2)
     scene.desk.press("accept")
     scene.wait_response("accept")
     scene.wait_blank(3)
@@ -173,9 +174,9 @@ def reply(scene):
     found = scene.show(category="typed")
     if "inline-reply" not in scene.desk.capabilities:
         wanted = ["default", "later"] if "actions" in scene.desk.capabilities else []
-        expect(found.keys == wanted, f"the buttons are {found.actions}")
+        expect(scene.desk.keys(found) == wanted, f"the buttons are {found.actions}")
         raise No("has no fields; the button is left out")
-    expect(found.keys == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
+    expect(scene.desk.keys(found) == ["default", "inline-reply", "later"], f"the buttons are {found.actions}")
     scene.desk.type_reply("on my way")
     until(scene.responses, 8, "the app hears nothing")
     expect(scene.responses() == [("storm", "reply", "on my way")], f"the app hears {scene.responses()}")
@@ -215,7 +216,7 @@ class Export:
         self.scene, self.pipe = scene, scene.home / "steps"
         os.mkfifo(self.pipe)
         self.process = subprocess.Popen(
-            [str(PROGRAM), "export", "export.1", "queue", str(steps)], env=scene.environment | {"PROVING_STEPS": str(self.pipe)},
+            scene.command("export", "export.1", "queue", steps), env=scene.environment | {"PROVING_STEPS": str(self.pipe)},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.end = os.open(self.pipe, os.O_RDWR)
 
@@ -246,7 +247,7 @@ def progress(scene):
         found = until(told, 8, "no progress is told")[-1]
         expect(found.body.count("50 %") < 2, f"the text says it twice: {found.body!r}")
         expect(len(scene.bus.standing("Exporting")) == 1, "it stands there more than once")
-        expect("actions" not in scene.desk.capabilities or found.keys == ["cancel"], f"the buttons are {found.actions}")
+        expect("actions" not in scene.desk.capabilities or scene.desk.keys(found) == ["cancel"], f"the buttons are {found.actions}")
         time.sleep(scene.desk.drawing)
         scene.snap()
     finally:
@@ -421,7 +422,7 @@ def burst(scene):
         words = ["notify", "later", "seconds=3600"]
     else:
         scene.start_agent()
-    adding = subprocess.Popen([str(PROGRAM), *words], env=scene.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+    adding = subprocess.Popen(scene.command(*words), env=scene.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
 
     def shown():
@@ -457,7 +458,7 @@ def quit_withdraws(scene):
     scene.wait_blank()
 
 
-@feature("closed-stays-closed", "Closed stays closed", "What a person closed does not come again when the server restarts.")
+@feature("closed-stays-closed", "Closed stays closed", "What a person closed does not come again when the server restarts, or the agent.")
 def closed_stays_closed(scene):
     scene.show(level=2)
     scene.desk.close()
@@ -467,6 +468,10 @@ def closed_stays_closed(scene):
     scene.desk.restart_server()
     time.sleep(3)
     expect(len(scene.calls(TITLE)) == before, "it is shown again")
+    scene.kill_agent()
+    scene.start_agent()
+    time.sleep(3)
+    expect(len(scene.calls(TITLE)) == before, "the next agent shows it again")
 
 
 # Of two desks alone.

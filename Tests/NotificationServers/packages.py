@@ -12,6 +12,12 @@ def installed():
     return {line.split()[1] for line in lines.splitlines() if line.startswith("ii")}
 
 
+def version(name):
+    """Without what Debian added to it."""
+    text = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", name], capture_output=True, text=True, check=True).stdout
+    return text.split(":")[-1].split("-")[0]
+
+
 def apt(*words):
     command = [] if os.getuid() == 0 else ["sudo"]
     return subprocess.run([*command, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", *words], capture_output=True, text=True)

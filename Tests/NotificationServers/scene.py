@@ -36,9 +36,12 @@ class Scene:
 
     # The app.
 
+    def command(self, *words):
+        return self.desk.in_app([str(PROGRAM), *map(str, words)])
+
     def run(self, *words, check=True, **environment):
         try:
-            done = subprocess.run([str(PROGRAM), *map(str, words)], env=self.environment | environment,
+            done = subprocess.run(self.command(*words), env=self.environment | environment,
                                   capture_output=True, text=True, timeout=40, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             raise No(f"{words[0]} {words[1] if len(words) > 1 else ''} does not return within 40 s")

@@ -73,7 +73,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     public func add(_ request: UNNotificationRequest) async throws {
         guard let question = ForegroundQuestion(request, self) else { return try addNow(request) }
         try addNow(request, asks: true)
-        settle(question, await question.answer())
+        await SettledAnswers.shared.settle(question.request.identifier, await question.answer())
     }
 
     /// The same with a handler, called with the error or `nil` before this returns.
@@ -92,7 +92,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         let calls = OutstandingCalls.shared
         calls.enter()
         Task {
-            settle(question, await question.answer())
+            await SettledAnswers.shared.settle(question.request.identifier, await question.answer())
             calls.leave()
         }
     }
@@ -108,14 +108,6 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
                 request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
                 isHeld: asks,
                 now: now)
-        }
-    }
-
-    private func settle(_ question: ForegroundQuestion, _ options: UNNotificationPresentationOptions) {
-        DurableWrites.shared.commit("what is shown of a notification") {
-            try $0.settleNotification(
-                question.request.identifier, heldBy: ForegroundQuestion.wait, now: AppRuntime.shared.now
-            ) { $0.limited(to: options) }
         }
     }
 

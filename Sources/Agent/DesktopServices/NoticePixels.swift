@@ -84,6 +84,8 @@ package struct NoticePixels: Sendable, Equatable {
         var (buffer, count): (UnsafeMutablePointer<gchar>?, gsize) = (nil, 0)
         guard gdk_pixbuf_save_to_bufferv(picture, &buffer, &count, "png", nil, nil, nil) != 0, let buffer else { return nil }
         defer { g_free(buffer) }
-        return buffer.withMemoryRebound(to: UInt8.self, capacity: Int(count)) { Array(UnsafeBufferPointer(start: $0, count: Int(count))) }
+        return buffer.withMemoryRebound(to: UInt8.self, capacity: Int(count)) {
+            Array(UnsafeBufferPointer(start: $0, count: Int(count)))
+        }
     }
 }

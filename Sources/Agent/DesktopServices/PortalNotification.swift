@@ -20,7 +20,8 @@ struct PortalNotification {
         var parameters: [OpaquePointer?] = [g_variant_new_string(identifier), fields(files)]
         let call = g_variant_new_tuple(&parameters, 2)
         g_variant_unref(
-            try NotificationPortal.call("AddNotification", NotificationPortal.interface, call, files, on: connection, mayStart: true))
+            try NotificationPortal.call(
+                "AddNotification", NotificationPortal.interface, call, files, on: connection, mayStart: true))
     }
 
     private func fields(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {

@@ -39,7 +39,9 @@ extension PortalPresses.Press {
             defer { g_variant_unref(child) }
             return String(cString: g_variant_get_string(child, nil))
         }
-        guard let key = PortalNotification.key(ofAction: words[1]), let more = g_variant_get_child_value(parameters, 2) else { return nil }
+        guard let key = PortalNotification.key(ofAction: words[1]), let more = g_variant_get_child_value(parameters, 2) else {
+            return nil
+        }
         defer { g_variant_unref(more) }
         var (token, text): (String?, String?)
         for (aToken, aText) in GVariantReading.children(of: more, Self.read) { (token, text) = (token ?? aToken, text ?? aText) }

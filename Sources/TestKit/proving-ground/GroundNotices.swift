@@ -7,6 +7,7 @@ import UserNotifications
 /// Notifications as a test asks for them; what is pressed is written to the log.
 final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable {
     private let log: ProvingLog
+    private let isBurst = Mutex(false)
     private var center: UNUserNotificationCenter { .current() }
 
     init(log: ProvingLog) { self.log = log }
@@ -32,7 +33,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void
     ) {
-        log.write("asked \(notification.request.identifier)")
+        if !isBurst.withLock({ $0 }) { log.write("asked \(notification.request.identifier)") }
         let wish = ProcessInfo.processInfo.environment["PROVING_PRESENT"]
         if wish == "silence" { return }
         completionHandler(
@@ -70,6 +71,9 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             UNTimeIntervalNotificationTrigger(timeInterval: $0, repeats: values["repeats"] == "1")
         }
         let count = values["count"].flatMap { Int($0) }
+        // Lines on the disk would be most of the time that a thousand take.
+        isBurst.withLock { $0 = (count ?? 1) > 100 }
+        let begun = ContinuousClock.now
         for number in 1...(count ?? 1) {
             let name = count == nil ? identifier : "\(identifier)-\(number)"
             // Of the same words servers make one.
@@ -79,7 +83,11 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             // The handler is called before `add` returns.
             center.add(request) { error in failure.withLock { $0 = error } }
             if let error = failure.withLock({ $0 }) { throw error }
-            log.write("added \(name)")
+            if count ?? 1 <= 100 { log.write("added \(name)") }
+        }
+        if let count {
+            let seconds = (ContinuousClock.now - begun) / .seconds(1)
+            print("added \(count) in \(seconds.formatted(.number.precision(.fractionLength(2)))) s")
         }
         if ProcessInfo.processInfo.environment["PROVING_LEAVES"] == nil { waitForAnswers() }
     }

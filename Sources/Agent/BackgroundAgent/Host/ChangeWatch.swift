@@ -44,7 +44,7 @@ final class ChangeWatch {
                 let new = try Bell(ledger.directories)
                 loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
                     Bell.drain(descriptor)
-                    if rate.isOver { loop.hold(descriptor, for: RingRate.pause) }
+                    if let pause = rate.pause(afterRingAt: EventLoop.awake) { loop.hold(descriptor, for: pause) }
                 }
                 bell = consume new
             }
@@ -85,27 +85,4 @@ final class ChangeWatch {
     }
 
     private var log: AgentLog { AgentLog(ledger.directories) }
-}
-
-/// How often the bell rings. Who looks after each of a thousand commits holds up those who make them: each look waits for the writer.
-private struct RingRate {
-    /// Seconds between two looks while it rings too often.
-    static let pause = 0.05
-    /// More than so many in a row are too many; what one launch makes ring is fewer.
-    private static let limit = 10
-    /// Seconds of silence after which a row is over.
-    private static let silence = 0.1
-
-    private var last = -Double.infinity
-    private var count = 0
-
-    /// Asked at each ring.
-    var isOver: Bool {
-        mutating get {
-            let now = ProcessInfo.processInfo.systemUptime
-            count = now - last > Self.silence ? 1 : count + 1
-            last = now
-            return count > Self.limit
-        }
-    }
 }

@@ -86,7 +86,7 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
     }
 
-    private static var awake: Double {
+    static var awake: Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9

@@ -1,0 +1,59 @@
+import BackgroundLedger
+import BackgroundRuntime
+import Foundation
+import Synchronization
+
+/// Writes down what delegates have answered. Answers that come while others are written share the next commit: an app that adds a thousand
+/// notifications does not wait a thousand times for the disk.
+final class SettledAnswers: Sendable {
+    static var shared: SettledAnswers { AppRuntime.shared.part { SettledAnswers() } }
+
+    private struct Answer {
+        let identifier: String
+        let options: UNNotificationPresentationOptions
+        let whoWaits: CheckedContinuation<Void, Never>
+    }
+
+    private struct State {
+        var answers: [Answer] = []
+        var isWriting = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Returns when it is on the disk; where that fails for the moment, when it is tried again by ``DurableWrites``.
+    func settle(_ identifier: String, _ options: UNNotificationPresentationOptions) async {
+        await withCheckedContinuation { whoWaits in
+            let begins = state.withLock { state in
+                state.answers.append(Answer(identifier: identifier, options: options, whoWaits: whoWaits))
+                defer { state.isWriting = true }
+                return !state.isWriting
+            }
+            // A task knows whose process this is.
+            if begins { Task { self.write() } }
+        }
+    }
+
+    private func write() {
+        while let answers = next() {
+            let (meant, now) = (answers.map { ($0.identifier, $0.options) }, AppRuntime.shared.now)
+            DurableWrites.shared.commit("what is shown of a notification") { transaction in
+                for (identifier, options) in meant {
+                    try transaction.settleNotification(identifier, heldBy: ForegroundQuestion.wait, now: now) {
+                        $0.limited(to: options)
+                    }
+                }
+            }
+            for answer in answers { answer.whoWaits.resume() }
+        }
+    }
+
+    /// `nil`: nobody waits.
+    private func next() -> [Answer]? {
+        state.withLock { state in
+            defer { state.answers = [] }
+            state.isWriting = !state.answers.isEmpty
+            return state.answers.isEmpty ? nil : state.answers
+        }
+    }
+}
