@@ -40,7 +40,7 @@ EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTest
 	BackgroundTransferTests.OrdinarySession BackgroundLedgerTests.BellTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
-	BackgroundAgentTests.LauncherConformanceTests
+	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests
 # Those that need no desktop.
 UNIT = $(PURE) BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
 # $(1): tests, or modules; what --filter has to say for them.

@@ -61,7 +61,8 @@ import Testing
     }
 
     @Test func findsAnArrowThatIsNotBuilt() throws {
-        let detour = try manifest(#".target(name: "DesktopServices", dependencies: ["BackgroundNotices", "CLibnotify"]),"#)
+        let detour = try manifest(
+            #".target(name: "DesktopServices", dependencies: ["BackgroundNotices", "CLibnotify", "CLinux"]),"#)
         #expect(
             checker.missingArrows(in: detour) == ["Package.swift: DesktopServices → BackgroundScheduling is drawn, but not built"]
         )

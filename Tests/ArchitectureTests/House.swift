@@ -40,7 +40,7 @@ struct House {
                 "TransferMachines",
             ],
             "CurlTransport": ["CLibcurl", "COpenSSL", "TransferMachines"],
-            "DesktopServices": ["BackgroundNotices", "BackgroundScheduling", "CLibnotify"],
+            "DesktopServices": ["BackgroundNotices", "BackgroundScheduling", "CLibnotify", "CLinux"],
             "RehearsalSupport": ["BackgroundScheduling", "ProcessSupport"],
             "BackgroundAgentTool": [
                 "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "CurlTransport",

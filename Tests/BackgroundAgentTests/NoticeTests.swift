@@ -410,7 +410,8 @@ import Testing
         #expect(bench.presenter.shown.last?.replacing == 7)
         #expect(bench.presenter.shown.last?.notice.isQuiet == true)
         try presented(7)
-        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: nil)))
+        try bench.hear(.presenter(.activated(identifier: "n", serverID: 7, action: "photo", activationToken: "raise")))
+        #expect(try bench.ledger.read { try $0.undeliveredResponses().first?.activationToken } == "raise")
         #expect(try bench.launch(bench.onlyLive()).kind == .notificationResponse)
     }
 

@@ -138,6 +138,48 @@ import Testing
         #expect(bench.presenter.shown.map(\.notice.title) == ["No. 1"])
     }
 
+    /// Asked for in the night, they come in the night.
+    @Test func whatIsPressedInQuietHoursIsShown() throws {
+        try add(20)
+        try bench.turn()
+        try presentAll()
+        let (summary, before) = (try #require(last?.identifier), bench.presenter.shown.count)
+        try bench.settings { $0.quietHours = "09:00-11:00" }
+        let number = try #require(try record(summary).serverID)
+        try bench.hear(.presenter(.activated(identifier: summary, serverID: number, action: "show", activationToken: nil)))
+        #expect(bench.presenter.shown.dropFirst(before).map(\.notice.title).contains("No. 20"))
+    }
+
+    /// That of last night stands there still: of another night the person is told anew, in its place.
+    @Test func everyNightIsTold() throws {
+        try bench.settings { $0.quietHours = "09:00-11:00" }
+        try add(3)
+        try bench.pass(3_600 * 2)
+        try presentAll()
+        let first = try #require(last)
+        #expect(first.title == "While it was quiet: 3 notifications of App" && !first.isQuiet)
+        try bench.pass(3_600 * 22)
+        try add(2, from: 4)
+        #expect(bench.presenter.shown.count == 1)
+        try bench.pass(3_600 * 2)
+        #expect(bench.presenter.shown.count == 2 && last?.isQuiet == false && last?.identifier == first.identifier)
+        #expect(last?.title == "While it was quiet: 5 notifications of App")
+    }
+
+    /// Who leaves it off is not told of a week at once, and no agent stays for that.
+    @Test func whatIsSwitchedOffIsKeptForADay() throws {
+        try bench.settings { $0.silencedCategories = ["photos"] }
+        try add(1, category: "photos")
+        try bench.pass(86_000)
+        #expect(try record("n1").life.isWaiting)
+        try bench.pass(500)
+        #expect(try record("n1").life.isTakenBack)
+        #expect(try bench.ledger.read { try !$0.hasUnfinishedWork() })
+        try bench.settings { $0.silencedCategories = [] }
+        try bench.turn()
+        #expect(bench.presenter.shown.isEmpty)
+    }
+
     @Test func aCategoryThatIsSwitchedOffIsKept() throws {
         try bench.settings { $0.silencedCategories = ["photos"] }
         try add(1, level: 3, category: "photos")

@@ -312,6 +312,21 @@ extension EndToEnd {
             try other.wait("that it is not called off any more") { try $0.notification("storm-1-called-off")?.life.isTakenBack }
         }
 
+        /// Of a warning that came and went in quiet hours nobody hears.
+        @Test func whatNobodyHeardOfIsNotCalledOff() throws {
+            Weather.serve(.json(Weather.forecast().replacing("2.4", with: "0.1")), on: server)
+            server.route("GET", "/alerts*", .json(try germanWarning()))
+            let home = try self.home(
+                "open-meteo", at: "52.52,13.4",
+                extra: "[storm]\nthunderstorm = false\n[notifications]\nquiet_hours = \"00:00-23:59\"\nquiet_passes = \"none\"\n")
+            #expect(try home.stormy("check", "--notify", "--exit-code").status == 10)
+            try home.wait("that it waits") { try $0.notification("storm-1").flatMap { $0.life.isUntold ? $0 : nil } }
+            server.route("GET", "/alerts*", none)
+            #expect(try home.stormy("check", "--exit-code").status == 0)
+            let left = try Ledger(home.directories).read { try $0.notifications().filter { !$0.life.isTakenBack } }
+            #expect(left.isEmpty, "nothing waits for the morning: \(left)")
+        }
+
         /// Nobody has a forecast: what is warned of is told all the same. And a mild warning is said, and no storm.
         @Test func aWarningNeedsNoForecast() throws {
             Weather.serve(.status(403, body: "Forbidden"), on: server)

@@ -137,6 +137,12 @@ class Bus:
                 if notice.number == event["arguments"][0] and notice.epoch == self.epoch and notice.closed_at is None:
                     notice.closed_at, notice.reason = event["at"], event["arguments"][1]
 
+    def said(self):
+        """Calls and signals of notifications, and the answers to them; not those to calls of other kinds."""
+        calls = {(event["sender"], event["serial"]) for event in self.events if event["kind"] == "call"}
+        return [event for event in self.events
+                if event["kind"] in ("call", "signal") or event["kind"] in ("answer", "error") and (event["to"], event["answers"]) in calls]
+
     def calls(self, title=None):
         """What was to be shown so far."""
         self.read()

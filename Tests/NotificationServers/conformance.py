@@ -139,7 +139,7 @@ def keep_evidence(scene, key):
     with open(PICTURES / scene.desk.name / f"{key}-no.txt", "w") as file:
         file.write("The app's log:\n" + scene.log.read_text(errors="replace"))
         file.write("\nThe agent's log:\n" + (log.read_text(errors="replace") if log.exists() else ""))
-        file.write("\nThe bus:\n" + "".join(f"{json.dumps(event)[:1500]}\n" for event in scene.bus.events[-60:]))
+        file.write("\nThe bus:\n" + "".join(f"{json.dumps(event)[:1500]}\n" for event in scene.bus.said()[-60:]))
 
 
 def measure(name, keys):

@@ -26,7 +26,8 @@ public struct BackgroundSettings: Sendable, Equatable {
 
     /// Which notifications are shown in quiet hours too; `nil`: none. Default: critical ones.
     public var quietHoursPass: QuietHoursPass? = .critical
-    /// Identifiers of categories whose notifications wait. Default: none.
+    /// Identifiers of categories whose notifications are not shown. One is kept for a day, and shown if its category is taken out of here meanwhile.
+    /// Default: none.
     public var silencedCategories: Set<String> = []
 
     /// Files that a launch may fail for, such as a configuration: when one of them changes, a launch that was abandoned

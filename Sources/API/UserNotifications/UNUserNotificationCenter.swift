@@ -174,6 +174,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
+    /// Those of them that wait, and that nobody was told of so far.
+    package func untold(of identifiers: [String]) -> Set<String> {
+        Set(list(\.life.isUntold).map(\.identifier)).intersection(identifiers)
+    }
+
     /// ``pendingNotificationRequests()`` for callers that do not await; the handler is called on a background queue.
     @preconcurrency public func getPendingNotificationRequests(
         completionHandler: @escaping @Sendable ([UNNotificationRequest]) -> Void

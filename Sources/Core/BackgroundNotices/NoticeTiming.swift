@@ -48,7 +48,7 @@ package struct NoticeRules: Sendable, Equatable {
     package var quietHours: QuietHours?
     /// The interruption level from which on a notification is shown in quiet hours too; `nil`: none is.
     package var loudLevel: Int?
-    /// Categories that are switched off: kept, not shown.
+    /// Categories that are switched off.
     package var silencedCategories: Set<String> = []
 
     package init() {}
@@ -59,9 +59,12 @@ package enum NoticeTiming {
     package enum Verdict: Sendable, Equatable {
         case show
         case wait(until: Date)
-        /// The person switched it off: kept, not shown.
+        /// The person switched it off: not shown.
         case silenced
     }
+
+    /// Seconds for which one that is switched off is kept, to be shown if the person switches it on again.
+    package static let longestSilence: Double = 86_400
 
     /// - Parameters:
     ///   - dueAt: `nil`: at once.

@@ -58,6 +58,9 @@ enum LedgerSchema {
             }
             try database.create(indexOn: "notification", columns: ["summary"], condition: Column("summary") != nil)
         }
+        migrator.registerMigration("12: what lets an app raise a window") { database in
+            try database.alter(table: "notificationResponse") { $0.add(column: "activationToken", .text) }
+        }
         return migrator
     }
 

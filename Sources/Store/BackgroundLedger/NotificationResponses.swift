@@ -11,6 +11,8 @@ package struct NotificationResponseRecord: Codable, Sendable, Equatable {
     package var deliveredAt: Date?
     /// What the person typed.
     package var userText: String?
+    /// With it a desktop lets the app raise a window, for some seconds after the press. `nil`: it gave none.
+    package var activationToken: String?
 }
 
 extension NotificationResponseRecord: LedgerRecord {
@@ -20,10 +22,12 @@ extension NotificationResponseRecord: LedgerRecord {
 }
 
 extension LedgerTransaction {
-    package func addResponse(_ action: String, to notification: NotificationRecord, userText: String? = nil, now: Date) throws {
+    package func addResponse(
+        _ action: String, to notification: NotificationRecord, userText: String? = nil, activationToken: String? = nil, now: Date
+    ) throws {
         var record = NotificationResponseRecord(
             id: nil, notification: notification.identifier, action: action, content: notification.content, createdAt: now,
-            deliveredAt: nil, userText: userText)
+            deliveredAt: nil, userText: userText, activationToken: activationToken)
         try record.insert(database)
     }
 
@@ -31,6 +35,18 @@ extension LedgerTransaction {
         try NotificationResponseRecord.fetchReadable(
             database.cachedStatement(sql: "SELECT * FROM notificationResponse WHERE deliveredAt IS NULL ORDER BY id"))
     }
+
+    /// What lets the process of a launch raise a window; `nil`: nobody has just pressed anything, or the desktop gave none.
+    package func activationToken(ofLaunch id: Int64, now: Date) throws -> String? {
+        guard let launch = try launch(id), launch.kind == .notificationResponse else { return nil }
+        return try undeliveredResponses().last { response in
+            response.notification == launch.identifier && response.activationToken != nil
+                && abs(now.timeIntervalSince(response.createdAt)) < Self.longestActivation
+        }?.activationToken
+    }
+
+    /// Seconds for which desktops honour a token.
+    private static let longestActivation: Double = 30
 
     package func responseWasDelivered(_ id: Int64, now: Date) throws {
         try database.run(

@@ -137,9 +137,11 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
         if life.isUntold { dueAt = new.next ?? dueAt }
     }
 
-    /// It was shown: the instant that it waited for is over.
+    /// It was shown, or is not any more: the instant that it waited for is over.
     package mutating func takeInstant(now: Date, zone: TimeZone) {
-        guard state == .delivered || state == .gathered, let next = schedule?.next, next <= now else { return }
+        guard state == .delivered || state == .gathered || life.isTakenBack, let next = schedule?.next, next <= now else {
+            return
+        }
         schedule?.take(now: now, zone: zone)
     }
 

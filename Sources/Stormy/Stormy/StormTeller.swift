@@ -70,9 +70,13 @@ package struct StormTeller: Sendable {
     package func takeBackCancelled(at place: Place) throws {
         let cancelled = try store.cancelledStorms(of: place)
         if cancelled.isEmpty { return }
+        // Of what nobody has heard of nobody has to hear that it does not come.
+        let unheard = UNUserNotificationCenter.current().untold(of: cancelled.map(Self.identifier))
+        for storm in cancelled where storm.ends > BGTaskScheduler.now && !unheard.contains(Self.identifier(of: storm)) {
+            try Self.sayCalledOff(storm, place)
+        }
         // Not what says that it was called off: a death before the store knows repeats this.
         Self.withdraw(cancelled.flatMap { [Self.identifier(of: $0), Self.identifier(of: $0) + Self.snoozed] })
-        for storm in cancelled where storm.ends > BGTaskScheduler.now { try Self.sayCalledOff(storm, place) }
         try store.markUntold(cancelled)
     }
 

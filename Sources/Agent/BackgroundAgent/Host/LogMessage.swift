@@ -38,6 +38,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case notificationsGathered = "notifications-gathered"
     case notificationPressed = "notification-pressed"
     case notificationUnreadable = "notification-unreadable"
+    case notificationSilenced = "notification-silenced"
     case progressNotShown = "progress-not-shown"
 
     package var text: String {
@@ -75,6 +76,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .notificationWaits: "notification waits"
         case .notificationsGathered: "more notifications than a person reads: one summary tells of them"
         case .notificationPressed: "notification pressed"
+        case .notificationSilenced: "its kind has been switched off for a day: it is not kept any longer"
         case .notificationUnreadable: "nobody can read what the ledger has of a notification: removed"
         case .progressNotShown: "progress is not shown"
         }
@@ -106,7 +108,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .notificationWaits: [.notification, .reason]
         case .notificationsGathered: [.notification, .count]
         case .notificationPressed: [.notification, .action]
-        case .notificationUnreadable: [.notification]
+        case .notificationSilenced, .notificationUnreadable: [.notification]
         }
     }
 
@@ -118,7 +120,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
             .progressNotShown:
             4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
-            .requestReplanned:
+            .requestReplanned, .notificationSilenced:
             5
         case .agentStarted, .agentStopping, .agentStopped, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted, .launchEnded,
             .workGoesOn, .transferWaits, .transferEnded, .notificationShown, .notificationPressed,

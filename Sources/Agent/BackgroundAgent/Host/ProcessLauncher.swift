@@ -42,7 +42,10 @@ final class ProcessLauncher: Launcher {
     }
 
     func start(_ launch: Int64) throws -> Int32 {
-        let (app, session) = try ledger.read { (try $0.fact(.app), try $0.fact(.sessionEnvironment)) }
+        let now = ThisProcess.now
+        let (app, session, token) = try ledger.read {
+            (try $0.fact(.app), try $0.fact(.sessionEnvironment), try $0.activationToken(ofLaunch: launch, now: now))
+        }
         guard let app else { throw Failure.appUnknown }
         guard access(app.executable, X_OK) == 0 else { throw AppIsMissing(path: app.executable, name: app.displayName) }
         guard let lock = try FileLock.acquire(ledger.directories.launchLock(launch)) else { throw Failure.lockTaken(launch) }
@@ -50,6 +53,8 @@ final class ProcessLauncher: Launcher {
         // What a verb told last is nearer to the person than what the agent was started with.
         environment.merge(session?.variables ?? [:]) { $1 }
         environment["BACKGROUND_LAUNCH"] = String(launch)
+        // What the agent was started with was used up by whoever started it.
+        for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }
         environment.merge(self.environment()) { $1 }
         // A crash wanted of the agent is not wanted of the app, and the other way round.
         environment["BACKGROUND_CRASH_AT"] = environment.removeValue(forKey: "BACKGROUND_APP_CRASH_AT")

@@ -29,7 +29,8 @@ struct Screen {
         switch event {
         case .presented(let identifier, let serverID): try notePresented(identifier, serverID, &pass)
         case .failed(let identifier, let failure): try noteFailure(identifier, failure, &pass)
-        case .activated(let identifier, let serverID, let action, _): try notePress(identifier, serverID, action, &pass)
+        case .activated(let identifier, let serverID, let action, let token):
+            try notePress(identifier, serverID, action, token, &pass)
         case .unheard(let identifier, let serverID): try change(identifier, .buttonsLost(serverID: serverID), &pass)
         case .replied(let identifier, let serverID, let text): try noteReply(identifier, serverID, text, &pass)
         case .closed(let identifier, let serverID, let reason): try noteClosed(identifier, serverID, reason, &pass)
@@ -56,7 +57,9 @@ struct Screen {
     private static let defaultAction = "com.apple.UNNotificationDefaultActionIdentifier"
     private static let dismissAction = "com.apple.UNNotificationDismissActionIdentifier"
 
-    private mutating func notePress(_ identifier: String, _ serverID: UInt32, _ action: String, _ pass: inout Pass) throws {
+    private mutating func notePress(
+        _ identifier: String, _ serverID: UInt32, _ action: String, _ token: String?, _ pass: inout Pass
+    ) throws {
         // Pressed once more on its way off the screen, it is answered already.
         guard let record = try pass.transaction.notification(identifier), record.life.isPressable(as: serverID) else { return }
         // What the agent itself said is no app's.
@@ -64,7 +67,7 @@ struct Screen {
             try summaries.notePressed(identifier, &pass)
         } else if !record.isAgents {
             let name = try appName(of: action, record, pass)
-            try pass.transaction.addResponse(name, to: record, now: pass.now)
+            try pass.transaction.addResponse(name, to: record, activationToken: token, now: pass.now)
             pass.log(.notificationPressed, (.notification, identifier), (.action, action))
         }
         try change(record, .pressed(serverID: serverID, now: pass.now), &pass)
@@ -208,7 +211,7 @@ struct Screen {
             if isQuitting { continue }
             guard let record = try withinItsTime(record, &pass) else { continue }
             let scheduled = try scheduled(record, &pass)
-            guard scheduled.state == .pending, isItsTurn(scheduled, &pass) else { continue }
+            guard scheduled.state == .pending, try isItsTurn(scheduled, &pass) else { continue }
             if scheduled.life.isUntold, scheduled.isBounded {
                 untold.append(scheduled)
             } else {
@@ -252,7 +255,7 @@ struct Screen {
     }
 
     /// It may be given to the server now. If not, the pass wakes when it may.
-    private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) -> Bool {
+    private func isItsTurn(_ record: NotificationRecord, _ pass: inout Pass) throws -> Bool {
         switch calls.turn(of: record.identifier, revision: record.revision, pass.moment) {
         case .now: break
         case .at(let awake):
@@ -261,16 +264,35 @@ struct Screen {
         case .later: return false
         }
         let content = record.content
+        var rules = pass.settings.noticeRules
+        // It stood there, or the person has asked for it: quiet as it comes, it keeps nobody awake.
+        if record.life.isShownAgain { rules.quietHours = nil }
         let verdict = NoticeTiming.verdict(
             dueAt: record.dueAt, level: content.interruptionLevel, category: content.categoryIdentifier,
-            pass.settings.noticeRules, now: pass.now, zone: pass.zone)
+            rules, now: pass.now, zone: pass.zone)
         switch verdict {
-        case .silenced: return false
+        case .silenced:
+            try letGoOfSilenced(record, &pass)
+            return false
         case .wait(let until):
             pass.wake(at: until)
             return false
         case .show: return true
         }
+    }
+
+    /// Shown when the person switches its kind on again within a day; who leaves it off is not told of a week at once, and keeps no rows for it.
+    private func letGoOfSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
+        let since = record.dueAt ?? record.addedAt ?? record.createdAt
+        // A clock may have been ahead.
+        guard abs(pass.now.timeIntervalSince(since)) >= NoticeTiming.longestSilence else {
+            return pass.wake(at: since.addingTimeInterval(NoticeTiming.longestSilence))
+        }
+        var record = record
+        record.handle(.takenBack(now: pass.now))
+        record.takeInstant(now: pass.now, zone: pass.zone)
+        try pass.transaction.save(record)
+        pass.log(.notificationSilenced, (.notification, record.identifier))
     }
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {

@@ -72,7 +72,8 @@ struct Summaries {
             try pass.transaction.save(record)
             if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
         }
-        try write(summary, &pass, alerts: known == nil)
+        // Those of last night may stand there still: of another night the person is told anew.
+        try write(summary, &pass, alerts: known == nil || group == .quietHours)
         pass.log(.notificationsGathered, (.notification, summary), (.count, "\(records.count)"))
     }
 
