@@ -44,28 +44,78 @@ import Testing
         let test = try TestLedger()
         let ledger = try test.open()
         let now = Date(timeIntervalSince1970: 1_800_000_000)
-        let held = NoticeTrigger.interval(5, repeats: false)
         let words = NotificationContent(
-            title: "a", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            title: "a", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: "bell",
             interruptionLevel: 1, badge: nil)
         func hold(_ transaction: LedgerTransaction) throws -> Bool {
-            let schedule = NoticeSchedule(held, now: now, zone: .gmt)
-            return try transaction.addNotification(
-                "n", words, dueAt: nil, schedule: schedule, oncePerContent: true, isHeld: true, now: now)
+            try transaction.addNotification("n", words, dueAt: nil, oncePerContent: true, heldUntil: now + 5, now: now)
         }
         try ledger.write { transaction in
             #expect(try hold(transaction))
-            try transaction.settleNotification("n", heldBy: held, now: now) { $0 }
+            #expect(try transaction.notification("n")?.isHeld(now: now + 1) == true)
+            try transaction.settleNotification("n", revision: 1, [.banner], now: now, zone: .gmt)
             var told = try #require(try transaction.notification("n"))
-            #expect(told.schedule == nil && told.dueAt == nil)
+            #expect(told.schedule == nil && told.dueAt == nil && !told.isHeld(now: now))
+            #expect(told.shownContent.sound == nil && told.content.sound == "bell")
             told.handle(.handedOver)
             told.handle(.presented(serverID: 1, now: now))
             try transaction.save(told)
-            #expect(try !hold(transaction), "told already")
+            #expect(try !hold(transaction), "told already, though its delegate wanted no sound")
             let later = NoticeSchedule(.interval(3_600, repeats: false), now: now, zone: .gmt)
             try transaction.addNotification("n", words, dueAt: nil, schedule: later, now: now)
-            try transaction.settleNotification("n", heldBy: held, now: now) { _ in nil }
-            #expect(try transaction.notification("n")?.schedule != nil, "another's answer")
+            try transaction.settleNotification("n", revision: 1, [], now: now, zone: .gmt)
+            #expect(try transaction.notification("n")?.life.isWaiting == true, "another's answer")
+        }
+    }
+
+    /// Whoever held it has died, and the clock was ahead by a year then: nothing waits that long.
+    @Test func noClockHoldsItLonger() throws {
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let record = try ledger.write { transaction in
+            let words = NotificationContent(
+                title: "a", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+                interruptionLevel: 1, badge: nil)
+            try transaction.addNotification("n", words, dueAt: nil, heldUntil: now + 5, now: now)
+            return try #require(try transaction.notification("n"))
+        }
+        #expect(record.isHeld(now: now) && !record.isHeld(now: now + 5) && !record.isHeld(now: now - 31_536_000))
+    }
+
+    /// A delegate is asked about each showing of one that repeats, and what it wants of one is not what it wants of the next.
+    @Test func eachOfARepeatedOneIsAskedAbout() throws {
+        let test = try TestLedger()
+        let ledger = try test.open()
+        let start = Date(timeIntervalSince1970: 1_800_000_000)
+        try ledger.write { transaction in
+            let words = NotificationContent(
+                title: "a", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: "bell",
+                interruptionLevel: 1, badge: nil)
+            let schedule = NoticeSchedule(.interval(60, repeats: true), now: start, zone: .gmt)
+            try transaction.addNotification("n", words, dueAt: nil, schedule: schedule, now: start)
+            func held(_ due: Date) throws -> NotificationRecord? {
+                try transaction.holdNotification("n", dueAt: due, now: due - 0.5)
+            }
+            #expect(try held(start + 61) == nil, "nothing comes then")
+            #expect(try held(start + 60)?.isHeld(now: start + 60) == true)
+            #expect(try held(start + 60) == nil, "somebody asks already")
+            try transaction.settleNotification("n", revision: 1, [.list], now: start + 60, zone: .gmt)
+            var record = try #require(try transaction.notification("n"))
+            #expect(record.life.isWaiting && record.shownContent.interruptionLevel == 0)
+            record.handle(.handedOver)
+            record.handle(.presented(serverID: 1, now: start + 60))
+            record.takeInstant(now: start + 60, zone: .gmt)
+            try transaction.save(record)
+            // Nothing of the next is wanted; it is answered before the agent has looked.
+            #expect(try held(start + 120) != nil)
+            try transaction.settleNotification("n", revision: 1, [], now: start + 120, zone: .gmt)
+            record = try #require(try transaction.notification("n"))
+            #expect(record.life.isTakenBack && record.schedule?.next == start + 180)
+            // Nobody is there to be asked about the third.
+            record.handle(.takenOff(now: start + 121))
+            record.beginNext(now: start + 180)
+            #expect(record.life.isWaiting && record.presentation == nil && record.dueAt == start + 180)
         }
     }
 

@@ -236,6 +236,26 @@ extension EndToEnd {
             }
         }
 
+        /// It comes by a trigger while a person runs the app: asked, and obeyed; also where the process dies over the question.
+        @Test(arguments: [("0", false), ("24", true), ("silence", true), ("silence", false)])
+        func aDelegateInFrontIsAskedWhenItsTimeComes(_ wish: String, _ goesOn: Bool) throws {
+            let app = try ProvingHome(desktop: desktop)
+            app.home.environment["PROVING_PRESENT"] = wish
+            let child = try Child(
+                Home.product("proving-ground"), ["notify", "n", "title=Asked", "seconds=3", "stays=300"],
+                environment: app.home.environment)
+            try app.waitForLine("asked n")
+            #expect(try app.home.wait("it") { try $0.notification("n") }.isHeld(now: Date()) || wish != "silence")
+            if !goesOn, wish == "silence" { child.end(SIGKILL) }
+            if wish == "0" {
+                try app.home.wait("taken back") { try $0.notification("n").flatMap { $0.life.isTakenBack ? $0 : nil } }
+                #expect(try desktop.heardSoFar().count == 1)
+            } else {
+                #expect(desktop.listen(for: 2).last == "Asked")
+            }
+            child.end()
+        }
+
         /// The whole chain with a person in it, who presses, or closes it, or is not there.
         @Test func theChainIsProved() throws {
             func prove(_ timeout: String) throws -> Child {

@@ -99,7 +99,7 @@ package final class AppRuntime: Sendable {
     package func isAlive(_ process: ProcessIdentity) -> Bool { testHost?.isAlive(process) ?? process.isAlive }
 
     /// For whoever reads standard error. The process of a test that is over, or was killed in it, has nothing to say.
-    func report(_ line: String) {
+    package func report(_ line: String) {
         if testHost == nil { FileHandle.standardError.write(Data((line + "\n").utf8)) }
     }
 

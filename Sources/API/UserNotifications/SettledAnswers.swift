@@ -1,4 +1,5 @@
 import BackgroundLedger
+import BackgroundNotices
 import BackgroundRuntime
 import Foundation
 import Synchronization
@@ -10,7 +11,8 @@ final class SettledAnswers: Sendable {
 
     private struct Answer {
         let identifier: String
-        let options: UNNotificationPresentationOptions
+        let revision: Int
+        let wish: NoticePresentation
         let whoWaits: CheckedContinuation<Void, Never>
     }
 
@@ -22,10 +24,10 @@ final class SettledAnswers: Sendable {
     private let state = Mutex(State())
 
     /// Returns when it is on the disk; where that fails for the moment, when it is tried again by ``DurableWrites``.
-    func settle(_ identifier: String, _ options: UNNotificationPresentationOptions) async {
+    func settle(_ identifier: String, revision: Int, _ wish: NoticePresentation) async {
         await withCheckedContinuation { whoWaits in
             let begins = state.withLock { state in
-                state.answers.append(Answer(identifier: identifier, options: options, whoWaits: whoWaits))
+                state.answers.append(Answer(identifier: identifier, revision: revision, wish: wish, whoWaits: whoWaits))
                 defer { state.isWriting = true }
                 return !state.isWriting
             }
@@ -36,12 +38,10 @@ final class SettledAnswers: Sendable {
 
     private func write() {
         while let answers = next() {
-            let (meant, now) = (answers.map { ($0.identifier, $0.options) }, AppRuntime.shared.now)
+            let (meant, now) = (answers.map { ($0.identifier, $0.revision, $0.wish) }, AppRuntime.shared.now)
             DurableWrites.shared.commit("what is shown of a notification") { transaction in
-                for (identifier, options) in meant {
-                    try transaction.settleNotification(identifier, heldBy: ForegroundQuestion.wait, now: now) {
-                        $0.limited(to: options)
-                    }
+                for (identifier, revision, wish) in meant {
+                    try transaction.settleNotification(identifier, revision: revision, wish, now: now, zone: .current)
                 }
             }
             for answer in answers { answer.whoWaits.resume() }

@@ -30,6 +30,7 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         set {
             nonisolated(unsafe) let new = newValue
             held.withLock { $0.delegate = new }
+            if new != nil { ForegroundWatch.shared.begin(self) }
         }
     }
 
@@ -71,44 +72,49 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     /// ``UNNotificationRequest/alertsOncePerContent``. One that was not shown yet is shown once.
     /// - Throws: ``UNError``.
     public func add(_ request: UNNotificationRequest) async throws {
-        guard let question = ForegroundQuestion(request, self) else { return try addNow(request) }
-        try addNow(request, asks: true)
-        await SettledAnswers.shared.settle(question.request.identifier, await question.answer())
+        let question = ForegroundQuestion(adding: request, self)
+        let revision = try addNow(request, asks: question != nil)
+        guard let question, let revision else { return }
+        await SettledAnswers.shared.settle(request.identifier, revision: revision, await question.answer())
     }
 
     /// The same with a handler, called with the error or `nil` before this returns.
     @preconcurrency public func add(
         _ request: UNNotificationRequest, withCompletionHandler completion: (@Sendable ((any Error)?) -> Void)? = nil
     ) {
-        let question = ForegroundQuestion(request, self)
+        let question = ForegroundQuestion(adding: request, self)
+        let revision: Int?
         do {
-            try addNow(request, asks: question != nil)
+            revision = try addNow(request, asks: question != nil)
             completion?(nil)
         } catch {
             completion?(error)
             return
         }
-        guard let question else { return }
+        guard let question, let revision else { return }
         let calls = OutstandingCalls.shared
         calls.enter()
         Task {
-            await SettledAnswers.shared.settle(question.request.identifier, await question.answer())
+            await SettledAnswers.shared.settle(request.identifier, revision: revision, await question.answer())
             calls.leave()
         }
     }
 
     /// - Parameter asks: it waits for what the delegate says.
-    private func addNow(_ request: UNNotificationRequest, asks: Bool = false) throws {
+    /// - Returns: its revision; `nil`: it was told already, and nothing comes of it.
+    private func addNow(_ request: UNNotificationRequest, asks: Bool) throws -> Int? {
         let now = AppRuntime.shared.now
-        let schedule =
-            asks
-            ? NoticeSchedule(ForegroundQuestion.wait, now: now, zone: .current) : try Self.schedule(of: request.trigger, now: now)
-        try write(request.content) {
-            try $0.addNotification(
-                request.identifier, $1, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
-                isHeld: asks,
-                now: now)
+        let schedule = try Self.schedule(of: request.trigger, now: now)
+        var revision: Int?
+        try write(request.content) { transaction, content in
+            let isKept = try transaction.addNotification(
+                request.identifier, content, dueAt: nil, schedule: schedule, oncePerContent: request.alertsOncePerContent,
+                heldUntil: asks ? now.addingTimeInterval(NoticePresentation.patience) : nil, now: now)
+            revision = isKept ? try transaction.notification(request.identifier)?.revision : nil
+            return isKept
         }
+        if schedule != nil { ForegroundWatch.shared.begin(self) }
+        return revision
     }
 
     /// Copies its files, and commits.

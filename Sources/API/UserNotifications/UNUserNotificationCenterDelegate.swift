@@ -11,8 +11,8 @@ public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// What is shown of a notification that the app adds, without a trigger, while a person runs it; nothing of it where the options name neither
     /// banner nor list. Whoever has not answered within 5 s wants all of it.
     ///
-    /// Differs from Apple: a desktop does not say which app is in front: one counts so that a person has started and that has a delegate. What comes
-    /// by a trigger, or is added by a launch of the agent, is shown unasked. Without an answer of its own a delegate wants all of it.
+    /// Differs from Apple: a desktop does not say which app is in front: one counts so that a person has started and that has a delegate. What
+    /// a launch of the agent adds is shown unasked, and so is what comes within a second of the app's start. Without an answer of its own a delegate wants all of it.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)

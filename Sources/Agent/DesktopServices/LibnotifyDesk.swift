@@ -2,7 +2,7 @@ import BackgroundNotices
 import CLibnotify
 
 /// Shows notifications by libnotify. libnotify's own way through a portal, which knows neither sounds nor a later process, is switched off.
-final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because every member but init is used on the loop's thread only
+final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it is used on the loop's thread only
     private let appName: String
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void

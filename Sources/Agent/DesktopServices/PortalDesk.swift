@@ -6,7 +6,7 @@ import CLibnotify
 /// The portal knows a notification by the identifier that it was given, so showing one again replaces it and asks for no number; the numbers
 /// told here are made up. It says neither what became of a notification nor that the person closed it, and tells a button to the process
 /// alone that showed it last. Source: org.freedesktop.portal.Notification, versions 1 and 2.
-final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because every member but init is used on the loop's thread only
+final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is used on the loop's thread only
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let bus = SessionBus(watching: NotificationPortal.busName)

@@ -58,8 +58,12 @@ enum LedgerSchema {
             }
             try database.create(indexOn: "notification", columns: ["summary"], condition: Column("summary") != nil)
         }
-        migrator.registerMigration("12: what lets an app raise a window") { database in
+        migrator.registerMigration("12: what lets an app raise a window, and what a delegate wants shown") { database in
             try database.alter(table: "notificationResponse") { $0.add(column: "activationToken", .text) }
+            try database.alter(table: "notification") { table in
+                table.add(column: "heldUntil", .double)
+                table.add(column: "presentation", .integer)
+            }
         }
         return migrator
     }

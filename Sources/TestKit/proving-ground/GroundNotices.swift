@@ -45,7 +45,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
         log.write("response \(response.notification.request.identifier) \(response.actionIdentifier)\(text)")
     }
 
-    /// - Parameter pairs: KEY=VALUE: title, subtitle, body, category, thread, level, sound, badge, picture, seconds, repeats, count.
+    /// - Parameter pairs: KEY=VALUE: title, subtitle, body, category, thread, level, sound, badge, picture, seconds, repeats, count; stays: seconds for which the process goes on.
     func add(_ identifier: String, _ pairs: [String]) throws {
         let values = Dictionary(
             pairs.map { pair in
@@ -90,6 +90,7 @@ final class GroundNotices: NSObject, UNUserNotificationCenterDelegate, Sendable 
             print("added \(count) in \(seconds.formatted(.number.precision(.fractionLength(2)))) s")
         }
         if ProcessInfo.processInfo.environment["PROVING_LEAVES"] == nil { waitForAnswers() }
+        if let seconds = values["stays"].flatMap({ Double($0) }) { RunLoop.main.run(until: Date(timeIntervalSinceNow: seconds)) }
     }
 
     /// The delegate's answers are asked for behind `add`.

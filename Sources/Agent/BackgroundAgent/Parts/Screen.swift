@@ -131,7 +131,7 @@ struct Screen {
             // The app has changed its words since: they follow in its place.
             if let given, given != record.revision { record.handle(.changed) }
             if record != before { try pass.transaction.save(record) }
-            if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
+            if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
         try pass.transaction.setFact(.presenterTrouble, nil)
         pass.log(.notificationShown, (.notification, identifier))
@@ -241,15 +241,8 @@ struct Screen {
         guard let schedule = record.schedule, schedule.next != nil else { return record }
         var changed = record
         changed.change(schedule: schedule.read(now: pass.now, zone: pass.zone))
-        if !record.life.isUntold, let next = changed.schedule?.next {
-            // Its next showing; what stands there until then stays, and what it stands behind is answered first.
-            if next > pass.now {
-                pass.wake(at: next)
-            } else if record.state != .presenting, record.state != .withdrawing {
-                changed.handle(.added)
-                changed.change(schedule: changed.schedule ?? schedule)
-            }
-        }
+        if !record.life.isUntold, let next = changed.schedule?.next, next > pass.now { pass.wake(at: next) }
+        changed.beginNext(now: pass.now)
         if changed != record { try pass.transaction.save(changed) }
         return changed
     }
@@ -263,7 +256,11 @@ struct Screen {
             return false
         case .later: return false
         }
-        let content = record.content
+        if let until = record.heldUntil, record.isHeld(now: pass.now) {
+            pass.wake(at: until)
+            return false
+        }
+        let content = record.shownContent
         var rules = pass.settings.noticeRules
         // It stood there, or the person has asked for it: quiet as it comes, it keeps nobody awake.
         if record.life.isShownAgain { rules.quietHours = nil }
@@ -325,7 +322,7 @@ struct Screen {
     }
 
     private func notice(_ record: NotificationRecord, _ app: AppRecord?, _ pass: Pass) throws -> Notice {
-        let content = record.content
+        let content = record.shownContent
         let appIdentifier = pass.directories.appIdentifier
         let actions =
             Summaries.isSummary(record.identifier)
@@ -357,6 +354,6 @@ struct Screen {
 extension NotificationRecord {
     /// Too many of such are gathered. What is critical is told by itself, and what replaces something on the screen alerts in its place.
     fileprivate var isBounded: Bool {
-        !isAgents && identifier != Self.testIdentifier && content.interruptionLevel < 3 && serverID == nil && !life.mayStand
+        !isAgents && identifier != Self.testIdentifier && shownContent.interruptionLevel < 3 && serverID == nil && !life.mayStand
     }
 }

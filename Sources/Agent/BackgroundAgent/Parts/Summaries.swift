@@ -70,7 +70,7 @@ struct Summaries {
             record.handle(.gathered(into: summary, now: pass.now))
             record.takeInstant(now: pass.now, zone: pass.zone)
             try pass.transaction.save(record)
-            if let badge = record.content.badge { try pass.transaction.setFact(.badge, badge) }
+            if let badge = record.shownContent.badge { try pass.transaction.setFact(.badge, badge) }
         }
         // Those of last night may stand there still: of another night the person is told anew.
         try write(summary, &pass, alerts: known == nil || group == .quietHours)
@@ -122,7 +122,7 @@ struct Summaries {
             title: (isOfQuietHours ? "While it was quiet: " : "")
                 + "\(all.count) notification\(all.count == 1 ? "" : "s") of \(app)",
             subtitle: "", body: (titles + (rest > 0 ? ["and \(rest) more"] : [])).joined(separator: "\n"),
-            categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: newest.compactMap(\.content.sound).first,
+            categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: newest.compactMap(\.shownContent.sound).first,
             interruptionLevel: min(max(all.level, 0), 2), badge: nil)
     }
 
