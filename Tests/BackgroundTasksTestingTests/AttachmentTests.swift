@@ -28,6 +28,25 @@ import UserNotifications
             UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
     }
 
+    /// A theme's name, a file, and one that is not there: what the app gave is what it is told.
+    @Test func aSoundIsOfTheThemeOrOfAFile() async throws {
+        let ping = try file("ping.oga", Data("OggS".utf8)).path
+        for (name, shown) in [
+            ("bell", "bell"), (ping, ping), (ping + "x", "message-new-instant"), ("gone.caf", "message-new-instant"),
+        ] {
+            try await TestDriver.run(permitting: []) { driver in
+                let content = UNMutableNotificationContent()
+                (content.title, content.sound) = ("Storm", UNNotificationSound(named: UNNotificationSoundName(name)))
+                try await UNUserNotificationCenter.current().add(
+                    UNNotificationRequest(identifier: "storm", content: content, trigger: nil))
+                try await driver.advance(by: .seconds(1))
+                #expect(driver.notifications.shown.first?.sound == shown)
+                let delivered = try #require(await UNUserNotificationCenter.current().deliveredNotifications().first)
+                #expect(delivered.request.content.sound == content.sound)
+            }
+        }
+    }
+
     @Test func aCopyIsShown() async throws {
         let original = try file("hours.png", Self.pixel)
         try await TestDriver.run(permitting: []) { driver in

@@ -15,14 +15,25 @@ final class HabitServer: Sendable {
         let timeout: Int
     }
 
+    /// What becomes of the first notification.
+    enum FirstCall: String, CaseIterable {
+        case isAnswered
+        /// As Plasma does where the same words come twice in a moment.
+        case isRefused
+        /// The server dies of it.
+        case kills
+        /// Taken, and never answered.
+        case isLost
+    }
+
     private let process: ChildProcess
     private let environment: [String: String]
 
     init(
         on bus: PrivateBus, name: String, specification: String = "1.2",
-        capabilities: [String] = ["actions", "body", "body-markup"]
+        capabilities: [String] = ["actions", "body", "body-markup"], firstCall: FirstCall = .isAnswered
     ) throws {
-        environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address]
+        environment = ["DBUS_SESSION_BUS_ADDRESS": bus.address, "FIRST_CALL": firstCall.rawValue]
         process = try ChildProcess(
             "/usr/bin/python3", ["-c", Self.script, name, specification] + capabilities, environment: environment)
         guard try process.firstLine() == "ready" else { throw FixtureFailure("\(name) did not take its name") }
@@ -73,7 +84,7 @@ final class HabitServer: Sendable {
     }
 
     private static let script = #"""
-        import json, sys, dbus, dbus.service
+        import json, os, sys, time, dbus, dbus.service
         from dbus.mainloop.glib import DBusGMainLoop
         from gi.repository import GLib
 
@@ -83,6 +94,7 @@ final class HabitServer: Sendable {
 
         class Server(dbus.service.Object):
             last = 0
+            fate = os.environ["FIRST_CALL"]
             @dbus.service.method(N, in_signature="", out_signature="ssss")
             def GetServerInformation(self): return (name, "test", "1", specification)
             inhibited = False
@@ -98,6 +110,11 @@ final class HabitServer: Sendable {
             def GetCapabilities(self): return dbus.Array(capabilities, signature="s")
             @dbus.service.method(N, in_signature="susssasa{sv}i", out_signature="u")
             def Notify(self, app, replaces, icon, title, body, actions, hints, timeout):
+                fate, self.fate = self.fate, "isAnswered"
+                if fate == "isRefused":
+                    raise dbus.DBusException("too many", name=N + ".Error.ExcessNotificationGeneration")
+                if fate == "kills": os._exit(1)
+                if fate == "isLost": time.sleep(3600)
                 self.last = int(replaces) or self.last + 1
                 hints = {key: "pixels" if len(str(value)) > 200 else str(value) for key, value in hints.items()}
                 print(json.dumps({"replaces": int(replaces), "icon": icon, "title": title, "body": body, "actions": actions,

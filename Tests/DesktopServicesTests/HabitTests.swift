@@ -99,6 +99,41 @@ extension RealDesktop {
             }
         }
 
+        @Test func aSoundIsANameOrAFile() async throws {
+            try await withServer("another") { presenter, server in
+                var notice = notice()
+                notice.soundFile = "/usr/share/sounds/ping.oga"
+                presenter.present(notice)
+                let call = try server.nextCall()
+                #expect(call.hints["sound-file"] == "/usr/share/sounds/ping.oga" && call.hints["sound-name"] == nil)
+            }
+        }
+
+        /// A refusal is one of this notification; a server that dies of it is none; one that never answers may show it yet.
+        @Test(arguments: [HabitServer.FirstCall.isRefused, .kills, .isLost])
+        func whatGoesWrongIsToldApart(_ fate: HabitServer.FirstCall) async throws {
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let server = try HabitServer(on: bus, name: "another", firstCall: fate)
+            defer { server.stop() }
+            let presenter = DesktopPresenter(loop: RealDesktop.loop, appName: "Stormy", handler: known.ear(events))
+            defer { presenter.stop() }
+            presenter.connect(busAddress: bus.address)
+            presenter.present(notice())
+            let event = try await events.first {
+                if case .failed = $0 { true } else { false }
+            }
+            guard case .failed("a", let failure) = event else { throw FixtureFailure("unexpected: \(event)") }
+            switch (fate, failure) {
+            case (.isRefused, .refused(let why)):
+                #expect(why.contains("ExcessNotificationGeneration"))
+                presenter.present(notice())
+                _ = try await events.first { if case .presented = $0 { true } else { false } }
+            case (.kills, .noServer), (.isLost, .unanswered): break
+            default: Issue.record("\(fate): \(failure)")
+            }
+        }
+
         @Test func whatIsShownAgainIsQuiet() async throws {
             try await withServer("another") { presenter, server in
                 var again = notice()

@@ -70,6 +70,10 @@ final class PortalServer: Sendable {
                         said["seals"] = fcntl.fcntl(file, 1034)
                         said["picture"] = os.pread(file, 4, 0).hex()
                         os.close(file)
+                    elif key == "sound" and not isinstance(value, str):
+                        file = value[1].take()
+                        said["fields"][key] = f"{value[0]} {fcntl.fcntl(file, 1034)} {os.pread(file, 99, 0).decode()}"
+                        os.close(file)
                     elif key in ("icon", "display-hint"):
                         said["fields"][key] = " ".join(str(v) for v in value)
                     else:

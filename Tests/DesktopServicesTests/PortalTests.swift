@@ -84,6 +84,25 @@ extension RealDesktop {
             }
         }
 
+        /// A file in a sandbox is one that nobody outside sees: it goes by itself. What is none, or too large, is the default sound.
+        @Test(arguments: ["a sound", "a pipe", "too much"]) func aSoundGoesByItself(_ what: String) async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let path = folder.appendingPathComponent("ping.oga").path
+            switch what {
+            case "a pipe": #expect(mkfifo(path, 0o600) == 0)
+            case "too much": try Data(count: 5_000_001).write(to: URL(fileURLWithPath: path))
+            default: try Data(what.utf8).write(to: URL(fileURLWithPath: path))
+            }
+            try await withPortal { presenter, portal, _ in
+                var notice = notice()
+                notice.soundFile = path
+                presenter.present(notice)
+                let sound = try portal.nextCall().fields?["sound"]
+                #expect(sound == (what == "a sound" ? "file-descriptor 15 a sound" : "default"))
+            }
+        }
+
         @Test func version1IsToldWhatItKnows() async throws {
             try await withPortal(version: 1, purposes: ["im.reply-with-text"]) { presenter, portal, _ in
                 var notice = notice()

@@ -123,6 +123,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
             target: targetContentIdentifier, launchImage: launchImageName, relevance: relevanceScore, filter: filterCriteria,
             summaryArgument: summaryArgument, summaryCount: summaryArgumentCount)
         content.kept = kept == KeptContent() ? nil : kept
+        content.soundFile = sound?.file
         content.until = expirationDate?.timeIntervalSince1970
         content.withoutButtons = textWithoutButtons
         return content

@@ -1,5 +1,6 @@
 import BackgroundNotices
 import CLibnotify
+import Foundation
 
 /// One notification in the form that the portal takes.
 struct PortalNotification {
@@ -35,8 +36,7 @@ struct PortalNotification {
         ]
         if let icon = icon(files) { fields.append(("icon", icon)) }
         if portal.hasMedia {
-            let isSilent = notice.isQuiet || notice.soundName == nil
-            fields.append(("sound", g_variant_new_string(isSilent ? "silent" : "default")))
+            fields.append(("sound", sound(files)))
             var hint: [OpaquePointer?] = [g_variant_new_string(notice.isQuiet ? "tray" : "show-as-new")]
             fields.append(("display-hint", array("s", &hint)))
             if let category { fields.append(("category", g_variant_new_string(category))) }
@@ -75,6 +75,25 @@ struct PortalNotification {
             return dictionary(fields)
         }
         return array("a{sv}", &buttons)
+    }
+
+    /// A file goes by itself: the portal sees no path of a sandbox.
+    private func sound(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
+        if notice.isQuiet || notice.soundName == nil { return g_variant_new_string("silent") }
+        let file = notice.soundFile.flatMap { Self.content(ofSound: $0) }.flatMap { sealed($0, files) }
+        return file ?? g_variant_new_string("default")
+    }
+
+    /// Bytes of a sound that is played with a notification, at most. Source: the limit of Apple's attachments, "audio".
+    private static let longestSound = 5_000_000
+
+    private static func content(ofSound path: String) -> [UInt8]? {
+        // What is no file, a pipe say, could be waited for without end.
+        let type = try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+        guard type == .typeRegular, let file = try? FileHandle(forReadingFrom: URL(fileURLWithPath: path)),
+            let data = try? file.read(upToCount: longestSound + 1), !data.isEmpty, data.count <= longestSound
+        else { return nil }
+        return Array(data)
     }
 
     /// The picture, else the app's icon where a theme has it. Source of both forms: the interface; version 2 takes no bytes.

@@ -92,7 +92,7 @@ final class ShownNotice {
             notify_notification_set_hint(notification, "value", g_variant_new_int32(Int32(clamping: percent)))
         }
         if let sound = notice.soundName, !notice.isQuiet {
-            setHint("sound-name", sound)
+            if let file = notice.soundFile { setHint("sound-file", file) } else { setHint("sound-name", sound) }
         } else {
             notify_notification_set_hint(notification, "suppress-sound", g_variant_new_boolean(1))
         }

@@ -42,7 +42,10 @@ package struct Notice: Sendable, Equatable, Codable {
     package var category: String?
     package var urgency: NoticeUrgency
     package var actions: [NoticeAction]
+    /// Of the desktop's theme; `nil`: silent.
     package var soundName: String?
+    /// The path of a file that is played instead, where the server can.
+    package var soundFile: String?
     /// Kept on screen until the person acts (expire timeout 0).
     package var isPersistent: Bool
     /// How far something is, where the server draws that.

@@ -53,7 +53,7 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     package var threadIdentifier: String
     /// Property list, as JSON text with sorted keys.
     package var userInfo: String
-    /// Name of a theme sound; `nil`: silent.
+    /// Name of a theme sound, or of a file; `nil`: silent.
     package var sound: String?
     /// 0 passive, 1 active, 2 time sensitive, 3 critical.
     package var interruptionLevel: Int
@@ -61,6 +61,8 @@ package struct NotificationContent: Codable, Sendable, Equatable {
     /// `nil`: none. Rows of earlier versions have none.
     package var attachments: [NoticeAttachment]?
     package var kept: KeptContent?
+    /// The path of the file that `sound` names, as the app found it; `nil`: none.
+    package var soundFile: String?
     /// What a person can do instead, where a desktop has no buttons.
     package var withoutButtons: String?
     /// The agent takes it off the screen then, in seconds since 1970; `nil`: it has no end.
@@ -81,4 +83,13 @@ package struct NotificationContent: Codable, Sendable, Equatable {
         self.badge = badge
         self.attachments = attachments.isEmpty ? nil : attachments
     }
+
+    /// The name of a theme sound; that of a file that is not there is the default one's.
+    package var themeSound: String? { sound.map { Self.isSoundFile($0) ? Self.defaultSound : $0 } }
+
+    /// Of a new message. Source: Freedesktop Sound Naming Specification.
+    package static let defaultSound = "message-new-instant"
+
+    /// It names a file: names of a theme have no dots.
+    package static func isSoundFile(_ name: String) -> Bool { name.hasPrefix("/") || name.contains(".") }
 }

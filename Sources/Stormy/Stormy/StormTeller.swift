@@ -76,7 +76,7 @@ package struct StormTeller: Sendable {
             try Self.sayCalledOff(storm, place)
         }
         // Not what says that it was called off: a death before the store knows repeats this.
-        Self.withdraw(cancelled.flatMap { [Self.identifier(of: $0), Self.identifier(of: $0) + Self.snoozed] })
+        Self.withdraw(cancelled.flatMap(Self.identifiersOfItself))
         try store.markUntold(cancelled)
     }
 
@@ -93,8 +93,11 @@ package struct StormTeller: Sendable {
             UNNotificationRequest(identifier: calledOff(storm), content: content, trigger: nil, alertsOncePerContent: true))
     }
 
-    /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed.
-    func withdrawPast() throws { Self.withdrawPending(try store.storms().suffix(50).filter(\.isClosed)) }
+    /// Takes back what waits to be shown of storms that are over: nobody could show it, or it was snoozed. That one was called off is still
+    /// to be said, until it would have been over.
+    func withdrawPast() throws {
+        Self.withdrawPending(try store.storms().suffix(50).filter(\.isClosed).flatMap(Self.identifiersOfItself))
+    }
 
     /// Takes back everything that is, or is to be, on the screen.
     package static func withdraw(_ storms: [StormRecord]) { withdraw(storms.flatMap(identifiers)) }
@@ -104,14 +107,15 @@ package struct StormTeller: Sendable {
         UNUserNotificationCenter.current().removeDeliveredNotifications(withIdentifiers: identifiers)
     }
 
-    private static func withdrawPending(_ storms: [StormRecord]) { withdrawPending(storms.flatMap(identifiers)) }
-
     private static func withdrawPending(_ identifiers: [String]) {
         UNUserNotificationCenter.current().removePendingNotificationRequests(withIdentifiers: identifiers)
     }
 
-    private static func identifiers(of storm: StormRecord) -> [String] {
-        [identifier(of: storm), identifier(of: storm) + snoozed, calledOff(storm)]
+    private static func identifiers(of storm: StormRecord) -> [String] { identifiersOfItself(storm) + [calledOff(storm)] }
+
+    /// Of what tells that it comes.
+    private static func identifiersOfItself(_ storm: StormRecord) -> [String] {
+        [identifier(of: storm), identifier(of: storm) + snoozed]
     }
 
     private static func identifier(of storm: StormRecord) -> String { identifier(ofStorm: "\(storm.id ?? 0)") }

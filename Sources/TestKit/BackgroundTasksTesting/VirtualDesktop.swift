@@ -33,6 +33,8 @@ public struct ShownNotification: Sendable, Equatable {
     public let buttons: [String]
     /// The path of its picture; `nil`: it has none.
     public let picture: String?
+    /// What was played: a sound of the desktop's theme by its name, or the path of a file; `nil`: nothing.
+    public let sound: String?
     /// 1, and one more for each time that it was replaced on the screen.
     public internal(set) var showings: Int
     let serverID: UInt32
@@ -212,7 +214,9 @@ public final class VirtualNotificationServer: Presenter {
             let shown = ShownNotification(
                 identifier: notice.identifier, title: notice.title, body: notice.body,
                 buttons: notice.actions.map(\.key).filter { $0 != "default" },
-                picture: notice.picture, showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given,
+                picture: notice.picture,
+                sound: notice.isQuiet || notice.soundName == nil ? nil : notice.soundFile ?? notice.soundName,
+                showings: (old.map { state.screen[$0].showings } ?? 0) + 1, serverID: given,
                 serverNumber: state.served)
             if let old { state.screen[old] = shown } else { state.screen.append(shown) }
             if old == nil { state.nextID += 1 }

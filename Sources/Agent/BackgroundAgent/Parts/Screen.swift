@@ -339,7 +339,8 @@ struct Screen {
             iconName: appIdentifier, title: content.title,
             body: [content.subtitle, content.body].filter { !$0.isEmpty }.joined(separator: "\n"),
             category: nil, urgency: urgency, actions: [NoticeAction(key: "default", label: "Open")] + actions,
-            soundName: content.sound, isPersistent: content.interruptionLevel >= 2)
+            soundName: content.themeSound, isPersistent: content.interruptionLevel >= 2)
+        notice.soundFile = content.sound == nil ? nil : content.soundFile
         notice.withoutButtons = content.withoutButtons
         notice.isQuiet = record.life.deliveredAt != nil
         notice.picture = content.attachments?.first(where: \.isPicture).flatMap { attachment in
