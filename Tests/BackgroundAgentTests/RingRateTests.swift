@@ -1,3 +1,5 @@
+import CLinux
+import Foundation
 import Testing
 
 @testable import BackgroundAgent
@@ -5,20 +7,35 @@ import Testing
 @Suite struct RingRateTests {
     @Test func whatOneLaunchMakesRingIsLookedAtAtOnce() {
         var rate = RingRate()
-        for ring in 0..<10 { #expect(rate.pause(afterRingAt: Double(ring) * 0.05) == nil) }
+        let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }
+        #expect(row == Array(repeating: false, count: 10) + [true])
+        let next = rate.isTooHigh(afterRingAt: 0.7)
+        #expect(!next, "after a silence a row begins anew")
     }
 
-    /// It rings on whenever it is heard: looks are ever rarer, and a second apart at most.
-    @Test func whoNeverStopsIsLookedAtOnceASecond() {
+    /// Rings that came while it was held belong to the row.
+    @Test func aRowGoesOnWhereItRangMeanwhile() {
         var rate = RingRate()
-        var (awake, pauses): (Double, [Double]) = (0, [])
-        for _ in 0..<30 {
-            let pause = rate.pause(afterRingAt: awake)
-            if let pause { pauses.append(pause) }
-            awake += (pause ?? 0) + 0.001
+        for ring in 0..<11 { _ = rate.isTooHigh(afterRingAt: Double(ring) * 0.001) }
+        rate.note(ringAt: 0.95)
+        let goesOn = rate.isTooHigh(afterRingAt: 1)
+        #expect(goesOn)
+    }
+
+    /// What is held is handled by one turn when it is silent, and without one where it said nothing.
+    @Test(arguments: [true, false]) func whatIsHeldIsHandledOnce(_ speaks: Bool) {
+        let loop = EventLoop()
+        let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
+        defer { close(descriptor) }
+        loop.watch(descriptor) { Issue.record("it is held") }
+        var answers = speaks ? [true, true, false] : [false]
+        var turns = 0
+        loop.hold(descriptor, atMost: 60) {
+            let answer = answers.removeFirst()
+            if answers.isEmpty { loop.stop() }
+            return answer
         }
-        #expect(pauses.prefix(6) == [0.05, 0.1, 0.2, 0.4, 0.8, 1])
-        #expect(pauses.dropFirst(6).allSatisfy { $0 == 1 })
-        #expect(rate.pause(afterRingAt: awake + 0.2) == nil, "after a silence a row begins anew")
+        loop.run { turns += 1 }
+        #expect(answers.isEmpty && turns == (speaks ? 1 : 0))
     }
 }

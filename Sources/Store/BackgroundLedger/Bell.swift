@@ -38,9 +38,14 @@ package struct Bell: ~Copyable, Sendable {
     package borrowing func drain() { Self.drain(descriptor) }
 
     /// The same for a holder of the descriptor alone.
-    package static func drain(_ descriptor: Int32) {
+    ///
+    /// - Returns: whether it rang.
+    @discardableResult
+    package static func drain(_ descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
-            while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
+            var rang = false
+            while read(descriptor, buffer.baseAddress, buffer.count) > 0 { rang = true }
+            return rang
         }
     }
 }

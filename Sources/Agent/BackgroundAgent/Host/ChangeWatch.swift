@@ -44,7 +44,12 @@ final class ChangeWatch {
                 let new = try Bell(ledger.directories)
                 loop.watch(new.descriptor) { [descriptor = new.descriptor, unowned self] in
                     Bell.drain(descriptor)
-                    if let pause = rate.pause(afterRingAt: EventLoop.awake) { loop.hold(descriptor, for: pause) }
+                    guard rate.isTooHigh(afterRingAt: ProcessInfo.processInfo.systemUptime) else { return }
+                    loop.hold(descriptor, atMost: RingRate.longestPause) { [unowned self] in
+                        let rang = Bell.drain(descriptor)
+                        if rang { rate.note(ringAt: ProcessInfo.processInfo.systemUptime) }
+                        return rang
+                    }
                 }
                 bell = consume new
             }

@@ -10,8 +10,10 @@ final class EventLoop {
     private let timer: Int32
     private let mailbox: Mailbox
     private var handlers: [Int32: () -> Void] = [:]
-    /// Descriptors that wake nobody until then, in seconds awake.
-    private var held: [Int32: Double] = [:]
+    /// Descriptors that wake nobody for now.
+    private var held: [Int32: Hold] = [:]
+    /// One that was held had something to say.
+    private var isTurnDue = false
     private var isStopped = false
     /// Between two waits.
     private var clockWasSet = false
@@ -73,9 +75,22 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event)
     }
 
-    /// What comes of it is handled only when so many seconds are over.
-    func hold(_ descriptor: Int32, for seconds: Double) {
-        held[descriptor] = Self.awake + seconds
+    /// Times in seconds awake.
+    private struct Hold {
+        let end: Double
+        var nextLook: Double
+        var hasSpoken = false
+        let drain: () -> Bool
+
+        /// Silence after which nothing more is awaited.
+        static let silence = 0.025
+    }
+
+    /// What comes of it is handled when nothing more has come for 25 ms, and after so many seconds at the latest: by a turn, and not by its handler.
+    ///
+    /// - Parameter drain: takes what has come, and says whether anything has.
+    func hold(_ descriptor: Int32, atMost seconds: Double, drain: @escaping () -> Bool) {
+        held[descriptor] = Hold(end: Self.awake + seconds, nextLook: Self.awake + Hold.silence, drain: drain)
         listen(to: descriptor, 0)
     }
 
@@ -86,7 +101,7 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
     }
 
-    static var awake: Double {
+    private static var awake: Double {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
@@ -95,11 +110,19 @@ final class EventLoop {
     /// Milliseconds until the first that is held may wake; -1: none is held.
     private func release() -> Int32 {
         let now = Self.awake
-        for (descriptor, end) in held where end <= now {
-            held[descriptor] = nil
-            listen(to: descriptor, EPOLLIN.rawValue)
+        for (descriptor, hold) in held where hold.nextLook <= now {
+            let speaks = hold.drain()
+            if speaks, now < hold.end {
+                held[descriptor]?.hasSpoken = true
+                held[descriptor]?.nextLook = now + Hold.silence
+            } else {
+                if speaks || hold.hasSpoken { isTurnDue = true }
+                held[descriptor] = nil
+                listen(to: descriptor, EPOLLIN.rawValue)
+            }
         }
-        return held.values.min().map { Int32((($0 - now) * 1_000).rounded(.up)) } ?? -1
+        if isTurnDue { return 0 }
+        return held.values.map(\.nextLook).min().map { Int32((($0 - now) * 1_000).rounded(.up)) } ?? -1
     }
 
     func unwatch(_ descriptor: Int32) {
@@ -141,8 +164,9 @@ final class EventLoop {
             }
             let count = epoll_wait(epoll, &events, Int32(events.count), release())
             if count < 0, errno != EINTR { return }
-            // The time of one that was held is over: nothing happened yet.
-            if count == 0 { continue }
+            // One that is held was looked at, and goes on.
+            if count == 0, !isTurnDue { continue }
+            isTurnDue = false
             for index in 0..<max(0, Int(count)) { handlers[events[index].data.fd]?() }
             turn()
         }
