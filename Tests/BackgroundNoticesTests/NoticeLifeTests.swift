@@ -49,6 +49,32 @@ import Testing
         #expect((notice.phase, notice.serverID) == (.pending, nil), "nothing of it is there")
     }
 
+    /// Asked to show it, a server froze; all work was ended, and with it the agent. The next takes it off, where it does not hear of it late.
+    @Test func whatAFrozenServerMayShowIsNotForgotten() {
+        var notice = life(.presenting)
+        _ = notice.handle(.takenBack(now: now))
+        #expect(notice.handle(.takenOff(now: now, isAnswerOpen: true)) == [.withdraw(serverID: NoticeLife.unknownNumber)])
+        #expect(notice.phase == .withdrawn && notice.mayStand)
+        var late = notice
+        #expect(late.handle(.presented(serverID: 9, now: now)) == [.withdraw(serverID: 9)])
+        #expect(!late.mayStand && late.phase == .withdrawn)
+        _ = notice.handle(.agentDied)
+        #expect(notice.needsNumber)
+        _ = notice.handle(.serverLost(isAnswerOpen: false))
+        #expect(!notice.needsNumber)
+    }
+
+    /// Its app wants nothing of a later showing: the earlier one stays.
+    @Test func whatIsNotWantedLeavesTheRest() {
+        var notice = life(.delivered, 7)
+        _ = notice.handle(.added)
+        _ = notice.handle(.notWanted(now: now))
+        #expect((notice.phase, notice.serverID) == (.delivered, 7))
+        var first = life(.pending)
+        _ = first.handle(.notWanted(now: now))
+        #expect(first.isTakenBack)
+    }
+
     @Test func anAnswerAfterItWasTakenOffTakesItOffAgain() {
         var notice = life(.presenting)
         _ = notice.handle(.takenBack(now: now))

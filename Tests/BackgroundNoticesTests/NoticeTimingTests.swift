@@ -125,6 +125,6 @@ private func instant(_ text: String) throws -> Date {
 
     @Test func switchedOffIsSilence() {
         #expect(verdict(isEnabled: false) == .silenced)
-        #expect(verdict(due: 10, isEnabled: false, quiet: "15:00-16:00") == .silenced)
+        #expect(verdict(due: 10, isEnabled: false, quiet: "15:00-16:00") == .wait(until: now.addingTimeInterval(10)))
     }
 }

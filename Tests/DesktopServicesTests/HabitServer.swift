@@ -84,7 +84,7 @@ final class HabitServer: Sendable {
     }
 
     private static let script = #"""
-        import json, os, sys, time, dbus, dbus.service
+        import json, os, sys, threading, dbus, dbus.service
         from dbus.mainloop.glib import DBusGMainLoop
         from gi.repository import GLib
 
@@ -114,7 +114,7 @@ final class HabitServer: Sendable {
                 if fate == "isRefused":
                     raise dbus.DBusException("too many", name=N + ".Error.ExcessNotificationGeneration")
                 if fate == "kills": os._exit(1)
-                if fate == "isLost": time.sleep(3600)
+                if fate == "isLost": threading.Event().wait()
                 self.last = int(replaces) or self.last + 1
                 hints = {key: "pixels" if len(str(value)) > 200 else str(value) for key, value in hints.items()}
                 print(json.dumps({"replaces": int(replaces), "icon": icon, "title": title, "body": body, "actions": actions,

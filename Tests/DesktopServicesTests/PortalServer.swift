@@ -27,6 +27,10 @@ final class PortalServer: Sendable {
 
     func stop() { process.stop() }
 
+    func freeze() { kill(process.pid, SIGSTOP) }
+
+    func thaw() { kill(process.pid, SIGCONT) }
+
     /// Waits for the next call.
     func nextCall() throws -> Call { try JSONDecoder().decode(Call.self, from: Data(process.firstLine().utf8)) }
 

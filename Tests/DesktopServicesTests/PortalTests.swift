@@ -57,6 +57,8 @@ extension RealDesktop {
             return notice
         }
 
+        private static let name = "Stormy/storm-1"
+
         private func next() async throws -> PresenterEvent { try await events.first { $0 != .serverAppeared } }
 
         private func number(_ identifier: String = "storm-1") async throws -> UInt32 {
@@ -68,7 +70,7 @@ extension RealDesktop {
             try await withPortal(categories: ["weather.warning.extreme"]) { presenter, portal, _ in
                 presenter.present(notice())
                 let call = try portal.nextCall()
-                #expect((call.method, call.id) == ("add", "storm-1"))
+                #expect((call.method, call.id) == ("add", Self.name))
                 let fields = try #require(call.fields)
                 #expect(fields["title"] == "Storm" && fields["body"] == "Wind < 100 km/h & <b>rain</b>", "\(fields)")
                 #expect(fields["priority"] == "urgent" && fields["sound"] == "default" && fields["display-hint"] == "show-as-new")
@@ -77,7 +79,7 @@ extension RealDesktop {
                 #expect(fields["icon"] == "file-descriptor" && call.picture == "89504e47", "a PNG")
                 #expect(call.seals == 15, "nobody can change or grow it")
                 let number = try await number()
-                try portal.press("storm-1", "press.photo")
+                try portal.press(Self.name, "press.photo")
                 #expect(
                     try await next()
                         == .activated(identifier: "storm-1", serverID: number, action: "photo", activationToken: "token-2"))
@@ -116,7 +118,7 @@ extension RealDesktop {
                 #expect(fields["priority"] == "high" && fields["icon"] == "bytes" && call.picture == "89504e47")
                 #expect(call.buttons?.map { $0["label"] } == ["Add photo…"], "it tells no text")
                 let number = try await number()
-                try portal.press("storm-1", "press.default")
+                try portal.press(Self.name, "press.default")
                 #expect(
                     try await next()
                         == .activated(identifier: "storm-1", serverID: number, action: "default", activationToken: nil))
@@ -132,7 +134,7 @@ extension RealDesktop {
                 let call = try portal.nextCall()
                 #expect(call.buttons?.first?["purpose"] == "im.reply-with-text" && call.fields?["category"] == "im.received")
                 let number = try await number()
-                try portal.press("storm-1", "press.photo", typed: "dark")
+                try portal.press(Self.name, "press.photo", typed: "dark")
                 #expect(try await next() == .replied(identifier: "storm-1", serverID: number, text: "dark"))
             }
         }
@@ -153,7 +155,7 @@ extension RealDesktop {
                 presenter.withdraw(identifier: "storm-1", serverID: first, of: "another")
                 presenter.withdraw(identifier: "storm-1", serverID: first, of: known.identity)
                 let removal = try portal.nextCall()
-                #expect((removal.method, removal.id) == ("remove", "storm-1"))
+                #expect((removal.method, removal.id) == ("remove", Self.name))
                 presenter.present(notice())
                 #expect(try portal.nextCall().method == "add", "it was removed once")
                 #expect(try await number() != first)
@@ -194,6 +196,57 @@ extension RealDesktop {
                 presenter.present(notice(), replacing: first, of: before)
                 #expect(try next.nextCall().method == "add", "nothing was removed there")
             }
+        }
+
+        /// It has what it was given, and answers when it goes on: nothing is lost, doubled or left behind. One that was taken back meanwhile leaves.
+        @Test func aFrozenPortalAnswersLate() async throws {
+            try await withPortal { presenter, portal, _ in
+                presenter.present(notice())
+                let first = try await number()
+                _ = try portal.nextCall()
+                portal.freeze()
+                var other = notice()
+                other.identifier = "other"
+                presenter.present(other)
+                presenter.withdraw(identifier: "storm-1", serverID: first, of: known.identity)
+                guard case .failed("other", .unanswered) = try await next() else {
+                    throw FixtureFailure("it is said to have failed")
+                }
+                #expect(known.withdrawn.isEmpty)
+                portal.thaw()
+                let second = try await number("other")
+                #expect(try portal.nextCall().id == "Stormy/other")
+                #expect(try portal.nextCall().method == "remove")
+                _ = try await events.first { $0 == .serverAppeared }
+                #expect(known.withdrawn == [first] && second != first)
+            }
+        }
+
+        /// Shown by an earlier process while the portal is frozen now: told at once, as the bus alone is asked.
+        @Test func aFrozenPortalIsTakenOver() async throws {
+            try await withPortal { presenter, portal, bus in
+                presenter.present(notice())
+                let (first, identity) = (try await number(), known.identity)
+                presenter.stop()
+                portal.freeze()
+                defer { portal.thaw() }
+                let later = makePresenter()
+                defer { later.stop() }
+                later.takeOver(identifier: "storm-1", serverID: first, of: identity)
+                later.connect(busAddress: bus.address)
+                #expect(try await next() == .unheard(identifier: "storm-1", serverID: first))
+            }
+        }
+
+        /// No two become one, whatever is in them, and what comes back is what was given.
+        @Test(arguments: ["", "a\u{1}b", "a/b%", "app.quit", "æ😀\u{202E}", "a\u{0}b"])
+        func namesAreKept(_ identifier: String) {
+            let names = PortalName(app: "org.example/app")
+            let name = names.name(of: identifier)
+            #expect(names.identifier(of: name) == identifier && !name.utf8.contains { $0 < 0x20 })
+            #expect(name != names.name(of: "ab") && PortalName(app: "org.example").identifier(of: name) == nil)
+            let action = PortalName.action(ofKey: identifier)
+            #expect(PortalName.key(ofAction: action) == identifier && !action.hasPrefix("app."))
         }
 
         @Test func withoutAPortalItIsSaid() async throws {

@@ -256,6 +256,21 @@ extension EndToEnd {
             child.end()
         }
 
+        /// It has what it was given, and shows that when it goes on: said at once, and taken off by the next agent.
+        @Test func quitWhileTheServerHangsIsSaid() throws {
+            let app = try ProvingHome(desktop: desktop)
+            let server = try #require(desktop.serverPID)
+            kill(server, SIGSTOP)
+            #expect(try app.run("notify", "n", "title=Frozen").status == 0)
+            try app.home.wait("given to it") { try $0.notification("n").flatMap { $0.state == .presenting ? $0 : nil } }
+            let quit = try app.run("background", "quit")
+            #expect(quit.output.contains("does not answer: 1 notification may stand there"), "\(quit)")
+            kill(server, SIGCONT)
+            try desktop.wait(forDisplayed: 2)
+            try app.run("notify", "later", "seconds=3600")
+            try desktop.wait(forDisplayed: 1)
+        }
+
         /// The whole chain with a person in it, who presses, or closes it, or is not there.
         @Test func theChainIsProved() throws {
             func prove(_ timeout: String) throws -> Child {

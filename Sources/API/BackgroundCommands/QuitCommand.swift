@@ -50,6 +50,12 @@ public struct QuitCommand: BackgroundCommand {
         if !isRunning { _ = try await runtime.waitForAgent { try $0.answer(to: question) } }
         try await waitForEnd()
         Output.line("Stopped the agent.")
+        let unanswered = try ledger.read { try $0.notifications().filter { $0.life.mayStand || $0.leavingID != nil } }
+        guard !unanswered.isEmpty else { return }
+        let one = unanswered.count == 1
+        Output.line(
+            "The notification server does not answer: \(unanswered.count) notification\(one ? "" : "s") may stand there when it goes on, "
+                + "without an effect when pressed. The next start takes \(one ? "it" : "them") off where the server can.")
     }
 
     /// Its processes hear of it from the ledger, with an agent or without.

@@ -11,7 +11,7 @@ public struct BackgroundSettings: Sendable, Equatable {
     public var processingBudget: Double
     /// Seconds between the warning and the kill; also how long a cancelled await can still be adopted by a task. Default: 5.
     public var grace: Double
-    /// `false`: notifications wait. Default: `true`.
+    /// `false`: no notification is shown. Each is kept for a day from its time on, and shown if this is `true` by then. Default: `true`.
     public var notificationsEnabled: Bool
     /// Minutes of the day, from and until, in which notifications wait; over midnight where `until` is the smaller. `nil`, the default: none.
     public var quietHours: (from: Int, until: Int)?
@@ -26,7 +26,8 @@ public struct BackgroundSettings: Sendable, Equatable {
 
     /// Which notifications are shown in quiet hours too; `nil`: none. Default: critical ones.
     public var quietHoursPass: QuietHoursPass? = .critical
-    /// Identifiers of categories whose notifications are not shown. One is kept for a day, and shown if its category is taken out of here meanwhile.
+    /// Identifiers of categories whose notifications are not shown. A notification is kept for a day from its time on, and shown if its category is taken
+    /// out of here meanwhile.
     /// Default: none.
     public var silencedCategories: Set<String> = []
 

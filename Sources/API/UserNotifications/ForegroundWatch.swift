@@ -12,45 +12,55 @@ final class ForegroundWatch: Sendable {
     static var shared: ForegroundWatch { AppRuntime.shared.part { ForegroundWatch() } }
 
     /// Seconds before its time at which a notification is held.
-    private static let lead = 0.5
+    private static let lead = 1.0
+    /// Seconds between two looks while others write to the ledger.
+    private static let shortestSleep = 0.5
     /// Seconds after which the clock is looked at again: it may be set.
     private static let longestSleep = 60.0
     /// Seconds that a process lives before it looks: most commands are over by then.
     private static let firstSleep = 1.0
 
-    private let task = Mutex<Task<Void, Never>?>(nil)
+    private let hasBegun = Mutex(false)
 
-    /// Looks from now on, and anew where it looks already. Nobody is asked by a launch of the agent's, and nobody in a test with a time of its own.
+    /// Looks from now on, whenever the ledger changes or something is about to come. Nobody is asked by a launch of the agent's, and nobody in
+    /// a test with a time of its own.
     func begin(_ center: UNUserNotificationCenter) {
-        guard LaunchContext.current == nil, !AppRuntime.isOnTestHost, center.delegate != nil else { return }
-        task.withLock { task in
-            let first = task == nil ? Self.firstSleep : 0
-            task?.cancel()
-            task = Task { await Self.watch(center, first) }
+        guard LaunchContext.current == nil, !AppRuntime.isOnTestHost else { return }
+        let isFirst = hasBegun.withLock { hasBegun in
+            defer { hasBegun = true }
+            return !hasBegun
+        }
+        if isFirst { Task { await Self.watch(center) } }
+    }
+
+    private static func watch(_ center: UNUserNotificationCenter) async {
+        try? await Task.sleep(for: .seconds(firstSleep))
+        let (looks, due) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        // Where nothing can be heard, the clock alone says when to look.
+        let token = try? AppRuntime.shared.onCommit { due.yield() }
+        defer { token?.cancel() }
+        due.yield()
+        var timer: Task<Void, Never>?
+        for await _ in looks {
+            let pause = askAboutNext(center)
+            timer?.cancel()
+            timer = Task { if (try? await Task.sleep(for: .seconds(pause))) != nil { due.yield() } }
+            try? await Task.sleep(for: .seconds(min(pause, shortestSleep)))
         }
     }
 
-    private static func watch(_ center: UNUserNotificationCenter, _ first: Double) async {
-        var pause: Double? = first
-        while let seconds = pause, (try? await Task.sleep(for: .seconds(seconds))) != nil, center.delegate != nil {
-            pause = askAboutNext(center)
+    /// - Returns: seconds until it is worth looking again.
+    private static func askAboutNext(_ center: UNUserNotificationCenter) -> Double {
+        // Nobody has to be asked: a delegate may be set later.
+        guard center.delegate != nil, let coming = try? AppRuntime.shared.ledger().read({ try $0.notificationsToCome() }) else {
+            return longestSleep
         }
-    }
-
-    /// - Returns: seconds until it is worth looking again; `nil`: nothing is to come.
-    private static func askAboutNext(_ center: UNUserNotificationCenter) -> Double? {
-        let coming = (try? AppRuntime.shared.ledger().read { try $0.notificationsToCome() }) ?? []
         let now = AppRuntime.shared.now
         var next: Date?
         for record in coming where !record.isAgents && record.isComing {
             guard let due = record.schedule?.next, due > now else { continue }
-            if due.timeIntervalSince(now) <= lead {
-                ask(center, record.identifier, due)
-            } else {
-                next = min(next ?? due, due)
-            }
+            if due.timeIntervalSince(now) <= lead { ask(center, record.identifier, due) } else { next = min(next ?? due, due) }
         }
-        if coming.isEmpty { return nil }
         return min(next.map { max($0.timeIntervalSince(now) - lead, 0.01) } ?? longestSleep, longestSleep)
     }
 
@@ -65,7 +75,6 @@ final class ForegroundWatch: Sendable {
         guard let held else { return }
         let calls = OutstandingCalls.shared
         calls.enter()
-        // A task of its own: a new look does not end it.
         Task {
             try? await Task.sleep(for: .seconds(max(0, due.timeIntervalSince(AppRuntime.shared.now))))
             let wish = await ForegroundQuestion(UNNotificationRequest(held), center).answer()

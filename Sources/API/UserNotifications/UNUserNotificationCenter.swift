@@ -113,7 +113,6 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
             revision = isKept ? try transaction.notification(request.identifier)?.revision : nil
             return isKept
         }
-        if schedule != nil { ForegroundWatch.shared.begin(self) }
         return revision
     }
 
@@ -180,9 +179,13 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
     }
 
-    /// Those of them that wait, and that nobody was told of so far.
-    package func untold(of identifiers: [String]) -> Set<String> {
-        Set(list(\.life.isUntold).map(\.identifier)).intersection(identifiers)
+    /// Those of them that nobody was told of so far: they wait, or were let go of as the person had switched their kind off.
+    package func untold(of identifiers: [String]) -> (waiting: Set<String>, letGo: Set<String>) {
+        let meant = Set(identifiers)
+        let records = list { meant.contains($0.identifier) }
+        return (
+            Set(records.filter(\.life.isUntold).map(\.identifier)), Set(records.filter(\.wasLetGo).map(\.identifier))
+        )
     }
 
     /// ``pendingNotificationRequests()`` for callers that do not await; the handler is called on a background queue.

@@ -8,11 +8,11 @@ import Foundation
 /// Differs from Apple: methods are found by their types and not by their names. What a class declares whose base class conforms without them is called
 /// only with the base class's own methods overridden; a method that is misspelt, or whose optionals differ, is another one.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
-    /// What is shown of a notification that the app adds, without a trigger, while a person runs it; nothing of it where the options name neither
+    /// What is shown of a notification that the app adds, or that comes by a trigger, while a person runs the app; nothing of it where the options name neither
     /// banner nor list. Whoever has not answered within 5 s wants all of it.
     ///
     /// Differs from Apple: a desktop does not say which app is in front: one counts so that a person has started and that has a delegate. What
-    /// a launch of the agent adds is shown unasked, and so is what comes within a second of the app's start. Without an answer of its own a delegate wants all of it.
+    /// a launch of the agent adds is shown unasked, and so is what comes within two seconds of the app's start. Without an answer of its own a delegate wants all of it.
     func userNotificationCenter(
         _ center: UNUserNotificationCenter, willPresent notification: UNNotification,
         withCompletionHandler completionHandler: @escaping @Sendable (UNNotificationPresentationOptions) -> Void)

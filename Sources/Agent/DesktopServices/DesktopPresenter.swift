@@ -28,7 +28,7 @@ package final class DesktopPresenter: Presenter {
         desk =
             switch way {
             case .server: LibnotifyDesk(appName: appName, pictures: pictures, perform: { loop.perform($0) }, handler: handler)
-            case .portal: PortalDesk(pictures: pictures, handler: handler)
+            case .portal: PortalDesk(appName: appName, pictures: pictures, handler: handler)
             }
     }
 
@@ -75,7 +75,7 @@ package final class DesktopPresenter: Presenter {
 
     /// Asks who shows notifications, starting the server where the bus can.
     package func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
-        loop.perform { [desk] in reply(desk.describeServer()) }
+        loop.perform { [desk] in desk.describeServer(reply) }
     }
 
     /// The number of the process that shows notifications, as the bus knows it. `nil`: nobody does, or there is no bus.
@@ -97,7 +97,7 @@ protocol PresenterDesk: AnyObject, Sendable {
     func takeOver(identifier: String, serverID: UInt32, of giver: String?)
     func showBadge(_ count: Int, desktopEntry: String)
     func ask()
-    func describeServer() -> Result<PresenterServer, PresenterFailure>
+    func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void)
     func serverProcess() -> Int32?
     func release()
 }

@@ -201,9 +201,9 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
         takeOverNow()
     }
 
-    func describeServer() -> Result<PresenterServer, PresenterFailure> {
+    func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         server = nil
-        return Result { () throws(PresenterFailure) in try currentServer(mayStart: true) }
+        reply(Result { () throws(PresenterFailure) in try currentServer(mayStart: true) })
     }
 
     func serverProcess() -> Int32? {

@@ -27,55 +27,63 @@ struct NotificationPortal: Equatable {
             capabilities: Set(["actions", "body"] + (hasMedia ? ["sound"] : []) + (hasReplies ? ["inline-reply"] : [])))
     }
 
-    /// Asks the portal on `connection`, blocking the loop's thread until it answers.
-    static func query(on connection: OpaquePointer, mayStart: Bool) throws(PresenterFailure) -> NotificationPortal {
-        let version = try property("version", on: connection, mayStart: mayStart) { boxed in
-            GVariantReading.type(of: boxed) == "u" ? g_variant_get_uint32(boxed) : nil
-        }
-        guard let version, version >= 2 else { return NotificationPortal(version: version ?? 1, purposes: [], categories: []) }
-        let options = try property("SupportedOptions", on: connection, mayStart: mayStart) { boxed in
-            func texts(_ key: String) -> Set<String> {
-                Set(GVariantReading.value(key, ofType: "as", in: boxed) { GVariantReading.strings($0, ofType: "as") ?? [] } ?? [])
+    /// Asks the portal on `connection`.
+    ///
+    /// - Parameter tell: what it says, and whether that was late; `nil`: it is late so far.
+    static func query(
+        on connection: OpaquePointer, mayStart: Bool,
+        tell: @escaping (_ portal: Result<NotificationPortal, PresenterFailure>?, _ wasLate: Bool) -> Void
+    ) {
+        property("version", on: connection, mayStart: mayStart) { answer, wasLate in
+            switch answer {
+            case nil: tell(nil, false)
+            case .failure(let failure): tell(.failure(failure), wasLate)
+            case .success(let boxed):
+                let version = GVariantReading.type(of: boxed) == "u" ? g_variant_get_uint32(boxed) : 1
+                guard version >= 2 else {
+                    return tell(.success(NotificationPortal(version: version, purposes: [], categories: [])), wasLate)
+                }
+                property("SupportedOptions", on: connection, mayStart: mayStart) { options, isLate in
+                    tell(options?.map { NotificationPortal(version: version, options: $0) }, wasLate || isLate)
+                }
             }
-            return NotificationPortal(version: version, purposes: texts("button-purpose"), categories: texts("category"))
         }
-        return options
     }
 
-    /// Takes a notification off the screen; one that does not stand there is none of the portal's errors.
-    func remove(_ identifier: String, on connection: OpaquePointer) throws(PresenterFailure) {
-        var words = [g_variant_new_string(NoticeText.withoutControls(identifier))]
-        let parameters = g_variant_new_tuple(&words, 1)
-        g_variant_unref(
-            try Self.call("RemoveNotification", Self.interface, parameters, nil, on: connection, mayStart: false))
-    }
-
-    private static func property<Value>(
-        _ name: String, on connection: OpaquePointer, mayStart: Bool, _ read: (OpaquePointer) -> Value
-    ) throws(PresenterFailure) -> Value {
+    /// - Parameter tell: what it is; only of use until this returns.
+    private static func property(
+        _ name: String, on connection: OpaquePointer, mayStart: Bool,
+        tell: @escaping (_ value: Result<OpaquePointer, PresenterFailure>?, _ wasLate: Bool) -> Void
+    ) {
         var words = [g_variant_new_string(interface), g_variant_new_string(name)]
-        let reply = try call(
-            "Get", "org.freedesktop.DBus.Properties", g_variant_new_tuple(&words, 2), nil, on: connection, mayStart: mayStart)
-        defer { g_variant_unref(reply) }
-        guard GVariantReading.type(of: reply) == "(v)", let box = g_variant_get_child_value(reply, 0) else {
-            throw .refused("the portal's \(name) has an unexpected type")
+        let parameters = g_variant_new_tuple(&words, 2)
+        PortalCall.send(
+            "Get", parameters, of: "org.freedesktop.DBus.Properties", on: connection, mayStart: mayStart
+        ) { outcome, wasLate in
+            switch outcome {
+            case .isLate: tell(nil, false)
+            case .failed(let failure): tell(.failure(failure), wasLate)
+            case .answered(let reply):
+                guard GVariantReading.type(of: reply) == "(v)", let box = g_variant_get_child_value(reply, 0) else {
+                    return tell(.failure(.refused("the portal's \(name) has an unexpected type")), wasLate)
+                }
+                defer { g_variant_unref(box) }
+                guard let value = g_variant_get_variant(box) else {
+                    return tell(.failure(.refused("the portal's \(name) is empty")), wasLate)
+                }
+                defer { g_variant_unref(value) }
+                tell(.success(value), wasLate)
+            }
         }
-        defer { g_variant_unref(box) }
-        guard let value = g_variant_get_variant(box) else { throw .refused("the portal's \(name) is empty") }
-        defer { g_variant_unref(value) }
-        return read(value)
     }
+}
 
-    /// Blocks until the portal answers; the caller lets go of the answer. The parameters are taken over.
-    static func call(
-        _ method: String, _ interface: String, _ parameters: OpaquePointer?, _ files: UnsafeMutablePointer<GUnixFDList>?,
-        on connection: OpaquePointer, mayStart: Bool
-    ) throws(PresenterFailure) -> OpaquePointer {
-        var error: UnsafeMutablePointer<GError>?
-        let flags = mayStart ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START
-        let reply = g_dbus_connection_call_with_unix_fd_list_sync(
-            connection, busName, path, interface, method, parameters, nil, flags, -1, files, nil, nil, &error)
-        guard let reply else { throw PresenterFailure(consuming: error) }
-        return reply
+extension NotificationPortal {
+    /// Of version 2 and above.
+    private init(version: UInt32, options: OpaquePointer) {
+        func texts(_ key: String) -> Set<String> {
+            Set(GVariantReading.value(key, ofType: "as", in: options) { GVariantReading.strings($0, ofType: "as") ?? [] } ?? [])
+        }
+        self.init(version: version, purposes: texts("button-purpose"), categories: texts("category"))
     }
 }

@@ -33,7 +33,7 @@ package enum NotificationWay: Sendable, Equatable {
     /// By its own name, or by that of a part of the tree of names that it is in.
     private static func mayTalk(to name: String, _ file: OpaquePointer?) -> Bool {
         let parts = name.split(separator: ".")
-        let trees = (1..<parts.count).map { parts.prefix($0).joined(separator: ".") + ".*" }
+        let trees = (1...parts.count).map { parts.prefix($0).joined(separator: ".") + ".*" }
         return ([name] + trees).contains { ["talk", "own"].contains(text(file, "Session Bus Policy", $0)) }
     }
 

@@ -9,17 +9,29 @@ import CLibnotify
 final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is used on the loop's thread only
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
+    private let names: PortalName
     private let bus = SessionBus(watching: NotificationPortal.busName)
     /// The present portal; asked again when another takes the name.
     private var portal: NotificationPortal?
     private var identity: String?
     private var presses: PortalPresses?
-    /// Of what this process has shown.
+    /// Of what this process has given to the portal, shown or not.
     private var numbers: [String: UInt32] = [:]
     /// A later process begins elsewhere: a number of an earlier one is not taken for its own.
     private var lastNumber = UInt32.random(in: 1...0x3FFF_FFFF)
+    /// What an earlier process showed, where no portal was there yet: its number, and the portal that it was shown by.
+    private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
+    /// Counts portals and buses that were lost: what is answered for one of them later means nothing.
+    private var generation = 0
 
-    init(pictures: @escaping @Sendable (String) -> NoticePixels?, handler: @escaping @Sendable (PresenterEvent) -> Void) {
+    /// - Parameters:
+    ///   - appName: of the agent's app; it stands in front of the portal's names.
+    ///   - pictures: decodes a file.
+    init(
+        appName: String, pictures: @escaping @Sendable (String) -> NoticePixels?,
+        handler: @escaping @Sendable (PresenterEvent) -> Void
+    ) {
+        names = PortalName(app: appName)
         self.pictures = pictures
         self.handler = handler
         bus.onLost = { [unowned self] in
@@ -29,7 +41,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
         bus.onServerAppeared = { [unowned self] in
             portal = nil
             identify()
-            self.handler(.serverAppeared)
+            showLife()
         }
         bus.onServerVanished = { [unowned self] in
             // It was replaced, and its successor is known already.
@@ -47,6 +59,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
         }
         do throws(PresenterFailure) {
             _ = try openBus(busAddress: told)
+            takeOverNow()
             return nil
         } catch {
             return error
@@ -54,38 +67,81 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
     }
 
     func present(_ notice: Notice, replacing serverID: UInt32?, of giver: String?) {
-        do throws(PresenterFailure) {
-            let (portal, connection) = try currentPortal(mayStart: true)
-            let notification = PortalNotification(notice, notice.picture.flatMap(pictures), for: portal)
-            try notification.send(on: connection)
-            let number = numbers[notice.identifier] ?? (giver == identity ? serverID : nil) ?? nextNumber()
-            numbers[notice.identifier] = number
-            handler(.presented(identifier: notice.identifier, serverID: number))
-        } catch {
-            handler(.failed(identifier: notice.identifier, error))
+        withPortal(mayStart: true) { [unowned self] result in
+            let identifier = notice.identifier
+            switch result {
+            case .failure(let failure): handler(.failed(identifier: identifier, failure))
+            case .success(let (portal, connection)):
+                // Known before it is answered: it may be pressed before that.
+                let number = numbers[identifier] ?? (giver == identity ? serverID : nil) ?? nextNumber()
+                numbers[identifier] = number
+                let notification = PortalNotification(notice, notice.picture.flatMap(pictures), for: portal)
+                notification.send(as: names.name(of: identifier), on: connection) { [weak self, generation] outcome, wasLate in
+                    guard let self, generation == self.generation else { return }
+                    noteAnswer(to: identifier, number, outcome, wasLate)
+                }
+            }
         }
     }
 
-    func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
-        do throws(PresenterFailure) {
-            let (portal, connection) = try currentPortal(mayStart: false)
-            // What stands under that name by now may be another one.
-            if giver == identity, numbers[identifier].map({ $0 == serverID }) ?? true {
-                numbers[identifier] = nil
-                try portal.remove(identifier, on: connection)
-            }
-        } catch {
-            switch error {
-            case .noServer, .refused: break
-            case .unresponsive, .unanswered, .noSessionBus, .busUnreachable: return
-            }
+    private func noteAnswer(to identifier: String, _ number: UInt32, _ outcome: PortalCall.Outcome, _ wasLate: Bool) {
+        switch outcome {
+        case .isLate: handler(.failed(identifier: identifier, .unanswered("no answer of the portal")))
+        case .answered: handler(.presented(identifier: identifier, serverID: number))
+        case .failed(let failure):
+            if numbers[identifier] == number { numbers[identifier] = nil }
+            handler(.failed(identifier: identifier, failure))
         }
-        handler(.withdrawn(identifier: identifier, serverID: serverID))
+        if wasLate { showLife() }
+    }
+
+    /// By its name, which needs no number and no word of the portal's version. It comes behind what was given before.
+    func withdraw(identifier: String, serverID: UInt32, of giver: String?) {
+        let connection: OpaquePointer
+        do throws(PresenterFailure) {
+            connection = try openBus(busAddress: nil)
+        } catch {
+            return
+        }
+        identify()
+        // What stands under that name by now may be another one.
+        let isMeant = serverID == NoticeLife.unknownNumber || numbers[identifier] ?? serverID == serverID
+        guard giver == identity, isMeant else {
+            return handler(.withdrawn(identifier: identifier, serverID: serverID))
+        }
+        numbers[identifier] = nil
+        var words = [g_variant_new_string(names.name(of: identifier))]
+        PortalCall.send("RemoveNotification", g_variant_new_tuple(&words, 1), on: connection, mayStart: false) {
+            [weak self, generation] outcome, wasLate in
+            guard let self, generation == self.generation else { return }
+            // A portal that is not there shows nothing, and one that refuses does not know it.
+            if case .isLate = outcome { return }
+            handler(.withdrawn(identifier: identifier, serverID: serverID))
+            if wasLate { showLife() }
+        }
     }
 
     func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
-        guard numbers[identifier] == nil, (try? currentPortal(mayStart: false)) != nil, giver == identity else { return }
-        handler(.unheard(identifier: identifier, serverID: serverID))
+        toTakeOver[identifier] = (serverID, giver)
+        takeOverNow()
+    }
+
+    /// Where there is no portal yet it is tried when one comes.
+    private func takeOverNow() {
+        guard !toTakeOver.isEmpty, bus.connection != nil, bus.servedIdentity != nil else { return }
+        identify()
+        let waiting = toTakeOver
+        toTakeOver = [:]
+        // Of another portal, which `serverIs` has told by now, nothing stands on the screen.
+        for (identifier, (serverID, giver)) in waiting where giver == identity && numbers[identifier] == nil {
+            handler(.unheard(identifier: identifier, serverID: serverID))
+        }
+    }
+
+    /// It answers, or is there anew: what could not be done is worth another try.
+    private func showLife() {
+        handler(.serverAppeared)
+        takeOverNow()
     }
 
     func showBadge(_ count: Int, desktopEntry: String) {
@@ -95,12 +151,16 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
 
     func ask() {
         portal = nil
-        if (try? currentPortal(mayStart: false)) != nil { handler(.serverAnswers) }
+        withPortal(mayStart: false) { [unowned self] result in
+            guard case .success = result else { return }
+            handler(.serverAnswers)
+            takeOverNow()
+        }
     }
 
-    func describeServer() -> Result<PresenterServer, PresenterFailure> {
+    func describeServer(_ reply: @escaping @Sendable (Result<PresenterServer, PresenterFailure>) -> Void) {
         portal = nil
-        return Result { () throws(PresenterFailure) in try currentPortal(mayStart: true).portal.description }
+        withPortal(mayStart: true) { reply($0.map(\.portal.description)) }
     }
 
     func serverProcess() -> Int32? {
@@ -109,11 +169,13 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
 
     func release() {
         forget()
+        toTakeOver = [:]
         bus.release()
     }
 
     private func forget() {
         (portal, presses, numbers) = (nil, nil, [:])
+        generation += 1
     }
 
     private func nextNumber() -> UInt32 {
@@ -129,27 +191,44 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
         let connection = try bus.open(busAddress: busAddress)
         if presses == nil {
             presses = PortalPresses(on: connection) { [unowned self] press in
-                guard let number = numbers[press.identifier] else { return }
+                guard let identifier = names.identifier(of: press.name), let number = numbers[identifier] else { return }
                 switch press.what {
                 case .action(let key, let token):
-                    handler(.activated(identifier: press.identifier, serverID: number, action: key, activationToken: token))
+                    handler(.activated(identifier: identifier, serverID: number, action: key, activationToken: token))
                 case .reply(let text):
-                    handler(.replied(identifier: press.identifier, serverID: number, text: text))
+                    handler(.replied(identifier: identifier, serverID: number, text: text))
                 }
             }
         }
         return connection
     }
 
-    private func currentPortal(
-        mayStart: Bool
-    ) throws(PresenterFailure) -> (portal: NotificationPortal, connection: OpaquePointer) {
-        let connection = try openBus(busAddress: nil)
-        if let portal, bus.servedIdentity == identity { return (portal, connection) }
-        let asked = try NotificationPortal.query(on: connection, mayStart: mayStart)
-        identify()
-        portal = asked
-        return (asked, connection)
+    /// - Parameter use: called once: at once where the portal is known, or when it has said what it can.
+    private func withPortal(
+        mayStart: Bool,
+        _ use: @escaping (Result<(portal: NotificationPortal, connection: OpaquePointer), PresenterFailure>) -> Void
+    ) {
+        let connection: OpaquePointer
+        do throws(PresenterFailure) {
+            connection = try openBus(busAddress: nil)
+        } catch {
+            return use(.failure(error))
+        }
+        if let portal, bus.servedIdentity == identity { return use(.success((portal, connection))) }
+        var isTold = false
+        NotificationPortal.query(on: connection, mayStart: mayStart) { [weak self, generation] result, wasLate in
+            guard let self, generation == self.generation else { return }
+            if case .success(let asked) = result {
+                identify()
+                portal = asked
+            }
+            if !isTold {
+                isTold = true
+                use(
+                    (result ?? .failure(.unresponsive("no answer of the portal"))).map { ($0, connection) })
+            }
+            if wasLate { showLife() }
+        }
     }
 
     /// Tells which portal the notifications belong to from now on.

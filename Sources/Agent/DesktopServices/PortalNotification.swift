@@ -4,25 +4,26 @@ import Foundation
 
 /// One notification in the form that the portal takes.
 struct PortalNotification {
-    private let identifier: String
     private let portal: NotificationPortal
     private let notice: Notice
     private let picture: [UInt8]?
 
     init(_ notice: Notice, _ pixels: NoticePixels?, for portal: NotificationPortal) {
-        (identifier, self.portal, self.notice) = (NoticeText.withoutControls(notice.identifier), portal, notice)
+        (self.portal, self.notice) = (portal, notice)
         picture = pixels?.png
     }
 
-    /// Blocks until the portal has it. That it is on the screen then, nobody says.
-    func send(on connection: OpaquePointer) throws(PresenterFailure) {
+    /// - Parameters:
+    ///   - name: what the portal calls it.
+    ///   - tell: as of every call. Of an answer follows that the portal has it; that it is on the screen nobody says.
+    func send(
+        as name: String, on connection: OpaquePointer, tell: @escaping (_ outcome: PortalCall.Outcome, _ wasLate: Bool) -> Void
+    ) {
         let files = g_unix_fd_list_new()
         defer { g_object_unref(UnsafeMutableRawPointer(files)) }
-        var parameters: [OpaquePointer?] = [g_variant_new_string(identifier), fields(files)]
-        let call = g_variant_new_tuple(&parameters, 2)
-        g_variant_unref(
-            try NotificationPortal.call(
-                "AddNotification", NotificationPortal.interface, call, files, on: connection, mayStart: true))
+        var parameters: [OpaquePointer?] = [g_variant_new_string(name), fields(files)]
+        PortalCall.send(
+            "AddNotification", g_variant_new_tuple(&parameters, 2), with: files, on: connection, mayStart: true, tell: tell)
     }
 
     private func fields(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
@@ -31,7 +32,7 @@ struct PortalNotification {
             // A plain body: the portal reads markup in a field of its own.
             ("body", g_variant_new_string(NoticeText.body(notice.body, isMarkup: false))),
             ("priority", g_variant_new_string(priority)),
-            ("default-action", g_variant_new_string(Self.action(ofKey: "default"))),
+            ("default-action", g_variant_new_string(PortalName.action(ofKey: "default"))),
             ("buttons", buttons),
         ]
         if let icon = icon(files) { fields.append(("icon", icon)) }
@@ -69,7 +70,7 @@ struct PortalNotification {
             let label = NoticeText.withoutControls(action.label)
             var fields: [(String, OpaquePointer?)] = [
                 ("label", g_variant_new_string(label.isEmpty ? action.key : label)),
-                ("action", g_variant_new_string(Self.action(ofKey: action.key))),
+                ("action", g_variant_new_string(PortalName.action(ofKey: action.key))),
             ]
             if action.field != nil { fields.append(("purpose", g_variant_new_string(NotificationPortal.replyPurpose))) }
             return dictionary(fields)
@@ -99,10 +100,9 @@ struct PortalNotification {
     /// The picture, else the app's icon where a theme has it. Source of both forms: the interface; version 2 takes no bytes.
     private func icon(_ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
         if let picture { return portal.hasMedia ? sealed(picture, files) : boxed("bytes", bytes(picture)) }
-        return InstalledIcon.name(notice.iconName).flatMap { name in
-            var names: [OpaquePointer?] = [g_variant_new_string(name)]
-            return name.hasPrefix("/") ? nil : boxed("themed", array("s", &names))
-        }
+        guard let name = InstalledIcon.name(notice.iconName), !name.hasPrefix("/") else { return nil }
+        var names: [OpaquePointer?] = [g_variant_new_string(name)]
+        return boxed("themed", array("s", &names))
     }
 
     private func sealed(_ content: [UInt8], _ files: UnsafeMutablePointer<GUnixFDList>?) -> OpaquePointer? {
@@ -110,18 +110,6 @@ struct PortalNotification {
         // The list keeps a copy of the descriptor.
         let index = g_unix_fd_list_append(files, file.descriptor, nil)
         return index < 0 ? nil : boxed("file-descriptor", g_variant_new_handle(index))
-    }
-
-    // MARK: Actions
-
-    /// Names that begin with "app." would be actions that the app exports on the bus.
-    private static let prefix = "press."
-
-    private static func action(ofKey key: String) -> String { prefix + NoticeText.withoutControls(key) }
-
-    /// `nil`: it is none of ours.
-    static func key(ofAction action: String) -> String? {
-        action.hasPrefix(prefix) ? String(action.dropFirst(prefix.count)) : nil
     }
 
     // MARK: Values

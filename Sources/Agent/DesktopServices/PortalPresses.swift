@@ -8,7 +8,8 @@ final class PortalPresses {
             case reply(String)
         }
 
-        let identifier: String
+        /// As the portal calls the notification.
+        let name: String
         let what: What
     }
 
@@ -39,13 +40,13 @@ extension PortalPresses.Press {
             defer { g_variant_unref(child) }
             return String(cString: g_variant_get_string(child, nil))
         }
-        guard let key = PortalNotification.key(ofAction: words[1]), let more = g_variant_get_child_value(parameters, 2) else {
+        guard let key = PortalName.key(ofAction: words[1]), let more = g_variant_get_child_value(parameters, 2) else {
             return nil
         }
         defer { g_variant_unref(more) }
         var (token, text): (String?, String?)
         for (aToken, aText) in GVariantReading.children(of: more, Self.read) { (token, text) = (token ?? aToken, text ?? aText) }
-        identifier = words[0]
+        name = words[0]
         what = text.map { .reply($0) } ?? .action(key, token: token)
     }
 

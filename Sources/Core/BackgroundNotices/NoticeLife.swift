@@ -56,8 +56,10 @@ package struct NoticeLife: Equatable, Sendable {
         case buttonsLost(serverID: UInt32)
         /// The app takes it back, or all background work was ended.
         case takenBack(now: Date)
-        /// The agent takes it off the screen, as far as it is there.
-        case takenOff(now: Date)
+        /// The agent takes it off the screen, as far as it is there. `isAnswerOpen`: a server has it, does not answer, and may show it yet.
+        case takenOff(now: Date, isAnswerOpen: Bool = false)
+        /// Its app wants nothing of this showing.
+        case notWanted(now: Date)
         /// The server was told to take it off.
         case withdrawn(serverID: UInt32)
         /// The server is gone, and what it showed: its numbers mean nothing to the next one, which shows it again.
@@ -67,8 +69,12 @@ package struct NoticeLife: Equatable, Sendable {
     }
 
     package enum Command: Equatable, Sendable {
+        /// ``unknownNumber``: by its identifier alone, where a server knows it by that.
         case withdraw(serverID: UInt32)
     }
+
+    /// No server gives this number.
+    package static let unknownNumber: UInt32 = 0
 
     package private(set) var phase: Phase
     /// What the server calls it, as long as something of it may stand on the screen.
@@ -163,11 +169,14 @@ package struct NoticeLife: Equatable, Sendable {
         case .pressed(let id, let now): return press(id, now)
         case .buttonsLost(let id): if phase == .delivered, serverID == id { phase = .pending }
         case .takenBack(let now): takeBack(now)
-        case .takenOff(let now): return takeOff(now)
+        case .takenOff(let now, let isAnswerOpen): return takeOff(now, isAnswerOpen)
+        case .notWanted(let now): beNotWanted(now)
         case .serverLost(let isAnswerOpen): loseServer(isAnswerOpen)
         case .agentDied:
             if phase == .presenting { (phase, mayStand) = (.pending, true) }
             if phase == .withdrawing, serverID == nil { mayStand = true }
+            // Nobody was there when a server that froze went on.
+            if phase == .withdrawn, mayStand { phase = .withdrawing }
         }
         return []
     }
@@ -240,11 +249,18 @@ package struct NoticeLife: Equatable, Sendable {
         endedAt = now
     }
 
-    private mutating func takeOff(_ now: Date) -> [Command] {
+    private mutating func takeOff(_ now: Date, _ isAnswerOpen: Bool) -> [Command] {
         guard phase == .withdrawing else { return [] }
-        let commands = serverID.map { withdraw($0) } ?? []
+        let commands = serverID.map { withdraw($0) } ?? (isAnswerOpen ? [.withdraw(serverID: Self.unknownNumber)] : [])
+        mayStand = serverID == nil && isAnswerOpen
         (phase, serverID, endedAt) = (.withdrawn, nil, now)
         return commands
+    }
+
+    /// What stands there of an earlier showing stays.
+    private mutating func beNotWanted(_ now: Date) {
+        guard isWaiting else { return }
+        if serverID == nil { takeBack(now) } else { (phase, deliveredAt) = (.delivered, now) }
     }
 
     private mutating func loseServer(_ isAnswerOpen: Bool) {

@@ -134,7 +134,7 @@ package protocol Presenter: Sendable {
     ///   - serverID: of an earlier showing, which it replaces.
     ///   - server: the one that gave this id, as `serverIs` told it. The id counts with that one alone: another has given it to a stranger.
     func present(_ notice: Notice, replacing serverID: UInt32?, of server: String?)
-    /// Takes a notification off the screen. Unknown ids, and those of another server, are ignored. Answered by `withdrawn`, or not at all
+    /// Takes a notification off the screen; by its identifier alone where the id is ``NoticeLife/unknownNumber`` and the server knows it by that. Unknown ids, and those of another server, are ignored. Answered by `withdrawn`, or not at all
     /// where a server is there and cannot be asked: again, once `serverAppeared` has told that it can.
     func withdraw(identifier: String, serverID: UInt32, of server: String?)
     /// Hears the buttons of what an earlier process showed, where it stands yet. Answered by `unheard` where the server has them told to

@@ -43,7 +43,7 @@ package struct QuietHours: Sendable, Equatable {
 
 /// What the person allows notifications.
 package struct NoticeRules: Sendable, Equatable {
-    /// `false`: all wait.
+    /// `false`: none is shown.
     package var isEnabled = true
     package var quietHours: QuietHours?
     /// The interruption level from which on a notification is shown in quiet hours too; `nil`: none is.
@@ -72,8 +72,8 @@ package enum NoticeTiming {
     package static func verdict(
         dueAt: Date?, level: Int, category: String, _ rules: NoticeRules, now: Date, zone: TimeZone
     ) -> Verdict {
-        guard rules.isEnabled, category.isEmpty || !rules.silencedCategories.contains(category) else { return .silenced }
         if let dueAt, dueAt > now { return .wait(until: dueAt) }
+        guard rules.isEnabled, category.isEmpty || !rules.silencedCategories.contains(category) else { return .silenced }
         if let loud = rules.loudLevel, level >= loud { return .show }
         if let end = rules.quietHours?.end(covering: now, in: zone) { return .wait(until: end) }
         return .show

@@ -63,6 +63,7 @@ enum LedgerSchema {
             try database.alter(table: "notification") { table in
                 table.add(column: "heldUntil", .double)
                 table.add(column: "presentation", .integer)
+                table.add(column: "silencedAt", .double)
             }
         }
         return migrator

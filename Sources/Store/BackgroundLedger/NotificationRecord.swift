@@ -37,6 +37,8 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package internal(set) var heldUntil: Date?
     /// What a delegate wants shown of it; `nil`: all.
     package internal(set) var presentation: NoticePresentation?
+    /// Since when it is not shown because its kind is switched off; `nil`: it is not, or was not looked at.
+    package internal(set) var silencedAt: Date?
 
     init(_ identifier: String, _ content: NotificationContent, createdAt: Date, dueAt: Date?) {
         (self.identifier, self.content, self.createdAt, self.dueAt) = (identifier, content, createdAt, dueAt)
@@ -73,19 +75,36 @@ package struct NotificationRecord: Codable, Sendable, Equatable {
     package mutating func beginNext(now: Date) {
         guard !life.isUntold, let next = schedule?.next, next <= now, state != .presenting, state != .withdrawing else { return }
         handle(.added)
-        (dueAt, presentation) = (next, nil)
+        (dueAt, presentation, silencedAt) = (next, nil, nil)
     }
 
     /// The delegate has answered.
     mutating func settle(_ wish: NoticePresentation, now: Date, zone: TimeZone) {
-        beginNext(now: now)
+        // Of the instant that it was asked for, though a clock may have been slewed back by a little since.
+        let instant = max(now, heldUntil.flatMap { isHeld(now: now) ? $0 - NoticePresentation.patience : nil } ?? now)
+        beginNext(now: instant)
         heldUntil = nil
         guard life.isWaiting else { return }
-        presentation = wish
-        guard wish.isNothing else { return }
+        guard wish.isNothing else { return presentation = wish }
+        handle(.notWanted(now: now))
+        takeInstant(now: instant, zone: zone)
+    }
+
+    /// Its kind is switched off, and its time has come.
+    ///
+    /// - Returns: until when it is kept, to be shown if it is switched on again; `nil`: no longer.
+    package mutating func beSilenced(now: Date, zone: TimeZone) -> Date? {
+        let since = silencedAt ?? now
+        silencedAt = since
+        // A clock may have been ahead.
+        if abs(now.timeIntervalSince(since)) < NoticeTiming.longestSilence { return since + NoticeTiming.longestSilence }
         handle(.takenBack(now: now))
         takeInstant(now: now, zone: zone)
+        return nil
     }
+
+    /// It was never shown, as its kind was switched off for too long.
+    package var wasLetGo: Bool { life.isTakenBack && deliveredAt == nil && silencedAt != nil }
 
     /// Its trigger was read again.
     package mutating func change(schedule new: NoticeSchedule) {

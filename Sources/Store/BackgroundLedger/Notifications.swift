@@ -74,8 +74,9 @@ extension LedgerTransaction {
         let row = try Row.fetchOne(
             database.cachedStatement(
                 sql: """
-                    SELECT COUNT(*), MAX(CASE WHEN json_valid(content)
-                        THEN CAST(json_extract(content, '$.interruptionLevel') AS INTEGER) END)
+                    SELECT COUNT(*), MAX(CASE
+                        WHEN presentation IS NOT NULL AND NOT presentation & \(NoticePresentation.banner.rawValue) THEN 0
+                        WHEN json_valid(content) THEN CAST(json_extract(content, '$.interruptionLevel') AS INTEGER) END)
                     FROM notification WHERE summary = ?
                     """), arguments: [summary])
         return (row?[0] ?? 0, row?[1] ?? 1)
@@ -160,7 +161,8 @@ extension LedgerTransaction {
         record.handle(.added)
         record.addedAt = now
         record.content = content
-        (record.dueAt, record.schedule, record.heldUntil, record.presentation) = (dueAt, schedule, heldUntil, nil)
+        (record.dueAt, record.schedule, record.heldUntil) = (dueAt, schedule, heldUntil)
+        (record.presentation, record.silencedAt) = (nil, nil)
         record.revision += 1
         try save(record)
         try pruneNotifications(now: now)

@@ -53,7 +53,12 @@ package struct StormTeller: Sendable {
             }
         }
         // As the forecast has them now: on the screen they are changed in their place, and nobody is alerted.
-        for storm in try store.toldStorms(of: place, now: BGTaskScheduler.now) { _ = try update(storm, place) }
+        let told = try store.toldStorms(of: place, now: BGTaskScheduler.now)
+        let letGo = UNUserNotificationCenter.current().untold(of: told.map(Self.identifier)).letGo
+        for storm in told where try !update(storm, place) && letGo.contains(Self.identifier(of: storm)) {
+            // It was switched off for a day, and may be on again.
+            try add(storm, place)
+        }
         // A check by hand may be the first that tells anything: the buttons must be known by then.
         if !storms.isEmpty { Self.registerCategory() }
         for storm in storms {
@@ -71,7 +76,8 @@ package struct StormTeller: Sendable {
         let cancelled = try store.cancelledStorms(of: place)
         if cancelled.isEmpty { return }
         // Of what nobody has heard of nobody has to hear that it does not come.
-        let unheard = UNUserNotificationCenter.current().untold(of: cancelled.map(Self.identifier))
+        let untold = UNUserNotificationCenter.current().untold(of: cancelled.map(Self.identifier))
+        let unheard = untold.waiting.union(untold.letGo)
         for storm in cancelled where storm.ends > BGTaskScheduler.now && !unheard.contains(Self.identifier(of: storm)) {
             try Self.sayCalledOff(storm, place)
         }

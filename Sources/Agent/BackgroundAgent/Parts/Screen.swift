@@ -182,7 +182,8 @@ struct Screen {
             switch command {
             case .withdraw(let number):
                 let server = try pass.transaction.fact(.notificationServer)
-                calls.beginWithdrawal(record.identifier, pass.moment)
+                // What has no number is waited for no longer.
+                if number != NoticeLife.unknownNumber { calls.beginWithdrawal(record.identifier, pass.moment) }
                 pass.perform(.withdraw(identifier: record.identifier, serverID: number, of: server))
             }
         }
@@ -269,7 +270,7 @@ struct Screen {
             rules, now: pass.now, zone: pass.zone)
         switch verdict {
         case .silenced:
-            try letGoOfSilenced(record, &pass)
+            try keepSilenced(record, &pass)
             return false
         case .wait(let until):
             pass.wake(at: until)
@@ -279,17 +280,14 @@ struct Screen {
     }
 
     /// Shown when the person switches its kind on again within a day; who leaves it off is not told of a week at once, and keeps no rows for it.
-    private func letGoOfSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
-        let since = record.dueAt ?? record.addedAt ?? record.createdAt
-        // A clock may have been ahead.
-        guard abs(pass.now.timeIntervalSince(since)) >= NoticeTiming.longestSilence else {
-            return pass.wake(at: since.addingTimeInterval(NoticeTiming.longestSilence))
+    private func keepSilenced(_ record: NotificationRecord, _ pass: inout Pass) throws {
+        var changed = record
+        if let until = changed.beSilenced(now: pass.now, zone: pass.zone) {
+            pass.wake(at: until)
+        } else {
+            pass.log(.notificationSilenced, (.notification, record.identifier))
         }
-        var record = record
-        record.handle(.takenBack(now: pass.now))
-        record.takeInstant(now: pass.now, zone: pass.zone)
-        try pass.transaction.save(record)
-        pass.log(.notificationSilenced, (.notification, record.identifier))
+        if changed != record { try pass.transaction.save(changed) }
     }
 
     private mutating func show(_ record: NotificationRecord, _ app: AppRecord?, _ pass: inout Pass) throws {
@@ -318,7 +316,7 @@ struct Screen {
             // Its number is on the way: without it there is nothing to take back, and a moment later it stands there.
             return pass.wake(at: pass.moment.date(atAwake: until))
         }
-        try change(record, .takenOff(now: pass.now), &pass)
+        try change(record, .takenOff(now: pass.now, isAnswerOpen: calls.isOpen(record.identifier)), &pass)
     }
 
     private func notice(_ record: NotificationRecord, _ app: AppRecord?, _ pass: Pass) throws -> Notice {

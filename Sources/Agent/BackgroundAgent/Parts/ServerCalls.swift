@@ -89,6 +89,9 @@ struct ServerCalls {
         return until <= moment.awake ? .now : .at(until)
     }
 
+    /// The server was asked to show it, and has not answered.
+    func isOpen(_ identifier: String) -> Bool { beingShown[identifier] != nil || unanswered[identifier] != nil }
+
     /// Until when the number of what is being shown is waited for, in seconds awake; `nil`: nothing is on the way.
     func numberDue(of identifier: String, _ moment: Moment) -> Double? {
         beingShown[identifier].map { $0 + Self.patience }.flatMap { moment.awake < $0 ? $0 : nil }

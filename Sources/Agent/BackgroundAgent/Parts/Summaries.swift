@@ -55,7 +55,7 @@ struct Summaries {
     /// It came, or was due, in quiet hours that are over by now.
     private static func wasHeldBack(_ record: NotificationRecord, _ rules: NoticeRules, now: Date, zone: TimeZone) -> Bool {
         guard let quiet = rules.quietHours, quiet.end(covering: now, in: zone) == nil,
-            record.content.interruptionLevel < rules.loudLevel ?? .max
+            record.shownContent.interruptionLevel < rules.loudLevel ?? .max
         else { return false }
         return quiet.end(covering: record.dueAt ?? record.addedAt ?? record.createdAt, in: zone) != nil
     }
