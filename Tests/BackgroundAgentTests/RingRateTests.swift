@@ -4,7 +4,7 @@ import Testing
 
 @testable import BackgroundAgent
 
-@Suite struct RingRateTests {
+@Suite(.timeLimit(.minutes(5))) struct RingRateTests {
     @Test func whatOneLaunchMakesRingIsLookedAtAtOnce() {
         var rate = RingRate()
         let row = (0...10).map { rate.isTooHigh(afterRingAt: Double($0) * 0.05) }
@@ -28,14 +28,20 @@ import Testing
         let descriptor = eventfd(0, Int32(EFD_NONBLOCK) | Int32(EFD_CLOEXEC))
         defer { close(descriptor) }
         loop.watch(descriptor) { Issue.record("it is held") }
+        nonisolated(unsafe) let ending = loop
+        let post = loop.poster
         var answers = speaks ? [true, true, false] : [false]
         var turns = 0
         loop.hold(descriptor, atMost: 60) {
             let answer = answers.removeFirst()
-            if answers.isEmpty { loop.stop() }
+            // Where no turn is due something else has to end the loop.
+            if !speaks { post { ending.stop() } }
             return answer
         }
-        loop.run { turns += 1 }
-        #expect(answers.isEmpty && turns == (speaks ? 1 : 0))
+        loop.run {
+            turns += 1
+            if speaks { loop.stop() }
+        }
+        #expect(answers.isEmpty && turns == 1)
     }
 }
