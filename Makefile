@@ -191,7 +191,7 @@ notification-servers: build test-packages ## Ten real notification servers and t
 	python3 Tests/NotificationServers/conformance.py --all --write
 
 notification-servers-sample: build test-packages
-	python3 Tests/NotificationServers/conformance.py --seed $(SEED)
+	python3 Tests/NotificationServers/conformance.py --sample $(SEED)
 
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py

@@ -802,7 +802,7 @@ class Portal(Dunst):
     services = ("org.freedesktop.portal.Desktop.service", "org.freedesktop.impl.portal.desktop.gtk.service",
                 "org.freedesktop.impl.portal.PermissionStore.service", "org.freedesktop.portal.Documents.service")
     tells_timeouts = False
-    NAME = "org.freedesktop.portal.Desktop"
+    PORTAL = "org.freedesktop.portal.Desktop"
     INTERFACE = "org.freedesktop.portal.Notification"
     BACKEND = "org.freedesktop.impl.portal.desktop.gtk"
     # Stands before a button's key: PortalNotification.swift.
@@ -838,7 +838,7 @@ class Portal(Dunst):
     def start_portal(self):
         """Its version."""
         def answered():
-            answer = self.bus.ask("Get", self.INTERFACE, "version", destination=self.NAME, path="/org/freedesktop/portal/desktop",
+            answer = self.bus.ask("Get", self.INTERFACE, "version", destination=self.PORTAL, path="/org/freedesktop/portal/desktop",
                                   interface="org.freedesktop.DBus.Properties")
             return re.search(r"uint32 (\d+)", answer.stdout)
 
@@ -846,7 +846,7 @@ class Portal(Dunst):
 
     def renew(self):
         # xdg-desktop-portal-gtk 1.14 frees a notification twice that was replaced and leaves, and ends then or at a later call.
-        for name in (self.BACKEND, self.NAME):
+        for name in (self.BACKEND, self.PORTAL):
             answer = self.bus.ask("GetConnectionUnixProcessID", name)
             if answer.returncode == 0:
                 os.kill(int(re.search(r"uint32 (\d+)", answer.stdout)[1]), signal.SIGKILL)
@@ -858,7 +858,7 @@ class Portal(Dunst):
 
     def ask_portal(self, method, *words):
         """As another app, outside the sandbox."""
-        return self.bus.ask(method, *words, destination=self.NAME, path="/org/freedesktop/portal/desktop", interface=self.INTERFACE)
+        return self.bus.ask(method, *words, destination=self.PORTAL, path="/org/freedesktop/portal/desktop", interface=self.INTERFACE)
 
 
 class NoServer(Desk):

@@ -468,7 +468,9 @@ def closed_stays_closed(scene):
     scene.desk.restart_server()
     time.sleep(3)
     expect(len(scene.calls(TITLE)) == before, "it is shown again")
-    scene.kill_agent()
+    # With nothing left to do it has ended by itself.
+    if scene.agent():
+        scene.kill_agent()
     scene.start_agent()
     time.sleep(3)
     expect(len(scene.calls(TITLE)) == before, "the next agent shows it again")

@@ -23,6 +23,15 @@ def apt(*words):
     return subprocess.run([*command, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", *words], capture_output=True, text=True)
 
 
+def can_install(names):
+    """They are there, or where they come from can be reached."""
+    missing = [name for name in names if name not in installed()]
+    if not missing:
+        return True
+    apt("update")
+    return apt("install", "--no-install-recommends", "--download-only", *missing).returncode == 0
+
+
 def install(names):
     """Installs what is missing, and writes down what came with it, so that it can be removed although this process was killed."""
     before = installed()
