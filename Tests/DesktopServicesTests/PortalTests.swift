@@ -249,6 +249,40 @@ extension RealDesktop {
             #expect(PortalName.key(ofAction: action) == identifier && !action.hasPrefix("app."))
         }
 
+        /// A backend of that version ends itself when one that was replaced leaves, and knows none for a moment: one after the other, and removed first.
+        @Test func version1IsAddedAnew() async throws {
+            try await withPortal(version: 1) { presenter, portal, _ in
+                var progress = notice()
+                progress.actions.removeFirst()
+                presenter.present(progress)
+                #expect(try portal.nextCall().fields?.keys.contains("default-action") == false, "nothing hears that")
+                let first = try await number()
+                let begun = ContinuousClock.now
+                presenter.present(notice())
+                presenter.withdraw(identifier: "storm-1", serverID: first, of: known.identity)
+                #expect(try (0..<3).map { _ in try portal.nextCall().method } == ["remove", "add", "remove"])
+                #expect(ContinuousClock.now - begun > .seconds(1.9), "each has its turn")
+                #expect(try await number() == first)
+            }
+        }
+
+        /// Another session's bus: the connection to the one that is gone is held by nobody.
+        @Test func theNextBusIsUsed() async throws {
+            let presenter = makePresenter()
+            defer { presenter.stop() }
+            for round in 1...3 {
+                let bus = try PrivateBus()
+                let portal = try PortalServer(on: bus)
+                presenter.connect(busAddress: bus.address)
+                presenter.present(notice())
+                #expect(try portal.nextCall().method == "add", "round \(round)")
+                _ = try await events.first { if case .presented = $0 { true } else { false } }
+                portal.stop()
+                bus.stop()
+                _ = try await events.first { $0 == .busLost }
+            }
+        }
+
         @Test func withoutAPortalItIsSaid() async throws {
             let bus = try PrivateBus()
             defer { bus.stop() }

@@ -65,7 +65,7 @@ EXPECTED = {
         "stays": "moves it to its list after 4 s", "agent-killed": "what is replaced while it is on the screen loses its buttons there"},
     "plasma": {},
     "portal": NO_FIELDS | {key: NO_SOUNDS for key in ("sound", "realert")} | {key: NO_CLOSINGS for key in ("dismissal", "closed-stays-closed")} | {
-        "text": "the backend leaves markup to the server", "urgency": "the backend makes time-sensitive critical",
+        "text": "the backend does not escape it, and the server reads markup", "urgency": "the backend makes time-sensitive critical",
         "leaves": "the backend forgets what was pressed, and dunst leaves it there",
         "server-restart": "nobody tells that the server behind the portal is another one",
         "absent": "the portal takes it, and nobody tells that it is not shown"},

@@ -20,6 +20,14 @@ struct NotificationPortal: Equatable {
     /// Sounds, hints and media by file descriptor.
     var hasMedia: Bool { version >= 2 }
 
+    /// GTK's backend of that time ends itself when one that was replaced leaves: it is removed, and added anew. Source: measured,
+    /// xdg-desktop-portal-gtk 1.14.1.
+    var isBrokenByReplacing: Bool { version < 2 }
+
+    /// Seconds after one of a name was added until the next call about it: a backend that has not heard its number from the server yet can neither
+    /// replace nor remove it. Source: the same.
+    var pause: Double { version < 2 ? 1 : 0 }
+
     /// As of a server. A portal always draws titles, bodies and buttons, where the desktop behind it does.
     var description: PresenterServer {
         PresenterServer(

@@ -10,7 +10,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
     private let pictures: @Sendable (String) -> NoticePixels?
     private let handler: @Sendable (PresenterEvent) -> Void
     private let names: PortalName
-    private let bus = SessionBus(watching: NotificationPortal.busName)
+    private let bus = SessionBus(watching: NotificationPortal.busName, isPrivate: true)
     /// The present portal; asked again when another takes the name.
     private var portal: NotificationPortal?
     private var identity: String?
@@ -21,6 +21,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
     private var lastNumber = UInt32.random(in: 1...0x3FFF_FFFF)
     /// What an earlier process showed, where no portal was there yet: its number, and the portal that it was shown by.
     private var toTakeOver: [String: (serverID: UInt32, giver: String?)] = [:]
+    private let turns = PortalTurns()
     /// Counts portals and buses that were lost: what is answered for one of them later means nothing.
     private var generation = 0
 
@@ -72,13 +73,19 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
             switch result {
             case .failure(let failure): handler(.failed(identifier: identifier, failure))
             case .success(let (portal, connection)):
+                let known = numbers[identifier] ?? (giver == identity ? serverID : nil)
                 // Known before it is answered: it may be pressed before that.
-                let number = numbers[identifier] ?? (giver == identity ? serverID : nil) ?? nextNumber()
+                let number = known ?? nextNumber()
                 numbers[identifier] = number
                 let notification = PortalNotification(notice, notice.picture.flatMap(pictures), for: portal)
-                notification.send(as: names.name(of: identifier), on: connection) { [weak self, generation] outcome, wasLate in
+                let name = names.name(of: identifier)
+                turns.take(name, keepsItFor: portal.pause) { [weak self, generation] in
                     guard let self, generation == self.generation else { return }
-                    noteAnswer(to: identifier, number, outcome, wasLate)
+                    if known != nil, portal.isBrokenByReplacing { remove(name, on: connection) { _, _ in } }
+                    notification.send(as: name, on: connection) { [weak self] outcome, wasLate in
+                        guard let self, generation == self.generation else { return }
+                        noteAnswer(to: identifier, number, outcome, wasLate)
+                    }
                 }
             }
         }
@@ -110,15 +117,24 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
             return handler(.withdrawn(identifier: identifier, serverID: serverID))
         }
         numbers[identifier] = nil
-        var words = [g_variant_new_string(names.name(of: identifier))]
-        PortalCall.send("RemoveNotification", g_variant_new_tuple(&words, 1), on: connection, mayStart: false) {
-            [weak self, generation] outcome, wasLate in
+        let name = names.name(of: identifier)
+        turns.take(name, keepsItFor: 0) { [weak self, generation] in
             guard let self, generation == self.generation else { return }
-            // A portal that is not there shows nothing, and one that refuses does not know it.
-            if case .isLate = outcome { return }
-            handler(.withdrawn(identifier: identifier, serverID: serverID))
-            if wasLate { showLife() }
+            remove(name, on: connection) { [weak self] outcome, wasLate in
+                guard let self, generation == self.generation else { return }
+                // A portal that is not there shows nothing, and one that refuses does not know it.
+                if case .isLate = outcome { return }
+                handler(.withdrawn(identifier: identifier, serverID: serverID))
+                if wasLate { showLife() }
+            }
         }
+    }
+
+    private func remove(
+        _ name: String, on connection: OpaquePointer, tell: @escaping (_ outcome: PortalCall.Outcome, _ wasLate: Bool) -> Void
+    ) {
+        var words = [g_variant_new_string(name)]
+        PortalCall.send("RemoveNotification", g_variant_new_tuple(&words, 1), on: connection, mayStart: false, tell: tell)
     }
 
     func takeOver(identifier: String, serverID: UInt32, of giver: String?) {
@@ -175,6 +191,7 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
 
     private func forget() {
         (portal, presses, numbers) = (nil, nil, [:])
+        turns.forget()
         generation += 1
     }
 

@@ -10,7 +10,8 @@ struct PortalNotification {
 
     init(_ notice: Notice, _ pixels: NoticePixels?, for portal: NotificationPortal) {
         (self.portal, self.notice) = (portal, notice)
-        picture = pixels?.png
+        // The portal drops an icon that is not as wide as it is high.
+        picture = pixels?.squared.png
     }
 
     /// - Parameters:
@@ -32,9 +33,11 @@ struct PortalNotification {
             // A plain body: the portal reads markup in a field of its own.
             ("body", g_variant_new_string(NoticeText.body(notice.body, isMarkup: false))),
             ("priority", g_variant_new_string(priority)),
-            ("default-action", g_variant_new_string(PortalName.action(ofKey: "default"))),
             ("buttons", buttons),
         ]
+        if notice.actions.contains(where: { $0.key == "default" }) {
+            fields.append(("default-action", g_variant_new_string(PortalName.action(ofKey: "default"))))
+        }
         if let icon = icon(files) { fields.append(("icon", icon)) }
         if portal.hasMedia {
             fields.append(("sound", sound(files)))
