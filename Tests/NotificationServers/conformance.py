@@ -67,6 +67,7 @@ EXPECTED = {
     "portal": NO_FIELDS | {key: NO_SOUNDS for key in ("sound", "realert")} | {key: NO_CLOSINGS for key in ("dismissal", "closed-stays-closed")} | {
         "text": "the backend does not escape it, and the server reads markup", "urgency": "the backend makes time-sensitive critical",
         "leaves": "the backend forgets what was pressed, and dunst leaves it there",
+        "replace": "it is removed and shown anew, as the backend ends when one that was replaced leaves",
         "server-restart": "nobody tells that the server behind the portal is another one",
         "absent": "the portal takes it, and nobody tells that it is not shown"},
     "none": {},

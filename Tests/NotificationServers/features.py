@@ -495,7 +495,7 @@ def waits(scene):
 
 @feature("stranger", "Others' stay", "What another app shows, by the portal, is left alone by everything above.")
 def stranger(scene):
-    scene.desk.ask_portal("AddNotification", "one", "{'title': <'Of the portal'>, 'body': <'Of another app'>}")
+    scene.desk.ask_portal("AddNotification", "one", "{'title': <'Of the portal'>, 'body': <'Of another app'>, 'priority': <'urgent'>}")
     until(lambda: scene.bus.standing("Of the portal"), 15, "the portal shows nothing")
     scene.show(level=2)
     scene.snap()
