@@ -64,7 +64,11 @@ class Server:
     def stop(self):
         if self.process:
             # With its workers, which would serve on.
-            os.killpg(self.process.pid, signal.SIGKILL)
+            try:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                # It has ended by itself.
+                pass
             self.process.wait()
 
 
