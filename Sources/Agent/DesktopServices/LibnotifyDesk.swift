@@ -75,14 +75,8 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
     }
 
     func connect(busAddress: String?) -> PresenterFailure? {
-        let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        if let told, bus.isElsewhere(than: told) {
-            // The person's session is elsewhere: what is shown here belongs to a bus that is left.
-            release()
-            handler(.busLost)
-        }
         do throws(PresenterFailure) {
-            _ = try openBus(busAddress: told)
+            _ = try openBus(busAddress: busAddress)
             takeOverNow()
             return nil
         } catch {
@@ -240,11 +234,6 @@ final class LibnotifyDesk: PresenterDesk, @unchecked Sendable {  // because it i
     }
 
     private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
-        if bus.isDead {
-            // Act on it now, once: its signal is still on the way.
-            release()
-            handler(.busLost)
-        }
         let connection = try bus.open(busAddress: busAddress)
         lateAnswers?.listen(on: connection)
         if notify_is_initted() == 0 {

@@ -53,13 +53,8 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
     }
 
     func connect(busAddress: String?) -> PresenterFailure? {
-        let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
-        if let told, bus.isElsewhere(than: told) {
-            release()
-            handler(.busLost)
-        }
         do throws(PresenterFailure) {
-            _ = try openBus(busAddress: told)
+            _ = try openBus(busAddress: busAddress)
             takeOverNow()
             return nil
         } catch {
@@ -201,10 +196,6 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
     }
 
     private func openBus(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
-        if bus.isDead {
-            release()
-            handler(.busLost)
-        }
         let connection = try bus.open(busAddress: busAddress)
         if presses == nil {
             presses = PortalPresses(on: connection) { [unowned self] press in

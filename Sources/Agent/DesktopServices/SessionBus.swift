@@ -39,10 +39,13 @@ final class SessionBus {
     /// thread reads the environment is a risk taken knowingly: it happens once per connection, and only when
     /// the address differs.
     func open(busAddress: String?) throws(PresenterFailure) -> OpaquePointer {
+        let told = busAddress.flatMap(SessionBusAddress.withoutAutolaunch)
+        // Its signal is still on the way, or the person's session is elsewhere and what is shown here belongs to a bus that is left: acted on now, once.
+        if isDead || told.map({ isElsewhere(than: $0) }) ?? false { onLost?() }
         if let connection { return connection }
         let current = environment(Self.variable)
         let candidates = SessionBusAddress.candidates(
-            known: [busAddress, current, started], runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
+            known: [told, current, started], runtimeDirectory: environment("XDG_RUNTIME_DIR"), isSocket: isSocket)
         var failure = PresenterFailure.noSessionBus(
             "no DBUS_SESSION_BUS_ADDRESS is known and there is no bus in XDG_RUNTIME_DIR")
         for (index, candidate) in candidates.enumerated() {
@@ -135,14 +138,14 @@ final class SessionBus {
     }
 
     /// Connected to another bus than the one of this address.
-    func isElsewhere(than told: String) -> Bool {
+    private func isElsewhere(than told: String) -> Bool {
         guard let connection, let address else { return false }
         let guid = g_dbus_connection_get_guid(connection).map { String(cString: $0) }
         return !SessionBusAddress.isSame(told, address, guid: guid)
     }
 
     /// It is dead, and its signal is still on the way.
-    var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
+    private var isDead: Bool { connection.map { g_dbus_connection_is_closed($0) != 0 } ?? false }
 
     /// Which one serves notifications now; `nil`: none does, or there is no connection.
     var servedIdentity: String? { connection.flatMap { BusName(served, on: $0).identity } }
