@@ -118,6 +118,31 @@ struct ArchitectureChecker {
         }.map { "\(source.path):\($0 + 1): a durable write whose failure nobody hears of" }
     }
 
+    /// An `init` that fails once every property has its value runs `deinit`, too: what it closed itself is closed twice, and the number may be
+    /// another file's by then. So it works on a local constant of that name, and keeps it last.
+    func closedTwice(in source: SourceText) -> [String] {
+        func block(from start: Int) -> ArraySlice<String> {
+            let indent = source.lines[start].prefix { $0 == " " }
+            let isOneLine = SourceText.code(of: source.lines[start]).last { $0 != " " } == "}"
+            let end = isOneLine ? start : source.lines[start...].firstIndex { $0 == indent + "}" } ?? source.lines.count - 1
+            return source.lines[start...end]
+        }
+        func starts(_ word: String) -> [Int] {
+            source.lines.indices.filter { source.lines[$0].contains(word) && !source.lines[$0].contains("///") }
+        }
+        let closed = starts("deinit {").flatMap { block(from: $0) }.flatMap { line in
+            SourceText.code(of: line).matches(of: /\bclose\(([^()]+)\)/).map { String($0.1) }
+        }
+        guard !closed.isEmpty else { return [] }
+        return starts(" init").flatMap { start -> [String] in
+            let body = block(from: start).map(SourceText.code)
+            return Set(closed).sorted().filter { name in
+                body.contains { $0.contains("close(\(name))") }
+                    && !body.contains { $0.contains("let \(name) =") || $0.contains("var \(name) =") }
+            }.map { "\(source.path):\(start + 1): close(\($0)) here and in deinit" }
+        }
+    }
+
     /// Tests wait on events or virtual time.
     func sleeps(in source: SourceText) -> [String] {
         // Put together, so that this file does not find itself.

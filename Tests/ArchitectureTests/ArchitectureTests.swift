@@ -58,6 +58,8 @@ import Testing
 
     @Test func noDurableWriteIsSwallowed() throws { expectNone(try sources("Sources").flatMap(checker.swallowedWrites)) }
 
+    @Test func nothingIsClosedTwice() throws { expectNone(try sources("Sources").flatMap(checker.closedTwice)) }
+
     @Test func noTestSleeps() throws { expectNone(try sources("Tests").flatMap(checker.sleeps)) }
 
     @Test func noTestEndsWhereTheMachineIsBusy() throws { expectNone(try sources("Tests").flatMap(checker.shortLimits)) }

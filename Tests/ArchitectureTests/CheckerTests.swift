@@ -142,6 +142,23 @@ import Testing
         #expect(count("try ledger.write { $0.x() }") == 0)
     }
 
+    @Test(arguments: ["", "let ", "var "]) func findsWhatIsClosedTwice(_ declaration: String) {
+        let text = """
+            struct A: ~Copyable {
+                private let one: Int32
+                init?(_ path: String) {
+                    \(declaration)one = open(path, 0)
+                    guard one >= 0 else {
+                        close(one)
+                        return nil
+                    }
+                }
+                deinit { close(one) }
+            }
+            """
+        #expect(checker.closedTwice(in: source("Sources/A.swift", text)).count == (declaration.isEmpty ? 1 : 0))
+    }
+
     @Test func findsASleep() {
         let text = "try await Task.sl" + "eep(for: .seconds(1))\nusl" + "eep(3)\nlet text = \"sl" + "eep(3)\"  // sl" + "eep(3)\n"
         #expect(checker.sleeps(in: source("Tests/ATests/A.swift", text)).count == 2)

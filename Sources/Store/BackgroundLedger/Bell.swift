@@ -16,7 +16,7 @@ package struct Bell: ~Copyable, Sendable {
     /// The database must have been opened by this process before: its write-ahead file exists from then on.
     package init(database: String) throws(StoreError) {
         let path = database + "-wal"
-        descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+        let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
         guard descriptor >= 0 else {
             throw .failed(path: path, reason: "inotify: " + String(cString: strerror(errno)))
         }
@@ -30,6 +30,8 @@ package struct Bell: ~Copyable, Sendable {
         // Or a file beside it. Not by its attributes, which SQLite sets whenever somebody opens it.
         let folder = (database as NSString).deletingLastPathComponent
         inotify_add_watch(descriptor, folder, UInt32(IN_DELETE | IN_MOVED_FROM))
+        // Last: who throws after it runs `deinit`, too, and a number closed twice may be somebody else's by then.
+        self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }

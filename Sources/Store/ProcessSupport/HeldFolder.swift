@@ -21,12 +21,13 @@ package final class HeldFolder: Sendable {
         // Locked before it has its name: others take one that is not locked for abandoned.
         let draft = place.appendingPathComponent(Self.draft + name)
         guard mkdir(draft.path, 0o700) == 0 else { return nil }
-        descriptor = clinux_open(draft.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        let descriptor = clinux_open(draft.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
         guard descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0, rename(draft.path, url.path) == 0 else {
             rmdir(draft.path)
             if descriptor >= 0 { close(descriptor) }
             return nil
         }
+        self.descriptor = descriptor
     }
 
     deinit {

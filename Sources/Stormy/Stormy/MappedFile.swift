@@ -13,8 +13,9 @@ final class MappedFile {
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw POSIXError(.EIO) }
         count = Int(information.st_size)
-        base = count == 0 ? nil : mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
+        let base = count == 0 ? nil : mmap(nil, count, PROT_READ, MAP_SHARED, descriptor, 0)
         guard base != MAP_FAILED else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .ENOMEM) }
+        self.base = base
     }
 
     deinit { if let base { munmap(base, count) } }

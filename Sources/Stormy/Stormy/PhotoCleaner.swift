@@ -70,7 +70,7 @@ final class PhotoCleaner: Sendable {
             var ends: [Int32] = [-1, -1]
             let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
             guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { return nil }
-            socket = ends[0]
+            let socket = ends[0]
             let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
             defer { close(nothing) }
             defer { close(ends[1]) }
@@ -81,6 +81,7 @@ final class PhotoCleaner: Sendable {
                 close(socket)
                 return nil
             }
+            self.socket = socket
             self.pid = pid
         }
 

@@ -11,8 +11,9 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
     init() throws {
         token = UUID().uuidString.lowercased()
         url = Self.url(token)
-        descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw URLError(.cannotCreateFile) }
+        self.descriptor = descriptor
     }
 
     /// One that was kept. `nil`: it is gone, or shorter than it was.
@@ -21,7 +22,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
         guard UUID(uuidString: token) != nil else { return nil }
         self.token = token
         url = Self.url(token)
-        descriptor = open(url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = open(url.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         var information = stat()
         guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG, information.st_uid == getuid(),
@@ -30,6 +31,7 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
             close(descriptor)
             return nil
         }
+        self.descriptor = descriptor
         count = byteCount
     }
 
