@@ -8,7 +8,7 @@ import Testing
 /// The tests that somebody from outside writes first.
 @Suite(.timeLimit(.minutes(5))) struct OutsidersTests {
     /// A podcast app: its session, with a delegate, lives as long as the app.
-    private final class Episodes: NSObject, URLSessionDownloadDelegate {
+    private final class Episodes: NSObject, URLSessionDownloadDelegate, Sendable {
         let kept = Mutex<[String]>([])
         let written = Mutex<Int64>(0)
 

@@ -18,7 +18,7 @@ import Testing
         return session.uploadTask(with: request, fromFile: file)
     }
 
-    private final class Ends: NSObject, URLSessionTaskDelegate {
+    private final class Ends: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = AsyncStream.makeStream(of: Int.self)
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -7,7 +7,7 @@ import Testing
 
 /// Session objects of one identifier in one process.
 @Suite(.timeLimit(.minutes(5))) struct SessionObjectsTests {
-    private final class Heard: NSObject, URLSessionDownloadDelegate {
+    private final class Heard: NSObject, URLSessionDownloadDelegate, Sendable {
         let ends = Mutex<[String]>([])
         let invalid = AsyncStream.makeStream(of: Void.self)
 

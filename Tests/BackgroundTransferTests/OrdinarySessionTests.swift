@@ -17,7 +17,7 @@ import Testing
     private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
 
     /// Writes down what it hears, and answers as the test wants.
-    private final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
+    private final class Listener: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, Sendable {
         struct Heard {
             var lines: [String] = []
             var data = Data()
@@ -295,7 +295,7 @@ import Testing
     }
 
     /// A task's own delegate that has only a few methods, or one.
-    private final class Ends: NSObject, URLSessionTaskDelegate {
+    private final class Ends: NSObject, URLSessionTaskDelegate, Sendable {
         let ended = Mutex(false)
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
             ended.withLock { $0 = true }
@@ -316,7 +316,7 @@ import Testing
         task.resume()
         for await _ in invalid { break }
         #expect((task.response as? HTTPURLResponse)?.statusCode == 302, "the session's delegate refuses redirects")
-        #expect(listener.told == ["created", "redirect 302 GET /b", "metrics 1"])
+        #expect(listener.told == ["created", "redirect 302 GET /b", "response 302", "metrics 1"])
         #expect(own.ended.withLock { $0 })
         let (data, response) = try await URLSession(
             configuration: .default,

@@ -91,7 +91,12 @@ import TransferMachines
         #expect(try key { $0.httpMethod = "HEAD" } != plain)
         #expect(try key { $0.url = URL(string: "https://example.org/file?") } != plain)
         #expect(try key { $0.setValue("x", forHTTPHeaderField: "Authorization") } != plain)
-        #expect(try key { $0.httpBody = Data("x".utf8) } != plain)
+        let post = try key { $0.httpMethod = "POST" }
+        #expect(
+            try key {
+                $0.httpMethod = "POST"
+                $0.httpBody = Data("x".utf8)
+            } != post)
         #expect(try key({ _ in }, session: "t") != plain)
     }
 

@@ -22,3 +22,24 @@ package enum PersonLocale {
         return String(value.prefix { $0 != "." && $0 != "@" })
     }
 }
+
+extension PersonLocale {
+    /// The languages in which a person wants answers, the first one first, as `Accept-Language` says it (RFC 9110, 12.5.4).
+    package static let acceptLanguage = acceptLanguage(in: ProcessInfo.processInfo.environment)
+
+    /// Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. Who has none of them
+    /// reads English, as everything here is written.
+    package static func acceptLanguage(in environment: [String: String]) -> String {
+        let single = name(of: "LC_MESSAGES", in: environment)
+        let listed = (environment["LANGUAGE"] ?? "").split(separator: ":").map(String.init)
+        let isPlain = ["C", "POSIX"].contains(single)
+        var tags: [String] = []
+        for name in isPlain ? ["en"] : listed + [single] {
+            let tag = String(name.prefix { $0 != "." && $0 != "@" }.replacing("_", with: "-"))
+            guard Locale(identifier: tag).language.languageCode?.isISOLanguage == true else { continue }
+            for tag in [tag, String(tag.prefix { $0 != "-" })] where !tags.contains(tag) { tags.append(tag) }
+        }
+        if tags.isEmpty { tags = ["en"] }
+        return tags.prefix(9).enumerated().map { index, tag in index == 0 ? tag : "\(tag);q=0.\(10 - index)" }.joined(separator: ",")
+    }
+}

@@ -6,6 +6,8 @@ import TransferMachines
 enum TransportCommand: Sendable {
     case start(AttemptID, WireRequest, (any BodySource)?, any BodySink)
     case cancel(AttemptID)
+    /// What was full, or not ready, is so no more.
+    case goOn(AttemptID)
 }
 
 /// The way into the transport's thread: a list under a lock, and libcurl's wake-up.

@@ -48,6 +48,11 @@ package final class CurlTransport: Transport {
         _ = queue.append(.cancel(attempt))
     }
 
+    /// Asks a sink that was full, or a source that was not ready, again.
+    package func goOn(_ attempt: AttemptID) {
+        _ = queue.append(.goOn(attempt))
+    }
+
     /// Ends what runs with `.cancelled` and then the thread; returns when it is gone. From inside the handler it
     /// only asks: a thread cannot wait for itself.
     package func stop() {

@@ -42,6 +42,13 @@ struct RequestOptions {
         set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https")
         set(easy, CURLOPT_FOLLOWLOCATION, request.followsRedirects ? 1 : 0)
         set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects)
+        switch request.leastTLS {
+        case .v10: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_0))
+        case .v11: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_1))
+        case .v12: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        case .v13: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_3))
+        case nil: break
+        }
         set(easy, CURLOPT_SSL_VERIFYPEER, 1)
         set(easy, CURLOPT_SSL_VERIFYHOST, 2)
         if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
@@ -113,6 +120,8 @@ struct RequestOptions {
             // libcurl's spelling of a header without value; with a colon it would mean "leave it out".
             lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
         }
+        // Of unknown length, for a server of HTTP/1.1; in HTTP/2 libcurl leaves it out.
+        if attempt.byteCount.map({ $0 < 0 }) == true { lines.append("Transfer-Encoding: chunked") }
         // `Expect: 100-continue` costs a second with servers that do not answer it.
         if !names.contains("expect") { lines.append("Expect:") }
         // libcurl calls every POST a form.
@@ -134,7 +143,9 @@ struct RequestOptions {
         _ = clibcurl_set_pointer(easy, CURLOPT_ERRORBUFFER, attempt.errorText)
         _ = clibcurl_set_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
-            return RunningAttempt.from(context).take(body: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
+            let attempt = RunningAttempt.from(context)
+            if attempt.pausesForSink() { return Int(CURL_WRITEFUNC_PAUSE) }
+            return attempt.take(body: buffer) ? size * count : Int(CURL_WRITEFUNC_ERROR)
         }
         _ = clibcurl_set_data_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
@@ -142,7 +153,9 @@ struct RequestOptions {
         }
         _ = clibcurl_set_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
             let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-            return RunningAttempt.from(context).fill(buffer) ?? Int(CURL_READFUNC_ABORT)
+            let attempt = RunningAttempt.from(context)
+            if attempt.pausesForSource() { return Int(CURL_READFUNC_PAUSE) }
+            return attempt.fill(buffer) ?? Int(CURL_READFUNC_ABORT)
         }
         _ = clibcurl_set_seek_callback(easy) { context, offset, origin in
             origin == 0 && RunningAttempt.from(context).rewind(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL

@@ -42,6 +42,8 @@ final class RunningAttempt {
     private(set) var received: Int64 = 0
     /// `nil` while a connection is made: that time is libcurl's to measure.
     private var lastActivity: Double?
+    /// Our own side makes the server wait: its silence is none.
+    private var isPaused = false
     /// Bytes of the answer since then, where they were too few to count.
     private var trickle: Int64 = 0
     private var lastCounts: (Int64, Int64) = (0, 0)
@@ -72,7 +74,7 @@ final class RunningAttempt {
 
     /// When the attempt counts as stalled if nothing moves until then.
     var idleDeadline: Double? {
-        guard let lastActivity else { return nil }
+        guard let lastActivity, !isPaused else { return nil }
         // A rate limit makes libcurl pause for a whole buffer (up to 16 KiB): that is not the server's silence.
         let pause = request.rateLimit.map { 2 * 16_384 / Double(max(1, $0)) } ?? 0
         return lastActivity + request.idleTimeout + pause
@@ -81,7 +83,30 @@ final class RunningAttempt {
     var isCutWithoutCloseNotify: Bool { closeNotify.map { !$0.wasHeard } ?? false }
 
     func end(_ failure: WireFailure?) -> WireEnd {
-        WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
+        var end = WireEnd(head: head, failure: failure, bytesSent: sent, bytesReceived: received)
+        end.timing = TransferTiming.read(easy)
+        return end
+    }
+
+    // MARK: Waiting for our own side
+
+    func pausesForSink() -> Bool {
+        guard sink.isFull else { return false }
+        isPaused = true
+        return true
+    }
+
+    func pausesForSource() -> Bool {
+        guard let source, !source.isReady else { return false }
+        isPaused = true
+        return true
+    }
+
+    func goOn() {
+        guard isPaused else { return }
+        (isPaused, lastActivity) = (false, monotonicSeconds())
+        // May call back at once, and pause again.
+        curl_easy_pause(easy, CURLPAUSE_CONT)
     }
 
     // MARK: libcurl's callbacks
@@ -166,10 +191,13 @@ final class RunningAttempt {
     /// Bytes filled in; `nil` aborts.
     func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
         guard let source else { return 0 }
+        let isEndless = source.byteCount < 0
         // Never more than announced, also if the file has grown since.
-        let left = Int(min(Int64(buffer.count), source.byteCount - sourceOffset))
+        let left = isEndless ? buffer.count : Int(min(Int64(buffer.count), source.byteCount - sourceOffset))
         guard left > 0 else { return 0 }
-        guard let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left])), count > 0 else {
+        let count = source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<left]))
+        if isEndless, count == 0 { return 0 }
+        guard let count, count > 0 else {
             // An early end too: libcurl would wait for the rest, and so would the server.
             stop = .stoppedByOwner
             return nil
@@ -194,7 +222,7 @@ final class RunningAttempt {
             lastCounts = (downloaded, uploaded)
             if lastActivity != nil, counts { (lastActivity, trickle) = (now, 0) }
         }
-        sent = min(uploaded, source?.byteCount ?? 0)
+        sent = min(uploaded, source.map { $0.byteCount < 0 ? sourceOffset : $0.byteCount } ?? 0)
         guard (sent, received) != (lastReport.sent, lastReport.received), now - lastReport.time >= Self.progressInterval
         else { return }
         lastReport = (now, sent, received)

@@ -52,6 +52,8 @@ final class TransferLoop {
             start(id, request, source, sink)
         case .cancel(let id):
             if let attempt = running[id] { end(attempt, .cancelled) }
+        case .goOn(let id):
+            running[id]?.goOn()
         }
     }
 
@@ -106,6 +108,8 @@ final class TransferLoop {
     }
 
     private func end(_ attempt: RunningAttempt, _ failure: WireFailure?) {
+        // Read before its handle forgets.
+        let ended = attempt.end(failure)
         running[attempt.id] = nil
         attemptOfHandle[attempt.easy] = nil
         curl_multi_remove_handle(queue.multi, attempt.easy)
@@ -116,6 +120,6 @@ final class TransferLoop {
         } else {
             curl_easy_cleanup(attempt.easy)
         }
-        handler(.ended(attempt.id, attempt.end(failure)))
+        handler(.ended(attempt.id, ended))
     }
 }

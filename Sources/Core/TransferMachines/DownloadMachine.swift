@@ -54,8 +54,10 @@ package struct DownloadMachine: Equatable, Sendable {
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
         wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
-            // A coded body has another length and another validator than the file, and nobody here decodes it.
+            // A coded body has another length and another validator than the file: it could not be gone on with. What comes coded all the same is
+            // decoded (RFC 9110, 8.4).
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
+            wire.decodesContent = true
         }
         if request.isResumable, let partial, let validator = partial.validator, let offset = partial.resumeOffset {
             wire.headers.append(HeaderField("Range", "bytes=\(offset)-"))
@@ -143,8 +145,14 @@ extension DownloadMachine {
     /// What must hold of the whole file before `.finish` is carried out. An answer that is no file needs no proof.
     package func requiredDigests(of head: ResponseHead) -> [RequiredDigest] {
         guard request.method == "GET", head.status == 200 || head.status == 206 else { return [] }
-        return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), RequiredDigest.announced(in: head)]
-            .compactMap { $0 }
+        // What the server announces is of the bytes as they are sent.
+        let announced = isDecoded(head) ? nil : RequiredDigest.announced(in: head)
+        return [request.expectedSHA256.flatMap(RequiredDigest.init(askedSHA256:)), announced].compactMap { $0 }
+    }
+
+    /// The bytes that arrive are not those that are sent: nobody knows their number, and no validator is theirs.
+    private func isDecoded(_ head: ResponseHead) -> Bool {
+        head.contentCoding != nil && !request.names(anyOf: ["accept-encoding"])
     }
 
     /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will
@@ -211,7 +219,8 @@ extension DownloadMachine {
             total = whole
         }
         if let total, let maximum = request.maximumBodyBytes, total > maximum { return refuse(head, .tooLarge) }
-        let isFile = request.isResumable && (head.status == 200 || head.status == 206)
+        if isDecoded(head) { total = nil }
+        let isFile = request.isResumable && (head.status == 200 || head.status == 206) && !isDecoded(head)
         partial = PartialFile(
             durableBytes: 0, validator: isFile ? Validator.from(head, receivedAt: now) : nil, totalBytes: total,
             url: head.url, coding: head.contentCoding)

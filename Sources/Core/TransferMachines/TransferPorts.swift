@@ -41,6 +41,14 @@ package struct WireCredential: Sendable, Equatable {
     }
 }
 
+/// A version of TLS, as the least that is taken.
+package enum LeastTLS: Int, Sendable {
+    case v10 = 10
+    case v11 = 11
+    case v12 = 12
+    case v13 = 13
+}
+
 /// What goes out on the wire for one attempt. Everything is decided: a transport adds no policy of its own.
 package struct WireRequest: Sendable, Equatable {
     package var method: String
@@ -62,6 +70,8 @@ package struct WireRequest: Sendable, Equatable {
     package var rateLimit: Int64?
     /// Asks for compressed bytes and hands them on decoded; `maximumBodyBytes` counts the decoded ones.
     package var decodesContent = false
+    /// Older TLS is refused; `nil`: what the system's library allows.
+    package var leastTLS: LeastTLS?
     /// Sent when the server asks.
     package var credential: WireCredential?
     /// Who starts it signs it first, with the time of that moment.
@@ -149,6 +159,8 @@ package struct WireEnd: Sendable, Equatable {
     package var bytesReceived: Int64
     /// What the answer said, as far as whoever took it kept it.
     package var body = Data()
+    /// How the last request of it went; `nil`: the transport does not measure it.
+    package var timing: WireTiming?
 
     package init(head: ResponseHead?, failure: WireFailure?, bytesSent: Int64, bytesReceived: Int64) {
         self.head = head
@@ -158,22 +170,55 @@ package struct WireEnd: Sendable, Equatable {
     }
 }
 
+/// How one request went, in seconds since the attempt began. `nil`: it did not come to that, or it was not needed.
+package struct WireTiming: Sendable, Equatable {
+    package var nameResolved: Double?
+    package var connected: Double?
+    package var secured: Double?
+    package var requestBegan: Double?
+    package var answerBegan: Double?
+    package var ended: Double
+    /// As ALPN names it: "http/1.1", "h2".
+    package var networkProtocol: String?
+    package var isReusedConnection: Bool
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    package var localAddress: String?
+    package var localPort: Int?
+
+    package init(ended: Double, isReusedConnection: Bool) {
+        (self.ended, self.isReusedConnection) = (ended, isReusedConnection)
+    }
+}
+
 /// Where an upload's bytes come from. Called on the transport's own thread only.
 package protocol BodySource: AnyObject, Sendable {
-    /// Announced as Content-Length.
+    /// Announced as Content-Length. Negative: nobody knows it; the body then ends with ``read(into:)``.
     var byteCount: Int64 { get }
+    /// `false`: nothing can be read now. The transport asks again when it is told to go on.
+    var isReady: Bool { get }
     /// Fills the buffer; 0 at the end, `nil` if the source cannot be read (the attempt then ends `.stoppedByOwner`).
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
     /// Back to the first byte (redirect or authentication sends the body again). `false`: not possible.
     func rewind() -> Bool
 }
 
+extension BodySource {
+    package var isReady: Bool { true }
+}
+
 /// Where a download's bytes go. Called on the transport's own thread only.
 package protocol BodySink: AnyObject, Sendable {
+    /// It takes nothing now: the server is made to wait until the transport is told to go on.
+    var isFull: Bool { get }
     /// The final head arrived, before any body byte. `false`: stop now, the attempt ends `.stoppedByOwner`.
     func receive(head: ResponseHead) -> Bool
     /// Body bytes, in order. `false`: stop now, the attempt ends `.stoppedByOwner`.
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool
+}
+
+extension BodySink {
+    package var isFull: Bool { false }
 }
 
 /// Moves bytes. Knows nothing of retries, resuming, files or ledgers.

@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 
 /// Writes down what it hears; what arrived is moved into the app's own folder, as on iOS.
-final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate {
+final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, Sendable {
     private struct Waiting {
         var isDelivered = false
         var forEvents: [CheckedContinuation<Void, Never>] = []

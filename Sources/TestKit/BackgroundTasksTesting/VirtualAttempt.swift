@@ -89,12 +89,16 @@ final class VirtualAttempt: @unchecked Sendable {  // because only the host's tu
         guard !isOver, let exchange else { return }
         // An answer before the end of the request: nothing more of it is wanted.
         guard !exchange.hasBegun || source == nil else { return pull() }
-        guard let source, sent < source.byteCount else {
+        guard let source, source.byteCount < 0 || sent < source.byteCount else {
             exchange.finishRequest()
             return pull()
         }
-        var piece = Data(count: Int(min(65_536, source.byteCount - sent)))
+        var piece = Data(count: source.byteCount < 0 ? 65_536 : Int(min(65_536, source.byteCount - sent)))
         let count = piece.withUnsafeMutableBytes { source.read(into: $0) }
+        if source.byteCount < 0, count == 0 {
+            exchange.finishRequest()
+            return pull()
+        }
         guard let count, count > 0 else { return fail(.stoppedByOwner) }
         sent += Int64(count)
         exchange.receive(piece.prefix(count))

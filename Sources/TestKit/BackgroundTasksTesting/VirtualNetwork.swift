@@ -221,6 +221,9 @@ extension VirtualNetwork {
             changed()
         }
 
+        /// Nobody is made to wait here: a sink takes all that comes in virtual time.
+        func goOn(_ attempt: AttemptID) {}
+
         func cancel(_ attempt: AttemptID) { network.state.withLock { $0.ordinary[attempt]?.attempt }?.cancel() }
     }
 }

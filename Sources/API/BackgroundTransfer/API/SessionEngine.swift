@@ -23,6 +23,10 @@ protocol SessionEngine: AnyObject, Sendable {
     /// - Parameter delegate: of this one task; in a background session nobody asks it anything.
     func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (Data, URLResponse)
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse)
+    /// The answer's head, and its bytes as they come.
+    func bytes(for request: URLRequest, delegate: (any URLSessionTaskDelegate)?) async throws -> (
+        URLSession.AsyncBytes, URLResponse
+    )
     func upload(
         for request: URLRequest, from body: UploadBody, delegate: (any URLSessionTaskDelegate)?
     ) async throws -> (Data, URLResponse)
@@ -51,4 +55,6 @@ enum DownloadSource: Sendable {
 enum UploadBody: Sendable {
     case file(URL)
     case data(Data)
+    /// The delegate is asked for one.
+    case stream
 }

@@ -9,11 +9,10 @@ import FoundationNetworking
 /// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
 /// Several processes may have a session of one identifier at once; each event is told by one of them.
 ///
-/// Left out, on both kinds of session: WebSocket and stream tasks, `bytes(for:)`, upload streams, tasks that become others,
-/// cookies, caches, stored credentials and custom protocols. Left out on background sessions: authentication challenges (a 401
-/// is an answer; a request carries its own `Authorization`), `willBeginDelayedRequest` (declared, never called), informational
-/// responses. Delegate methods are those with completion handlers; their `async` forms are not called. Bytes of an ordinary data
-/// task that its delegate is slow to take collect in memory.
+/// Left out, on both kinds of session: WebSocket and stream tasks (their tasks end in `URLError.unsupportedURL`), informational responses,
+/// `willBeginDelayedRequest` (declared, never called). Left out on background sessions: authentication challenges (a 401
+/// is an answer; a request carries its own `Authorization`), upload streams, ``bytes(for:delegate:)``, cookies, caches, stored credentials and
+/// ``URLProtocol``.
 ///
 /// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes
@@ -40,9 +39,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         case becomeStream = 3
     }
 
-    /// An ordinary session of the default configuration.
+    /// An ordinary session of the default configuration, without a delegate. It cannot be invalidated.
     public class var shared: URLSession { sharedSession }
-    private static let sharedSession = URLSession(configuration: .default)
+    private static let sharedSession = URLSession(configuration: .default, isShared: true)
 
     private let ownConfiguration: URLSessionConfiguration
     let engine: any SessionEngine
@@ -62,8 +61,13 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ///   - configuration: copied: later changes of it have no effect.
     ///   - delegate: hears of what happens to tasks.
     ///   - delegateQueue: `nil`: a serial queue of the session's own.
-    public init(
+    public convenience init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
+    ) { self.init(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue, isShared: false) }
+
+    private init(
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil,
+        isShared: Bool
     ) {
         let configuration = configuration.copied()
         ownConfiguration = configuration
@@ -76,7 +80,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         if let identifier = configuration.identifier {
             engine = BackgroundSession.named(identifier, configuration)
         } else {
-            engine = OrdinarySession(configuration: configuration)
+            engine = OrdinarySession(configuration: configuration, isShared: isShared)
         }
         super.init()
         engine.attach(self, delegate: delegate)
@@ -167,6 +171,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         made(URLSessionUploadTask(session: self, request: request, body: .data(bodyData)))
     }
 
+    /// An upload of a stream, which the delegate is asked for: ``URLSessionTaskDelegate/urlSession(_:task:needNewBodyStream:)``. Sent in chunks, as
+    /// nobody knows its length. Ordinary sessions only; in a background session it ends in `URLError.unsupportedURL`.
+    open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+        made(URLSessionUploadTask(session: self, request: request, body: .stream))
+    }
+
     /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
         made(URLSessionUploadTask(session: self, request: nil, body: nil))
@@ -241,10 +251,23 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         return task
     }
 
-    /// Nothing is kept between requests that could be forgotten: calls back.
-    open func reset(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
+    /// Forgets cookies, cached answers and credentials of this session's stores, and calls back.
+    ///
+    /// Differs from Apple: connections stay open; they carry no secrets of their own.
+    open func reset(completionHandler: @escaping @Sendable () -> Void) {
+        delegateQueue.addOperation { [ownConfiguration] in
+            ownConfiguration.urlCache?.removeAllCachedResponses()
+            ownConfiguration.httpCookieStorage?.removeCookies(since: .distantPast)
+            if let storage = ownConfiguration.urlCredentialStorage {
+                for (space, users) in storage.allCredentials {
+                    for credential in users.values { storage.remove(credential, for: space) }
+                }
+            }
+            completionHandler()
+        }
+    }
 
-    /// Nothing is kept between requests that could be written: calls back.
+    /// Everything is written at once: calls back.
     open func flush(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
 
     private static func taking(
@@ -305,4 +328,17 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     public func upload(
         for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) { try await engine.upload(for: request, from: .data(bodyData), delegate: delegate) }
+
+    /// See ``bytes(for:delegate:)``.
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled.
+    public func bytes(from url: URL, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (AsyncBytes, URLResponse) {
+        try await bytes(for: URLRequest(url: url), delegate: delegate)
+    }
+
+    /// The answer's head, whatever its status, and its bytes as they come. Ordinary sessions only.
+    ///
+    /// - Throws: `URLError`; `.cancelled` when the awaiting task is cancelled, `.unsupportedURL` in a background session.
+    public func bytes(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (AsyncBytes, URLResponse) { try await engine.bytes(for: request, delegate: delegate) }
 }

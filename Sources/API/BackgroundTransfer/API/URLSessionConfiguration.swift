@@ -1,11 +1,11 @@
 @_exported import Foundation
 @_exported import FoundationNetworking
+import TransferMachines
 
 /// How a session behaves. Copied by the session when it is made; later changes have no effect.
 ///
-/// Differs from Apple: proxies are those of the environment (`https_proxy`, `no_proxy`), certificates those of the system;
-/// cookies, caches and stored credentials of a configuration are kept and have no effect, as background sessions on Linux
-/// share none with other programs.
+/// Differs from Apple: proxies are those of the environment (`https_proxy`, `no_proxy`), certificates those of the system. Background sessions have
+/// no cookies, caches or stored credentials: another process makes their requests.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // because sessions copy it before they share it
     /// `nil` for ordinary sessions.
     public private(set) var identifier: String?
@@ -38,17 +38,31 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var httpMaximumConnectionsPerHost = 6
     /// How the system should treat the traffic. Kept, without effect.
     open var networkServiceType: URLRequest.NetworkServiceType = .default
-    /// Kept, without effect: nothing is cached.
+    /// When an answer of the cache's will do, for requests that have no policy of their own. Ordinary sessions only.
     open var requestCachePolicy: URLRequest.CachePolicy = .useProtocolCachePolicy
-    /// Kept, without effect: nothing is cached.
-    open var urlCache: URLCache?
-    /// Kept, without effect.
-    open var urlCredentialStorage: URLCredentialStorage?
-    /// Kept, without effect: cookies that a request should carry belong into its headers.
-    open var httpCookieStorage: HTTPCookieStorage?
-    /// Kept, without effect.
+    /// Where answers to data tasks with GET are kept, as far as their servers let them be (RFC 9111). `URLCache.shared` by default, one in memory
+    /// for ``ephemeral``, none for background sessions, where it has no effect.
+    ///
+    /// Differs from Apple: answers to requests with an `Authorization` of their own are not kept.
+    open var urlCache: URLCache? {
+        get { cache.store }
+        set { cache.store = newValue }
+    }
+    /// Whence a credential is proposed, and tried once where the delegate has none; and where one goes that the delegate gives with a persistence.
+    /// `URLCredentialStorage.shared` by default, a private one for ``ephemeral``. Ordinary sessions only.
+    open var urlCredentialStorage: URLCredentialStorage? {
+        get { credentials.store }
+        set { credentials.store = newValue }
+    }
+    /// Where cookies are kept. `HTTPCookieStorage.shared` by default, a private one for ``ephemeral``; `nil`: none are sent or kept. Ordinary
+    /// sessions only: a request of a background session carries its own `Cookie`.
+    open var httpCookieStorage: HTTPCookieStorage? {
+        get { cookies.store }
+        set { cookies.store = newValue }
+    }
+    /// Which cookies are kept.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// Kept, without effect.
+    /// Requests carry the store's cookies, beside those that they have themselves.
     open var httpShouldSetCookies = true
     /// Kept, without effect: no server of today gains by it.
     open var httpShouldUsePipelining = false
@@ -56,8 +70,25 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var sharedContainerIdentifier: String?
     /// Kept, without effect: the agent's connections do not idle with the app.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// Kept, without effect: custom protocols do not work in background sessions, on any platform.
+    /// Subclasses of ``URLProtocol`` that are asked before anything goes to the network, the first one first. The registered ones by default.
+    /// What is no such class, or would take a request of a background session, ends the task in `URLError.unsupportedURL`.
     open var protocolClasses: [AnyClass]?
+    /// Older TLS is refused. What the system's library refuses stays refused: on Debian TLS before 1.2.
+    ///
+    /// Differs from Apple: a background session that asks for more than TLS 1.2 ends every task in `URLError.unsupportedURL`.
+    open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
+    /// Several networks at once. Kept, without effect.
+    open var multipathServiceType: MultipathServiceType = .none
+    /// The names of servers are asked for over an encrypted connection. Kept, without effect: the system's resolver decides.
+    open var requiresDNSSECValidation = false
+
+    /// Whether a connection may take several networks at once.
+    public enum MultipathServiceType: Int, Sendable {
+        case none = 0
+        case handover = 1
+        case interactive = 2
+        case aggregate = 3
+    }
     /// Kept, without effect: proxies are those of the environment.
     open var connectionProxyDictionary: [AnyHashable: Any]?
     /// Bytes of a body taken at most; a longer answer fails. Beyond Apple.
@@ -65,7 +96,24 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Bytes per second of each transfer, at most. Beyond Apple.
     open var maximumBytesPerSecond: Int64?
 
-    init(identifier: String?) { self.identifier = identifier }
+    private var cache: ChosenStore<URLCache>
+    private var credentials: ChosenStore<URLCredentialStorage>
+    private var cookies: ChosenStore<HTTPCookieStorage>
+
+    /// - Parameter stores: of ordinary sessions.
+    init(identifier: String?, stores: @escaping () -> SharedStores? = { nil }) {
+        self.identifier = identifier
+        cache = ChosenStore { stores()?.cache }
+        credentials = ChosenStore { stores()?.credentials }
+        cookies = ChosenStore { stores()?.cookies }
+        protocolClasses = identifier == nil ? URLProtocol.registeredClasses : nil
+    }
+
+    /// The same as ``default``, which is clearer.
+    public override convenience init() { self.init(identifier: nil, stores: { .current }) }
+
+    /// Adds nothing to a request.
+    static var bare: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
 
     /// For transfers that outlive this process: they are the agent's from their first byte.
     ///
@@ -76,9 +124,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     }
 
     /// For transfers in this process. A new one each time.
-    public class var `default`: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
-    /// Like ``default``: nothing is kept on disk by either.
-    public class var ephemeral: URLSessionConfiguration { URLSessionConfiguration(identifier: nil) }
+    public class var `default`: URLSessionConfiguration { URLSessionConfiguration() }
+    /// For transfers in this process that leave nothing behind: cookies, answers and credentials are in memory, and this configuration's own.
+    public class var ephemeral: URLSessionConfiguration {
+        let stores = SharedStores(isPrivate: true)
+        return URLSessionConfiguration(identifier: nil, stores: { stores })
+    }
 
     /// A configuration of the same values.
     open func copy(with zone: NSZone? = nil) -> Any { copied() }
@@ -97,18 +148,42 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.httpMaximumConnectionsPerHost = httpMaximumConnectionsPerHost
         copy.networkServiceType = networkServiceType
         copy.requestCachePolicy = requestCachePolicy
-        copy.urlCache = urlCache
-        copy.urlCredentialStorage = urlCredentialStorage
-        copy.httpCookieStorage = httpCookieStorage
+        (copy.cache, copy.credentials, copy.cookies) = (cache, credentials, cookies)
         copy.httpCookieAcceptPolicy = httpCookieAcceptPolicy
         copy.httpShouldSetCookies = httpShouldSetCookies
         copy.httpShouldUsePipelining = httpShouldUsePipelining
         copy.sharedContainerIdentifier = sharedContainerIdentifier
         copy.shouldUseExtendedBackgroundIdleMode = shouldUseExtendedBackgroundIdleMode
         copy.protocolClasses = protocolClasses
+        copy.tlsMinimumSupportedProtocolVersion = tlsMinimumSupportedProtocolVersion
+        copy.multipathServiceType = multipathServiceType
+        copy.requiresDNSSECValidation = requiresDNSSECValidation
         copy.connectionProxyDictionary = connectionProxyDictionary
         copy.maximumBodyBytes = maximumBodyBytes
         copy.maximumBytesPerSecond = maximumBytesPerSecond
         return copy
+    }
+}
+
+/// A version of TLS or DTLS, with the numbers that it has on the wire.
+public enum tls_protocol_version_t: UInt16, Sendable {
+    case TLSv10 = 0x0301
+    case TLSv11 = 0x0302
+    case TLSv12 = 0x0303
+    case TLSv13 = 0x0304
+    case DTLSv10 = 0xFEFF
+    case DTLSv12 = 0xFEFD
+}
+
+extension URLSessionConfiguration {
+    /// `nil`: what the system allows.
+    var leastTLS: LeastTLS? {
+        switch tlsMinimumSupportedProtocolVersion {
+        case .TLSv10: .v10
+        case .TLSv11: .v11
+        // DTLS is not for requests; its least is that of TLS.
+        case .TLSv12, .DTLSv10, .DTLSv12: .v12
+        case .TLSv13: .v13
+        }
     }
 }

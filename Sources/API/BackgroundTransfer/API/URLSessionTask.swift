@@ -38,7 +38,7 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var replacesDestination: Bool?
         var listedPath: String?
         var expectedSHA256: String?
-        var delegate: (any URLSessionTaskDelegate)?
+        var delegate: HeldDelegate?
         /// Number in the ledger, once resumed in a background session.
         var row: Int64?
         /// Where an upload is on its server.
@@ -49,6 +49,11 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         var isCompleted = false
         /// Of the call that made it; the delegate then does not hear of its end.
         var completion: (@Sendable (TransferEnd) -> Void)?
+        /// Who reads its bytes as they come, in place of the delegate.
+        var feed: ByteFeed?
+        /// Where a redirect led.
+        var currentRequest: URLRequest?
+        var prefersIncrementalDelivery = true
         /// How it got on, of an ordinary task that ended.
         var last: TaskStatus?
     }
@@ -62,8 +67,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     public let originalRequest: URLRequest?
     /// What is asked for now.
     ///
-    /// Differs from Apple: the same; redirects show in the response's URL.
-    public var currentRequest: URLRequest? { originalRequest }
+    /// Differs from Apple: for a background task always the same; redirects show in the response's URL.
+    public var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
         self.session = session
@@ -113,8 +118,17 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     /// Differs from Apple: background sessions have it, too. Where the session has no delegate, this process hears of the end of
     /// this task alone; once it is gone the app is launched for it.
     open var delegate: (any URLSessionTaskDelegate)? {
-        get { facts.withLock { $0.delegate } }
-        set { facts.withLock { $0.delegate = newValue } }
+        get { facts.withLock { $0.delegate }?.object as? any URLSessionTaskDelegate }
+        set {
+            let held = HeldDelegate(newValue)
+            facts.withLock { $0.delegate = held }
+        }
+    }
+
+    /// The app wants bytes as they come. Kept, without effect: an ordinary data task's delegate always gets them so.
+    open var prefersIncrementalDelivery: Bool {
+        get { facts.withLock { $0.prefersIncrementalDelivery } }
+        set { facts.withLock { $0.prefersIncrementalDelivery = newValue } }
     }
 
     /// Number of the transfer in the ledger, once resumed: what `transfers` lists. Beyond Apple.
@@ -298,6 +312,10 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
                     of: file, in: directories, allowsEmpty: delivery == .plain, preparing: preparing ?? { _ in false },
                     checking: checking ?? { _ in })
             case .data(let data): try Snapshot.store(data, in: directories)
+            case .stream:
+                throw URLError(
+                    .unsupportedURL,
+                    userInfo: [NSLocalizedDescriptionKey: "a background session uploads data and files, not streams"])
             }
         snapshot.withLock { $0 = taken }
         return taken

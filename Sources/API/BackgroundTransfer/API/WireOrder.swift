@@ -15,12 +15,18 @@ struct WireOrder: Sendable {
     var idleTimeout: Double
     var allowsCellular: Bool
 
-    /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background.
-    init(_ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET") throws {
+    /// - Parameter streams: a stream may be the body; it is whoever calls this that sends it.
+    /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background; `.badURL` for a port that
+    ///   is none; `.dataLengthExceedsMaximum` for a GET with a body, as since iOS 13.
+    init(
+        _ request: URLRequest, _ configuration: URLSessionConfiguration, defaultMethod: String = "GET", streams: Bool = false
+    ) throws {
         guard let url = request.url, let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
             url.host?.isEmpty == false
         else { throw URLError(.unsupportedURL) }
-        guard request.httpBodyStream == nil else {
+        if let port = url.port, !(0...65_535).contains(port) { throw URLError(.badURL) }
+        if configuration.identifier != nil { try Self.refuseWhatNoAgentCan(request, configuration) }
+        guard streams || request.httpBodyStream == nil else {
             throw URLError(
                 .unsupportedURL,
                 userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
@@ -30,13 +36,42 @@ struct WireOrder: Sendable {
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
             fields["\(name)"] = "\(value)"
         }
+        fields[RequestProperties.header] = nil
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
         let asked = request.httpMethod ?? "GET"
         method = asked == "GET" ? defaultMethod : asked
         self.url = url.absoluteString
         body = request.httpBody
+        guard method != "GET" || body?.isEmpty != false && request.httpBodyStream == nil else {
+            throw URLError(.dataLengthExceedsMaximum)
+        }
+        if method == "POST", body?.isEmpty == false, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
+            headers.append(HeaderField("Content-Type", "application/x-www-form-urlencoded"))
+        }
         idleTimeout = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
         allowsCellular = request.allowsCellularAccess
+    }
+
+    /// What another process cannot do for this one is said, before something else happens in its place.
+    private static func refuseWhatNoAgentCan(_ request: URLRequest, _ configuration: URLSessionConfiguration) throws {
+        for kind in configuration.protocolClasses ?? [] {
+            guard let kind = kind as? URLProtocol.Type else { throw OrdinarySession.noProtocol(kind) }
+            if kind.canInit(with: request) {
+                throw URLError(
+                    .unsupportedURL,
+                    userInfo: [
+                        NSLocalizedDescriptionKey:
+                            "\(kind) would answer this, and a background session has no protocols: its requests are made by the agent. Use an ordinary session."
+                    ])
+            }
+        }
+        if configuration.tlsMinimumSupportedProtocolVersion == .TLSv13 {
+            throw URLError(
+                .unsupportedURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey: "A background session cannot ask for more than TLS 1.2. Use an ordinary session."
+                ])
+        }
     }
 
     /// Equal requests of a session have equal keys.
@@ -106,12 +141,9 @@ extension TransferRecord {
     /// The error of an awaited call or of a delegate; with resume data, where a part is kept.
     var urlError: URLError {
         var info: [String: Any] = [NSLocalizedDescriptionKey: errorMessage ?? "the transfer was \(state.rawValue)"]
-        if let url = URL(string: url) {
-            info[NSURLErrorFailingURLErrorKey] = url
-        }
         if keptUntil != nil, let resume = ResumeData(self) { info[NSURLSessionDownloadTaskResumeData] = resume.data }
         let code = errorCode.flatMap(URLError.Code.init(rawValue:)) ?? (state == .cancelled ? .cancelled : .unknown)
-        return URLError(code, userInfo: info)
+        return URLError(code, userInfo: info).concerning(URL(string: url))
     }
 
     /// An answer arrived, whatever its status: for a delegate that is no error.

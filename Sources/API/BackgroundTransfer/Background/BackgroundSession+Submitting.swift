@@ -218,6 +218,18 @@ extension BackgroundSession {
         return (try Data(contentsOf: ended.file), ended.response)
     }
 
+    func bytes(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
+        throw URLError(
+            .unsupportedURL,
+            userInfo: [
+                NSLocalizedDescriptionKey:
+                    "the bytes of a background session are the agent's: await data(for:), or use an ordinary session"
+            ]
+        ).concerning(request.url)
+    }
+
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let ended = try await awaitDownload(source)
         defer { ended.release() }
@@ -245,6 +257,7 @@ extension BackgroundSession {
                 switch body {
                 case .file(let file): try Snapshot.take(of: file, in: directories, allowsEmpty: true)
                 case .data(let data): try Snapshot.store(data, in: directories)
+                case .stream: throw URLError(.unsupportedURL)
                 }
         } catch {
             throw URLError(.cannotOpenFile, userInfo: [NSLocalizedDescriptionKey: "\(error)"])

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import FoundationNetworking
+import Synchronization
 import TransferMachines
 
 // Tells the delegate of every ended transfer that the app was not told of: those of earlier processes first, then what ends
@@ -128,12 +129,12 @@ extension BackgroundSession {
     /// All that waited has been told: the delegate hears that, if there was anything.
     private func tellLast(_ session: URLSession) {
         let isFirstOfLaunch = launch?.isForSession(identifier) ?? false
-        let (delegate, waiting) = state.withLock { state -> ((any URLSessionDelegate)?, [CheckedContinuation<Void, Never>]) in
+        let (delegate, waiting) = state.withLock { state -> (HeldDelegate?, [CheckedContinuation<Void, Never>]) in
             let isAwaited = state.telling.hasTold || isFirstOfLaunch && !state.telling.isComplete
             defer { state.telling = Telling(isComplete: true) }
             return (isAwaited ? state.delegate : nil, state.telling.waiting)
         }
-        delegate?.urlSessionDidFinishEvents(forBackgroundURLSession: session)
+        delegate?.object.urlSessionDidFinishEvents(forBackgroundURLSession: session)
         for waiting in waiting { waiting.resume() }
     }
 
@@ -274,9 +275,14 @@ extension BackgroundSession {
             finished(task, transfer.id)
             return answer.hand { completion(TransferEnd(file: $0, response: transfer.response, error: error)) }
         }
-        let delegate = task.hearer(or: self.delegate)
+        nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
+        let end: @Sendable () -> Void = { [self] in
+            finished(task, transfer.id)
+            delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
+            delegate?.urlSession(session, task: task, didCompleteWithError: error)
+        }
         if transfer.kind == .upload || transfer.taskKind == "data" {
-            if let file = answer.file { hand(file, of: transfer, task, session) }
+            if let file = answer.file { return hand(file, of: transfer, task, session, then: end) }
         } else if answer.file != nil, let download = task as? URLSessionDownloadTask,
             let delegate = task.hearer(as: (any URLSessionDownloadDelegate).self, or: self.delegate)
         {
@@ -284,9 +290,7 @@ extension BackgroundSession {
                 if let file { delegate.urlSession(session, downloadTask: download, didFinishDownloadingTo: file) }
             }
         }
-        finished(task, transfer.id)
-        delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
-        delegate?.urlSession(session, task: task, didCompleteWithError: error)
+        end()
     }
 
     /// Tasks that joined this transfer under identifiers of their own: theirs is its end, too.
@@ -312,19 +316,29 @@ extension BackgroundSession {
         }
     }
 
-    /// An answer as data: its head, then all of it.
+    /// An answer as data: its head, then all of it, then its end. A delegate that thinks about the head hears the rest when it has answered.
     private func hand(
-        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession
+        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
+        then end: @escaping @Sendable () -> Void
     ) {
-        guard let delegate = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
+        guard let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
             let task = task as? URLSessionDataTask, let response = transfer.response
-        else { return }
+        else { return end() }
+        nonisolated(unsafe) let delegate = hearer
+        // Read before the delegate is asked: the file goes with the event.
+        let data = (try? Data(contentsOf: file, options: .mappedIfSafe)) ?? Data()
+        let isAsking = Mutex(true)
+        let calls = OutstandingCalls.shared
+        calls.enter()
         delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-            guard disposition != .cancel, let data = try? Data(contentsOf: file, options: .mappedIfSafe), !data.isEmpty else {
-                return
+            let rest: @Sendable () -> Void = {
+                if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
+                end()
+                calls.leave()
             }
-            delegate.urlSession(session, dataTask: task, didReceive: data)
+            if isAsking.withLock({ $0 }) { rest() } else { session.delegateQueue.addOperation(rest) }
         }
+        isAsking.withLock { $0 = false }
     }
 
     private func metrics(of transfer: TransferRecord) -> URLSessionTaskMetrics {
@@ -337,7 +351,7 @@ extension BackgroundSession {
         }
         return URLSessionTaskMetrics(
             taskInterval: DateInterval(start: transfer.createdAt, end: end), attemptCount: transfer.attempts,
-            transaction: transaction)
+            transactions: transaction.map { [$0] } ?? [])
     }
 
     /// A task that never became a transfer.
@@ -349,7 +363,8 @@ extension BackgroundSession {
         guard isFirst else { return }
         state.withLock { $0.tasks[task.taskIdentifier] = nil }
         let completion = task.facts.withLock { $0.completion }
-        let delegate = task.hearer(or: delegate)
+        let error = error?.concerning(task.originalRequest?.url)
+        nonisolated(unsafe) let delegate = task.hearer(or: delegate)
         task.session.delegateQueue.addOperation {
             if let completion { return completion(TransferEnd(error: error)) }
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)

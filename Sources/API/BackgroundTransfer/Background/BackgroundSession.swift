@@ -13,7 +13,7 @@ final class BackgroundSession: SessionEngine {
     struct State {
         /// Kept while it has somebody to tell; otherwise it lives as long as the app holds it.
         var session: URLSession?
-        var delegate: (any URLSessionDelegate)?
+        var delegate: HeldDelegate?
         /// Tasks of this process that have not ended, by their identifiers.
         var tasks: [Int: URLSessionTask] = [:]
         /// Transfers whose await was cancelled here: a task with an equal request adopts them.
@@ -78,11 +78,11 @@ final class BackgroundSession: SessionEngine {
         for waiting in waiting { waiting.resume() }
     }
 
-    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
 
     /// A session object of the app's for this identifier.
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
-        guard let delegate else { return }
+        guard let delegate = HeldDelegate(delegate) else { return }
         let isFirst = state.withLock { state -> Bool in
             guard state.delegate == nil else { return false }
             (state.session, state.delegate) = (session, delegate)
@@ -149,8 +149,10 @@ final class BackgroundSession: SessionEngine {
             return (state.session, state.delegate, state.life != .open)
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
-        guard let session, let delegate = delegate as? any URLSessionTaskDelegate else { return }
-        session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
+        guard let session, let delegate, delegate.object is any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation {
+            (delegate.object as? any URLSessionTaskDelegate)?.urlSession(session, didCreateTask: task)
+        }
     }
 
     func resume(_ task: URLSessionTask) { resume([task]) }
@@ -339,7 +341,7 @@ final class BackgroundSession: SessionEngine {
 
     /// Invalid when the tasks that this process resumed have ended, and what waited for its delegate is told.
     func considerEnding() {
-        let ended = state.withLock { state -> (URLSession, (any URLSessionDelegate)?)? in
+        let ended = state.withLock { state -> (URLSession, HeldDelegate?)? in
             let hasTasks = state.tasks.values.contains { $0.facts.withLock { $0.row != nil && !$0.isCompleted } }
             guard state.life == .ending(hasLooked: true), !state.look.isTelling, state.watch == nil || !hasTasks else {
                 return nil
@@ -363,7 +365,7 @@ final class BackgroundSession: SessionEngine {
         let calls = OutstandingCalls.shared
         calls.enter()
         session.delegateQueue.addOperation {
-            delegate?.urlSession(session, didBecomeInvalidWithError: nil)
+            delegate?.object.urlSession(session, didBecomeInvalidWithError: nil)
             calls.leave()
         }
     }

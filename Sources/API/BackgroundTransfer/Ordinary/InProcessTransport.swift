@@ -11,6 +11,8 @@ package protocol TestWire: Sendable {
         _ attempt: AttemptID, _ request: WireRequest, source: (any BodySource)?, sink: any BodySink, launch: Int64?,
         handler: @escaping @Sendable (TransportEvent) -> Void)
     func cancel(_ attempt: AttemptID)
+    /// A sink that was full takes bytes again, or a source has some.
+    func goOn(_ attempt: AttemptID)
 }
 
 /// The one engine of this process's ordinary sessions: a thread that sleeps while nothing moves.
@@ -64,6 +66,11 @@ package final class InProcessTransport: Sendable {
     func cancel(_ attempt: AttemptID) {
         testHost?.cancel(attempt)
         state.withLock { $0.transport }?.cancel(attempt)
+    }
+
+    func goOn(_ attempt: AttemptID) {
+        testHost?.goOn(attempt)
+        state.withLock { $0.transport }?.goOn(attempt)
     }
 
     private func hear(_ event: TransportEvent) {

@@ -2,90 +2,92 @@ import Foundation
 import FoundationNetworking
 import TransferMachines
 
-// What arrives, and who hears of it.
-extension OrdinaryRun: BodySink {
-    // MARK: On the engine's thread
-
-    func receive(head: ResponseHead) -> Bool {
-        let (response, offset) = state.withLock { state -> (URLResponse?, Int64?) in
-            guard let order = state.order else { return (nil, nil) }
-            state.head = head
-            if let detour = Self.detour(head, order, state) {
-                state.detour = detour
-                return (nil, nil)
-            }
-            let response = head.response(asked: order.url)
-            state.status.response = response
-            guard state.machine != nil else {
-                state.status.bytesExpectedToReceive = head.announced
-                return (response, nil)
-            }
-            var offset: Int64?
-            switch state.machine?.received(head, now: state.runtime.now) {
-            case .append(let place):
-                state.file?.truncate(to: place)
-                offset = place
-            case .rewrite: state.file?.truncate()
-            case .discard, nil: state.body = .unwanted
-            }
-            guard state.wantsBody else { return (response, nil) }
-            state.status.bytesExpectedToReceive = state.machine?.partial?.totalBytes ?? -1
-            state.status.bytesReceived = state.file?.count ?? 0
-            return (response, offset)
-        }
-        if let response, task is URLSessionDataTask { tellHead(response) }
-        if let offset { tellResumed(offset) }
-        return true
+// What the delegate hears, and the end.
+extension OrdinaryRun {
+    /// On its queue, in order.
+    func tell<Hearer>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
+        guard let hearer = task.hearer(as: kind, or: engine.delegate) else { return }
+        nonisolated(unsafe) let delegate = hearer
+        let session = task.session
+        post { body(session, delegate) }
     }
 
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let limit = Self.memoryLimit(engine.configuration)
-        let isStreaming = task is URLSessionDataTask && task.facts.withLock { $0.completion == nil }
-        let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
-            if state.detour != nil || !state.wantsBody { return (true, nil) }
-            if let file = state.file {
-                guard file.write(bytes) else {
-                    state.detour = .refused(URLError(.cannotWriteToFile))
-                    return (false, nil)
+    /// Not a byte of the body is told before the delegate has answered.
+    func tellHead(_ response: URLResponse) {
+        guard let task = task as? URLSessionDataTask else { return }
+        if let feed = task.facts.withLock({ $0.feed }) { return feed.take(response) }
+        guard task.facts.withLock({ $0.completion == nil }),
+            let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)
+        else { return }
+        nonisolated(unsafe) let delegate = hearer
+        let session = task.session
+        post(isHead: true) {
+            delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+                switch disposition {
+                case .allow: break
+                case .cancel:
+                    self.state.withLock { $0.body = .rejected }
+                    task.cancel()
+                case .becomeDownload: self.becomeDownload(task)
+                case .becomeStream: self.refuse(URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut))
                 }
-                state.status.bytesReceived = file.count
-                return (true, nil)
-            }
-            state.status.bytesReceived += Int64(bytes.count)
-            if isStreaming { return (true, Data(bytes)) }
-            state.data.append(contentsOf: bytes)
-            let fits = Int64(state.data.count) <= limit
-            if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
-            return (fits, nil)
-        }
-        if let data = piece.data {
-            tell((any URLSessionDataDelegate).self) { session, delegate in
-                guard self.state.withLock({ $0.wantsBody }), let task = self.task as? URLSessionDataTask else { return }
-                delegate.urlSession(session, dataTask: task, didReceive: data)
+                self.openGate()
             }
         }
-        return piece.isTaken
     }
 
-    private static func detour(_ head: ResponseHead, _ order: WireOrder, _ state: State) -> Detour? {
-        do {
-            let next = try RedirectRule.next(method: order.method, url: order.url, headers: order.headers, head: head)
-            if let next { return .redirect(method: next.method, url: next.url, headers: next.headers) }
-        } catch {
-            return .refused(Self.error(for: error == .otherScheme ? .redirectToOtherScheme : .badAnswer("a malformed redirect")))
+    /// Ends the task, whatever still arrives.
+    private func refuse(_ error: URLError) {
+        let attempt = state.withLock { state in
+            state.body = .rejected
+            return state.attempt
         }
-        if state.challenges < 3, let demand = AuthenticationDemand.read(head) { return .challenge(demand) }
-        return nil
+        finish(error)
+        if let attempt { stop(attempt) }
     }
 
-    func moved(_ attempt: AttemptID, sent: Int64, received: Int64) {
-        let (status, before) = state.withLock { state in
-            defer { state.status.bytesSent = max(state.status.bytesSent, sent) }
-            return (state.status, state.status.bytesSent)
+    /// The data task's bytes go to a file from here on. Those that wait for the delegate's answer are told after it, and so go there, too.
+    private func becomeDownload(_ dataTask: URLSessionDataTask) {
+        guard let request = dataTask.originalRequest, let file = try? PartFile() else {
+            return refuse(URLError(.cannotCreateFile))
         }
-        task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
-        task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
-        if sent > before, status.bytesExpectedToSend >= 0 {
+        let download = URLSessionDownloadTask(session: dataTask.session, source: .request(request))
+        download.facts.withLock { facts in facts.description = dataTask.taskDescription }
+        pass(to: download)
+        state.withLock { $0.becomes = file }
+        engine.replace(dataTask, by: download)
+        dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
+        if let delegate = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) {
+            delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
+        }
+    }
+
+    /// Bytes of a body, to whoever reads or hears them.
+    func tellBytes(_ data: Data) {
+        if let feed = task.facts.withLock({ $0.feed }) { return feed.take(data) }
+        state.withLock { $0.backlog += data.count }
+        post { [self] in
+            let isWanted = state.withLock { state in
+                if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
+                    state.detour = .refused(URLError(.cannotWriteToFile))
+                }
+                return state.wantsBody && state.becomes == nil
+            }
+            if isWanted, let task = task as? URLSessionDataTask {
+                task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)?
+                    .urlSession(task.session, dataTask: task, didReceive: data)
+            }
+            let goesOn = state.withLock { state in
+                let wasFull = state.backlog > Self.backlogLimit
+                state.backlog -= data.count
+                return wasFull && state.backlog <= Self.backlogLimit
+            }
+            if goesOn { goOn() }
+        }
+    }
+
+    func tellProgress(sent: Int64, before: Int64, received: Int64, _ status: TaskStatus) {
+        if sent > before {
             tell((any URLSessionTaskDelegate).self) { session, delegate in
                 delegate.urlSession(
                     session, task: self.task, didSendBodyData: sent - before, totalBytesSent: sent,
@@ -101,33 +103,7 @@ extension OrdinaryRun: BodySink {
         }
     }
 
-    // MARK: The delegate
-
-    /// On its queue, in order.
-    func tell<Hearer: Sendable>(_ kind: Hearer.Type, _ body: @escaping @Sendable (URLSession, Hearer) -> Void) {
-        guard let delegate = task.hearer(as: kind, or: engine.delegate) else { return }
-        let session = task.session
-        post { body(session, delegate) }
-    }
-
-    /// Not a byte of the body is told before the delegate has answered.
-    private func tellHead(_ response: URLResponse) {
-        guard task.facts.withLock({ $0.completion == nil }), let task = task as? URLSessionDataTask,
-            let delegate = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)
-        else { return }
-        let session = task.session
-        post(isHead: true) {
-            delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-                if disposition == .cancel {
-                    self.state.withLock { $0.body = .rejected }
-                    task.cancel()
-                }
-                self.openGate()
-            }
-        }
-    }
-
-    private func tellResumed(_ offset: Int64) {
+    func tellResumed(_ offset: Int64) {
         guard let download = task as? URLSessionDownloadTask else { return }
         let total = status.bytesExpectedToReceive
         tell((any URLSessionDownloadDelegate).self) { session, delegate in
@@ -136,93 +112,17 @@ extension OrdinaryRun: BodySink {
         }
     }
 
-    // MARK: Redirects and challenges
-
-    func askAboutRedirect(_ method: String, _ url: String, _ headers: [HeaderField]) {
-        let (count, head) = state.withLock { state in
-            state.redirects += 1
-            return (state.redirects, state.head)
+    /// An attempt, or an answer of the cache's, is over.
+    func noteTransaction(_ timing: WireTiming?, response: URLResponse?, from type: URLSessionTaskMetrics.ResourceFetchType) {
+        state.withLock { state in
+            guard let request = state.request else { return }
+            let head = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
+            state.transactions.append(
+                URLSessionTaskTransactionMetrics(
+                    request: request, response: response ?? head ?? state.status.response, fetchStartDate: state.attemptBegan,
+                    responseEndDate: state.runtime.now, received: state.status.bytesReceived, sent: state.status.bytesSent,
+                    type: type, timing: timing))
         }
-        guard count <= RedirectRule.limit else { return finish(Self.error(for: .tooManyRedirects)) }
-        guard let proposed = URLRequest(method: method, url: url, headers: headers) else { return finish(URLError(.badURL)) }
-        let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
-            guard let chosen else {
-                // Not followed: the redirect itself is the answer.
-                state.withLock { state in
-                    if let head, let order = state.order { state.status.response = head.response(asked: order.url) }
-                }
-                return finish(nil)
-            }
-            follow(chosen)
-        }
-        guard let head, let delegate = task.hearer(or: engine.delegate),
-            let response = state.withLock({ $0.order }).flatMap({ head.response(asked: $0.url) })
-        else { return goOn(proposed) }
-        let session = task.session
-        session.delegateQueue.addOperation {
-            delegate.urlSession(
-                session, task: self.task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
-        }
-    }
-
-    private func follow(_ request: URLRequest) {
-        do {
-            // Nothing of the session's own is added: its secrets do not go to another host either.
-            let next = try WireOrder(request, URLSessionConfiguration.default)
-            state.withLock { state in
-                if next.method != state.order?.method { state.leavesBody = true }
-                let (body, timeout) = (state.order?.body, state.order?.idleTimeout)
-                state.order = next
-                state.order?.body = body
-                state.order?.idleTimeout = timeout ?? next.idleTimeout
-                // Of the host that asked for it, not of another.
-                state.credential = nil
-            }
-            attempt()
-        } catch {
-            finish(error as? URLError ?? URLError(.badURL))
-        }
-    }
-
-    func askForCredential(_ demand: AuthenticationDemand) {
-        let (failures, head, order) = state.withLock { state in
-            defer { state.challenges += 1 }
-            return (state.challenges, state.head, state.order)
-        }
-        guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
-        let space = URLProtectionSpace(
-            host: host, port: url.port ?? (url.scheme == "https" ? 443 : 80), protocol: url.scheme, realm: demand.realm,
-            authenticationMethod: demand.scheme == .digest
-                ? NSURLAuthenticationMethodHTTPDigest : NSURLAuthenticationMethodHTTPBasic)
-        let challenge = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: nil, previousFailureCount: failures,
-            failureResponse: head?.response(asked: order.url), error: nil, sender: ChallengeSender())
-        let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
-            switch disposition {
-            case .useCredential:
-                guard let user = credential?.user else { return deliverChallenge() }
-                state.withLock {
-                    $0.credential = WireCredential(
-                        user: user, password: credential?.password ?? "", isDigest: demand.scheme == .digest)
-                }
-                attempt()
-            case .cancelAuthenticationChallenge: finish(URLError(.cancelled))
-            case .performDefaultHandling, .rejectProtectionSpace: deliverChallenge()
-            }
-        }
-        guard let delegate = task.hearer(or: engine.delegate) else {
-            return deliverChallenge()
-        }
-        let session = task.session
-        session.delegateQueue.addOperation {
-            delegate.urlSession(session, task: self.task, didReceive: challenge, completionHandler: answer)
-        }
-    }
-
-    /// Nobody has a credential: the 401 is the answer. Asked for once more, so that its body is there too.
-    private func deliverChallenge() {
-        state.withLock { $0.challenges = .max }
-        attempt()
     }
 
     // MARK: The end
@@ -235,7 +135,7 @@ extension OrdinaryRun: BodySink {
             return state
         }
         guard let ended else { return }
-        var error = error
+        var error = error?.concerning(ended.request?.url ?? task.originalRequest?.url)
         var resume: Data?
         if let failed = error, let data = resumeData(ended) {
             if !ended.keepPart.isEmpty || failed.code != .cancelled { resume = data }
@@ -251,64 +151,80 @@ extension OrdinaryRun: BodySink {
             facts.last = ended.status
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
+        if final == nil { offerToCache(ended) }
         let session = task.session
-        let sessionDelegate = engine.delegate
-        post { [self] in tellEnd(ended, final, sessionDelegate, session) }
+        let sessionDelegate = HeldDelegate(engine.delegate)
+        if let feed = task.facts.withLock({ $0.feed }) { feed.end(final) }
+        post { [self] in tellEnd(ended, final, sessionDelegate?.object, session) }
     }
 
     private func tellEnd(
         _ ended: State, _ error: URLError?, _ sessionDelegate: (any URLSessionDelegate)?, _ session: URLSession
     ) {
         let delegate = task.hearer(or: sessionDelegate)
-        // Refused by its head when all of it had arrived.
-        let isRejected = state.withLock { if case .rejected = $0.body { true } else { false } }
-        let error = error ?? (isRejected ? URLError(.cancelled) : nil)
+        // Refused by its head when all of it had arrived; or its file could not be written when it became a download.
+        let late = state.withLock { state -> URLError? in
+            if case .rejected = state.body { return URLError(.cancelled).concerning(ended.request?.url) }
+            if state.becomes != nil, case .refused(let error) = state.detour { return error.concerning(ended.request?.url) }
+            return nil
+        }
+        let error = error ?? late
+        let file = ended.file ?? state.withLock { $0.becomes }
         let completion = task.facts.withLock { facts in
             (facts.isCompleted, facts.error) = (true, error)
             defer { facts.completion = nil }
             return facts.completion
         }
+        // Who hears of the end does not find it among the session's tasks any more.
+        engine.forget(task)
         if let completion {
             completion(
-                TransferEnd(
-                    file: error == nil ? ended.file?.url : nil, response: ended.status.response, error: error, data: ended.data))
+                TransferEnd(file: error == nil ? file?.url : nil, response: ended.status.response, error: error, data: ended.data)
+            )
         } else {
-            if error == nil, let download = task as? URLSessionDownloadTask, let file = ended.file?.url {
+            if error == nil, let download = task as? URLSessionDownloadTask, let file = file?.url {
                 task.hearer(as: (any URLSessionDownloadDelegate).self, or: sessionDelegate)?
                     .urlSession(session, downloadTask: download, didFinishDownloadingTo: file)
             }
-            if let request = task.originalRequest {
-                let transaction = URLSessionTaskTransactionMetrics(
-                    request: request, response: ended.status.response, fetchStartDate: ended.began,
-                    responseEndDate: ended.runtime.now,
-                    received: ended.status.bytesReceived, sent: ended.status.bytesSent)
-                let metrics = URLSessionTaskMetrics(
-                    taskInterval: DateInterval(start: ended.began, end: max(ended.runtime.now, ended.began)),
-                    attemptCount: ended.attempts,
-                    transaction: transaction, redirectCount: ended.redirects)
-                delegate?.urlSession(session, task: task, didFinishCollecting: metrics)
-            }
+            delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        if error == nil { ended.file?.remove() }
+        if error == nil || ended.file == nil { file?.remove() }
         engine.ended(task)
+    }
+
+    private func metrics(_ ended: State) -> URLSessionTaskMetrics {
+        URLSessionTaskMetrics(
+            taskInterval: DateInterval(start: ended.began, end: max(ended.runtime.now, ended.began)),
+            attemptCount: ended.attempts, transactions: ended.transactions, redirectCount: ended.redirects)
     }
 
     private func resumeData(_ ended: State) -> Data? {
         guard let file = ended.file, let order = ended.order, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
-}
 
-extension ResponseHead {
-    var announced: Int64 { self["Content-Length"].flatMap { Int64($0) } ?? -1 }
-}
+    // MARK: The cache
 
-/// Challenges are answered through their completion handler; the sender of old is there for its type.
-private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
-    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-    func cancel(_ challenge: URLAuthenticationChallenge) {}
-    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+    private func offerToCache(_ ended: State) {
+        guard let task = task as? URLSessionDataTask, let request = ended.request, let order = ended.order else { return }
+        let cache = SessionCache(configuration, request)
+        if !["GET", "HEAD", "OPTIONS"].contains(order.method) { return cache.forget(request) }
+        guard order.method == "GET", !(task is URLSessionUploadTask), let head = ended.head, ended.asksAbout == nil,
+            let response = ended.status.response as? HTTPURLResponse,
+            let data = ended.copy ?? (isStreaming ? nil : ended.data),
+            let proposal = cache.proposal(response, head, data, headers: ended.sentHeaders)
+        else { return }
+        // A handler has no say in it, a delegate has.
+        guard isStreaming, let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
+            return cache.keep(proposal, for: request)
+        }
+        nonisolated(unsafe) let delegate = hearer
+        let session = task.session
+        post {
+            delegate.urlSession(session, dataTask: task, willCacheResponse: proposal) { chosen in
+                if let chosen { cache.keep(chosen, for: request) }
+            }
+        }
+    }
 }

@@ -7,14 +7,6 @@ import TransferMachines
 /// One task of an ordinary session while it runs: its attempts, redirects and challenges. The engine's thread calls it; the
 /// delegate is called on its own queue.
 final class OrdinaryRun: Sendable {
-    /// What an answer that is not the last one leads to.
-    enum Detour: Sendable {
-        case redirect(method: String, url: String, headers: [HeaderField])
-        case challenge(AuthenticationDemand)
-        /// It is not taken, or not in full.
-        case refused(URLError)
-    }
-
     typealias Call = @Sendable () -> Void
 
     enum Phase {
@@ -47,16 +39,32 @@ final class OrdinaryRun: Sendable {
     }
 
     struct State {
+        /// What is asked for now: the task's request, or where a redirect led.
+        var request: URLRequest?
+        /// The same as it goes to the wire.
         var order: WireOrder?
         var attempt: AttemptID?
+        /// Answers in the network's place.
+        var load: CustomLoad?
         var attempts = 0
         var status = TaskStatus(state: .running)
         var machine: DownloadMachine?
         var file: PartFile?
+        /// A data task's answer became a download: its bytes go there as they would be told.
+        var becomes: PartFile?
         var head: ResponseHead?
         var data = Data()
+        /// What the cache may get, of an answer that is told as it comes.
+        var copy: Data?
+        /// What the cache has, while the server is asked whether it holds.
+        var asksAbout: CachedAnswer?
+        /// Of the attempt.
+        var sentHeaders: [HeaderField] = []
+        /// The request's own stream was read.
+        var isStreamUsed = false
         var detour: Detour?
-        /// A redirect that turns a POST into a GET leaves the body behind.
+        var detourBody = DetourBody()
+        /// A redirect that turns a POST into a GET, or has a body of its own, leaves the upload's behind.
         var leavesBody = false
         var redirects = 0
         var challenges = 0
@@ -65,13 +73,20 @@ final class OrdinaryRun: Sendable {
         var hold = Hold.none
         var gate = Gate.open
         var body = Body.wanted
+        /// Bytes that the delegate was not called with yet.
+        var backlog = 0
         var keepPart: [CheckedContinuation<Data?, Never>] = []
         /// Kept: what outlives its test goes on by the clock that it began by.
         let runtime = AppRuntime.shared
         let began: Date
+        var transactions: [URLSessionTaskTransactionMetrics] = []
+        var attemptBegan: Date
         var hasSaidWaiting = false
 
-        init() { began = runtime.now }
+        init() {
+            began = runtime.now
+            attemptBegan = began
+        }
 
         var isOver: Bool { if case .over = phase { true } else { false } }
 
@@ -91,9 +106,12 @@ final class OrdinaryRun: Sendable {
         var wantsBody: Bool { if case .wanted = body { true } else { false } }
     }
 
-    let task: URLSessionTask
     let engine: OrdinarySession
     let state = Mutex(State())
+    /// Whose run it began as.
+    let original: URLSessionTask
+    /// Whose run this is: a data task's answer may become a download.
+    private let owner: Mutex<URLSessionTask>
     /// Kept: what outlives its test must not find another network.
     private let transport = InProcessTransport.shared
     private let number: Int64
@@ -103,15 +121,22 @@ final class OrdinaryRun: Sendable {
 
     /// Bytes of an answer kept in memory for a handler or an await.
     private static let memoryLimit: Int64 = 256 << 20
+    /// Bytes told to a delegate that did not take them yet, at which the server is made to wait.
+    static let backlogLimit = 1 << 20
 
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
-        self.task = task
+        original = task
+        owner = Mutex(task)
         self.engine = engine
         number = transport.nextNumber()
     }
 
+    var task: URLSessionTask { owner.withLock { $0 } }
     var status: TaskStatus { state.withLock { $0.status } }
-    private var configuration: URLSessionConfiguration { engine.configuration }
+    var configuration: URLSessionConfiguration { engine.configuration }
+
+    /// From here on the run is another task's.
+    func pass(to task: URLSessionTask) { owner.withLock { $0 = task } }
 
     // MARK: Beginning
 
@@ -120,7 +145,7 @@ final class OrdinaryRun: Sendable {
         do {
             try prepare()
         } catch {
-            return finish(error as? URLError ?? URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "\(error)"]))
+            return finish(URLError(bridging: error))
         }
         let limit = configuration.timeoutIntervalForResource
         if limit < 86_400 {
@@ -131,10 +156,8 @@ final class OrdinaryRun: Sendable {
 
     private func prepare() throws {
         var request = task.originalRequest
-        var method = "GET"
         if let upload = task as? URLSessionUploadTask {
             guard upload.body != nil else { throw BackgroundSession.badResumeData }
-            method = "PUT"
         }
         var part: PartFile?
         var partial: PartialFile?
@@ -150,17 +173,25 @@ final class OrdinaryRun: Sendable {
             }
         }
         guard let request else { throw URLError(.badURL) }
-        let order = try WireOrder(request, configuration, defaultMethod: method)
         let made = (part, partial)
+        let order = try order(of: request, adding: configuration)
         state.withLock { state in
-            state.order = order
-            state.file = made.0
-            guard made.0 != nil else { return }
-            state.machine = machine(order, made.1)
+            (state.request, state.order, state.file) = (request, order, made.0)
+            if let order, made.0 != nil { state.machine = machine(order, made.1) }
         }
     }
 
-    private func machine(_ order: WireOrder, _ partial: PartialFile?) -> DownloadMachine {
+    /// What goes to the wire; `nil`: a protocol answers.
+    ///
+    /// - Parameter adding: what the request does not say itself is this configuration's.
+    func order(of request: URLRequest, adding configuration: URLSessionConfiguration) throws -> WireOrder? {
+        if try engine.protocolClass(for: request, task) != nil { return nil }
+        // An upload's own request; a redirect says its method.
+        let isUpload = task is URLSessionUploadTask && state.withLock { $0.redirects == 0 }
+        return try WireOrder(request, configuration, defaultMethod: isUpload ? "PUT" : "GET", streams: true)
+    }
+
+    func machine(_ order: WireOrder, _ partial: PartialFile?) -> DownloadMachine {
         DownloadMachine(
             request: TransferRequest(
                 method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
@@ -170,41 +201,66 @@ final class OrdinaryRun: Sendable {
 
     /// One request. Redirects come back here: the delegate is asked about each.
     func attempt() {
-        let begun = state.withLock { state -> (AttemptID, WireRequest, WireOrder)? in
-            guard let order = state.order, state.attempt == nil, case .active = state.phase, !state.isHeld || state.file == nil
+        let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
+            guard let request = state.request, state.attempt == nil, case .active = state.phase,
+                !state.isHeld || state.file == nil
             else { return nil }
             state.attempts += 1
             let attempt = AttemptID(transfer: number, number: state.attempts)
             state.attempt = attempt
-            (state.head, state.detour, state.data) = (nil, nil, Data())
+            (state.head, state.detour, state.detourBody, state.data) = (nil, nil, DetourBody(), Data())
+            (state.copy, state.asksAbout, state.attemptBegan) = (nil, nil, state.runtime.now)
             if case .unwanted = state.body { state.body = .wanted }
+            return (attempt, request, state.order)
+        }
+        guard let (attempt, request, order) = begun else { return }
+        guard let order else { return load(attempt, request) }
+        switch cached(request, order) {
+        case .use(let answer): answerFromCache(attempt, answer)
+        case .missing: give(attempt, URLError(.resourceUnavailable))
+        case .askWhether(let answer, let validators):
+            state.withLock { $0.asksAbout = answer }
+            withBody(attempt, request, order) { self.send(attempt, request, order, validators, $0) }
+        case .askTheServer(let headers): withBody(attempt, request, order) { self.send(attempt, request, order, headers, $0) }
+        }
+    }
+
+    private func load(_ attempt: AttemptID, _ request: URLRequest) {
+        guard let kind = (try? engine.protocolClass(for: request, task)) ?? nil else {
+            return give(attempt, URLError(.unsupportedURL))
+        }
+        let load = CustomLoad(self, attempt)
+        state.withLock { $0.load = load }
+        load.begin(kind, request)
+    }
+
+    private func send(
+        _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
+    ) {
+        let wire = state.withLock { state -> WireRequest in
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
-            wire.url = order.url
-            wire.method = order.method
-            wire.headers = order.headers + (state.machine == nil ? [] : wire.headers.filter { Self.own.contains($0.name) })
-            wire.idleTimeout = order.idleTimeout
-            wire.connectTimeout = order.idleTimeout
+            (wire.url, wire.method) = (order.url, order.method)
+            wire.headers =
+                order.headers + (state.machine == nil ? [] : wire.headers.filter { Self.own.contains($0.name) }) + added
+            if let url = URL(string: order.url), let cookies = SessionCookies(configuration) {
+                wire.headers = cookies.added(to: wire.headers, for: url, of: request, now: state.runtime.now)
+            }
+            if !wire.headers.contains(where: { $0.name.lowercased() == "accept-language" }) {
+                wire.headers.append(HeaderField("Accept-Language", PersonLocale.acceptLanguage))
+            }
+            (wire.idleTimeout, wire.connectTimeout) = (order.idleTimeout, order.idleTimeout)
             wire.maximumRedirects = 0
             wire.maximumBodyBytes = configuration.maximumBodyBytes
             wire.rateLimit = configuration.maximumBytesPerSecond
-            wire.decodesContent = state.machine == nil && !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
+            wire.leastTLS = configuration.leastTLS
+            // A download asks for the file as it is, and decodes what comes coded all the same.
+            wire.decodesContent = !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
             wire.credential = state.credential
-            return (attempt, wire, order)
+            if let source { state.status.bytesExpectedToSend = max(-1, source.byteCount) }
+            state.sentHeaders = wire.headers
+            return wire
         }
-        guard let (attempt, wire, order) = begun else { return }
-        let source: (any BodySource)?
-        switch (task as? URLSessionUploadTask)?.body {
-        case .file(let file):
-            guard let opened = FileSource(file) else { return finish(URLError(.fileDoesNotExist)) }
-            source = opened
-        case .data(let data): source = DataSource(data)
-        case nil: source = order.body.map(DataSource.init)
-        }
-        if let source { state.withLock { $0.status.bytesExpectedToSend = source.byteCount } }
-        let leavesBody = state.withLock { $0.leavesBody }
-        transport.start(
-            attempt, wire, source: leavesBody ? nil : source, sink: self, launch: launch, isOnTestHost: isOnTestHost
-        ) { [self] event in
+        transport.start(attempt, wire, source: source, sink: self, launch: launch, isOnTestHost: isOnTestHost) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             // Nobody here goes on with an upload.
@@ -217,6 +273,9 @@ final class OrdinaryRun: Sendable {
     /// Headers that the machine adds to the app's own.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
+    /// Has the server, or who answers in its place, go on.
+    func goOn() { if let attempt = state.withLock({ $0.attempt }) { transport.goOn(attempt) } }
+
     // MARK: Stopping
 
     func cancel() {
@@ -224,7 +283,11 @@ final class OrdinaryRun: Sendable {
             state.phase = state.isOver ? .over(wasCancelled: true) : .cancelling
             return state.attempt
         }
-        if let attempt { transport.cancel(attempt) } else { finish(URLError(.cancelled)) }
+        if let attempt { stop(attempt) } else { finish(URLError(.cancelled)) }
+    }
+
+    func stop(_ attempt: AttemptID) {
+        if let load = state.withLock({ $0.load }) { load.cancel() } else { transport.cancel(attempt) }
     }
 
     /// On the delegate's queue, in order; of a held task, or one whose delegate has not decided, later.
@@ -282,7 +345,7 @@ final class OrdinaryRun: Sendable {
             // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
             return state.file == nil ? nil : state.attempt
         }
-        if let attempt { transport.cancel(attempt) }
+        if let attempt { stop(attempt) }
     }
 
     func release() {
@@ -301,93 +364,8 @@ final class OrdinaryRun: Sendable {
         guard !state.withLock({ $0.isOver }) else { return }
         let attempt = state.withLock { $0.attempt }
         finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task took longer than it may."]))
-        if let attempt { transport.cancel(attempt) }
-    }
-
-    // MARK: The end of an attempt
-
-    private func ended(_ attempt: AttemptID, _ end: WireEnd) {
-        let (isOurs, detour, isHeld, isCancelled, goesOn) = state.withLock { state in
-            let isOurs = state.attempt == attempt && !state.isOver
-            if isOurs { state.attempt = nil }
-            let isHeld = state.isHeld && state.file != nil
-            return (isOurs, state.detour, isHeld, state.isCancelling, !isHeld && end.failure == .cancelled)
-        }
-        guard isOurs else { return }
-        if isCancelled { return finish(URLError(.cancelled)) }
-        if isHeld || goesOn {
-            state.withLock { state in
-                // The next attempt goes on from here.
-                guard let order = state.order, state.file != nil else { return }
-                state.machine = machine(order, state.heldPart)
-            }
-            return goesOn ? self.attempt() : ()
-        }
-        switch detour {
-        case .redirect(let method, let url, let headers): return askAboutRedirect(method, url, headers)
-        case .challenge(let demand): return askForCredential(demand)
-        case .refused(let error): return finish(error)
-        case nil: break
-        }
-        if let failure = end.failure, waits(for: failure) { return }
-        if task is URLSessionDownloadTask { return endDownload(end) }
-        if let failure = end.failure { return finish(Self.error(for: failure)) }
-        finish(nil)
-    }
-
-    /// Nobody can be reached, and the session would rather wait.
-    private func waits(for failure: WireFailure) -> Bool {
-        guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
-        let isFirst = state.withLock { state in
-            defer { state.hasSaidWaiting = true }
-            return !state.hasSaidWaiting
-        }
-        if isFirst {
-            tell((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }
-        }
-        DispatchQueue.global().asyncAfter(deadline: .now() + 2) { [weak self] in self?.attempt() }
-        return true
-    }
-
-    /// A part that does not fit is asked for again from the start, a few times: everything else is the caller's affair.
-    private func endDownload(_ end: WireEnd) {
-        let command = state.withLock { state in state.settle(end) }
-        switch command {
-        case .finish, nil: finish(nil)
-        case .restart where state.withLock({ $0.attempts < 5 }): attempt()
-        case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
-            // A status that asks for patience is an answer all the same.
-            if trouble.status != nil, let head = end.head, end.failure == nil { return finishWithStatus(head) }
-            finish(Self.error(for: trouble))
-        }
-    }
-
-    private func finishWithStatus(_ head: ResponseHead) {
-        state.withLock { $0.file?.truncate() }
-        finish(nil)
-    }
-
-    static func error(for failure: WireFailure) -> URLError { error(for: TransferTrouble(failure)) }
-
-    private static func error(for trouble: TransferTrouble) -> URLError {
-        URLError(URLError.Code(rawValue: trouble.code) ?? .unknown, userInfo: [NSLocalizedDescriptionKey: trouble.message])
+        if let attempt { stop(attempt) }
     }
 
     static func memoryLimit(_ configuration: URLSessionConfiguration) -> Int64 { configuration.maximumBodyBytes ?? memoryLimit }
-}
-
-extension OrdinaryRun.State {
-    /// What is here and can be added to.
-    var heldPart: PartialFile? {
-        guard let file, var partial = machine?.partial else { return nil }
-        partial.durableBytes = file.count
-        return partial.isResumable ? partial : nil
-    }
-
-    /// Asks the machine what an ended attempt means, with what is on disk.
-    @discardableResult
-    mutating func settle(_ end: WireEnd) -> DownloadCommand? {
-        guard let file else { return nil }
-        return machine?.ended(end, durableBytes: file.count, now: runtime.now, attemptsWithoutProgress: 0, jitter: 0.5)
-    }
 }

@@ -9,7 +9,7 @@ final class OrdinarySession: SessionEngine {
         weak var session: URLSession?
         /// Kept from the first task to the last: a session without references goes on while something moves.
         var kept: URLSession?
-        var delegate: (any URLSessionDelegate)?
+        var delegate: HeldDelegate?
         var lastIdentifier = 0
         var tasks: [Int: URLSessionTask] = [:]
         var runs: [Int: OrdinaryRun] = [:]
@@ -26,12 +26,40 @@ final class OrdinarySession: SessionEngine {
     let configuration: URLSessionConfiguration
     private let state = Mutex(State())
 
-    init(configuration: URLSessionConfiguration) { self.configuration = configuration }
+    init(configuration: URLSessionConfiguration, isShared: Bool) {
+        (self.configuration, self.isShared) = (configuration, isShared)
+    }
 
-    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate } }
+    /// The process's shared session: it cannot be ended, and asks whatever protocols are registered.
+    private let isShared: Bool
+
+    var delegate: (any URLSessionDelegate)? { state.withLock { $0.delegate }?.object }
 
     func attach(_ session: URLSession, delegate: (any URLSessionDelegate)?) {
-        state.withLock { ($0.session, $0.delegate) = (session, delegate) }
+        let held = HeldDelegate(delegate)
+        state.withLock { ($0.session, $0.delegate) = (session, held) }
+    }
+
+    // MARK: Who answers
+
+    /// The protocol that answers in the network's place; `nil`: none does.
+    /// - Throws: `URLError.unsupportedURL` for a class that is no protocol of this module: what it was meant to answer must not go to the network.
+    func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
+        let chosen = isShared ? URLProtocol.registeredClasses : configuration.protocolClasses ?? []
+        for kind in chosen + AddressProtocols.all {
+            guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
+            if kind.canInit(with: request) { return kind }
+        }
+        return nil
+    }
+
+    static func noProtocol(_ kind: AnyClass) -> URLError {
+        URLError(
+            .unsupportedURL,
+            userInfo: [
+                NSLocalizedDescriptionKey:
+                    "\(kind) in protocolClasses is no subclass of BackgroundTransfer.URLProtocol. Does its file import FoundationNetworking?"
+            ])
     }
 
     // MARK: Tasks
@@ -50,8 +78,10 @@ final class OrdinarySession: SessionEngine {
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         let session = task.session
-        guard let delegate = delegate as? any URLSessionTaskDelegate else { return }
-        session.delegateQueue.addOperation { delegate.urlSession(session, didCreateTask: task) }
+        guard let delegate, delegate.object is any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation {
+            (delegate.object as? any URLSessionTaskDelegate)?.urlSession(session, didCreateTask: task)
+        }
     }
 
     func resume(_ tasks: [URLSessionTask]) { for task in tasks { resume(task) } }
@@ -108,6 +138,18 @@ final class OrdinarySession: SessionEngine {
 
     func allTasks() -> [URLSessionTask] { state.withLock { $0.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier } } }
 
+    /// It is not listed any more: whoever hears of its end finds it gone.
+    func forget(_ task: URLSessionTask) { state.withLock { $0.tasks[task.taskIdentifier] = nil } }
+
+    /// A data task that became a download.
+    func replace(_ old: URLSessionTask, by new: URLSessionTask) {
+        state.withLock { state in
+            state.tasks[old.taskIdentifier] = nil
+            state.tasks[new.taskIdentifier] = new
+            state.runs[new.taskIdentifier] = state.runs.removeValue(forKey: old.taskIdentifier)
+        }
+    }
+
     func ended(_ task: URLSessionTask) {
         state.withLock { state in
             state.tasks[task.taskIdentifier] = nil
@@ -120,6 +162,7 @@ final class OrdinarySession: SessionEngine {
     // MARK: The end of the session
 
     func invalidate(cancelling: Bool) {
+        guard !isShared else { return }
         let tasks = state.withLock { state in
             if state.life == .open { state.life = .ending }
             return Array(state.tasks.values)
@@ -129,14 +172,14 @@ final class OrdinarySession: SessionEngine {
     }
 
     private func considerEnding() {
-        let ended = state.withLock { state -> (URLSession?, (any URLSessionDelegate)?)? in
+        let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
             guard state.life == .ending, state.runs.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
             return (state.session, state.delegate)
         }
         guard let (session, delegate) = ended, let session, let delegate else { return }
-        session.delegateQueue.addOperation { delegate.urlSession(session, didBecomeInvalidWithError: nil) }
+        session.delegateQueue.addOperation { delegate.object.urlSession(session, didBecomeInvalidWithError: nil) }
     }
 
     // MARK: Awaited
@@ -164,6 +207,22 @@ final class OrdinarySession: SessionEngine {
         return (end.data ?? Data(), try Self.response(of: end))
     }
 
+    func bytes(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
+        let task = URLSessionDataTask(session: session(), request: request)
+        add(task)
+        let feed = ByteFeed()
+        let (held, refused) = (HeldDelegate(delegate), task.facts.withLock { $0.error })
+        if let refused { throw refused }
+        task.facts.withLock { ($0.delegate, $0.feed) = (held, feed) }
+        task.resume()
+        let run = state.withLock { $0.runs[task.taskIdentifier] }
+        feed.onRoom { [weak run] in run?.goOn() }
+        let response = try await withTaskCancellationHandler(operation: { try await feed.head() }, onCancel: { task.cancel() })
+        return (URLSession.AsyncBytes(task: task, feed: feed), response)
+    }
+
     private func session() -> URLSession { state.withLock { $0.session } ?? URLSession(configuration: configuration) }
 
     private static func response(of end: TransferEnd) throws -> URLResponse {
@@ -175,7 +234,8 @@ final class OrdinarySession: SessionEngine {
         of task: URLSessionTask, _ delegate: (any URLSessionTaskDelegate)?, keeping: @escaping @Sendable (URL) -> URL? = { $0 }
     ) async throws -> TransferEnd {
         add(task)
-        task.facts.withLock { $0.delegate = delegate }
+        let held = HeldDelegate(delegate)
+        task.facts.withLock { $0.delegate = held }
         let end = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<TransferEnd, Never>) in
                 let isCancelled = task.facts.withLock { facts in

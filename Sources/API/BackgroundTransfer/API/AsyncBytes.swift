@@ -1,0 +1,171 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+extension URLSession {
+    /// The bytes of an answer, as they come. Whoever reads slowly makes the server wait. Ends in the task's error.
+    ///
+    /// Differs from Apple: read by one loop; a second one over the same value gets what the first has left.
+    public struct AsyncBytes: AsyncSequence, Sendable {
+        public typealias Element = UInt8
+        public typealias Failure = any Error
+
+        /// Whose answer it is. Cancelling it ends the sequence.
+        public let task: URLSessionDataTask
+        let feed: ByteFeed
+
+        /// Reads on from where the last loop stopped.
+        public func makeAsyncIterator() -> Iterator { Iterator(task: task, feed: feed) }
+
+        /// Cancels the task when nobody can read any more.
+        public struct Iterator: AsyncIteratorProtocol {
+            let task: URLSessionDataTask
+            let feed: ByteFeed
+            private var piece = Data()
+            private var position = 0
+
+            init(task: URLSessionDataTask, feed: ByteFeed) { (self.task, self.feed) = (task, feed) }
+
+            /// The next byte; `nil`: the answer is complete.
+            /// - Throws: `URLError`; `.cancelled` when the task, or whoever awaits, is cancelled.
+            public mutating func next() async throws -> UInt8? {
+                if position == piece.count {
+                    let (task, feed) = (task, feed)
+                    let more = try await withTaskCancellationHandler(
+                        operation: { try await feed.next() }, onCancel: { task.cancel() })
+                    guard let more else { return nil }
+                    (piece, position) = (more, 0)
+                }
+                defer { position += 1 }
+                return piece[piece.startIndex + position]
+            }
+        }
+
+        /// The lines of a text in UTF-8: what stands between line feeds, without a carriage return before them.
+        public var lines: AsyncLines { AsyncLines(bytes: self) }
+    }
+
+    /// The lines of an answer.
+    public struct AsyncLines: AsyncSequence, Sendable {
+        public typealias Element = String
+        public typealias Failure = any Error
+
+        let bytes: AsyncBytes
+
+        /// Reads on from where the last loop stopped.
+        public func makeAsyncIterator() -> Iterator { Iterator(bytes: bytes.makeAsyncIterator()) }
+
+        /// One loop over the lines.
+        public struct Iterator: AsyncIteratorProtocol {
+            var bytes: AsyncBytes.Iterator
+
+            /// The next line; `nil`: there is none.
+            /// - Throws: `URLError`, as the bytes do.
+            public mutating func next() async throws -> String? {
+                var line: [UInt8] = []
+                while let byte = try await bytes.next() {
+                    if byte == UInt8(ascii: "\n") {
+                        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+                        return String(decoding: line, as: UTF8.self)
+                    }
+                    line.append(byte)
+                }
+                return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
+            }
+        }
+    }
+}
+
+/// Between a task and whoever reads its bytes: a little at a time, or the server has to wait.
+final class ByteFeed: Sendable {
+    /// Bytes that wait for the reader, at which the server waits for them.
+    private static let limit = 1 << 20
+
+    private struct State {
+        var pieces: [Data] = []
+        var count = 0
+        var end: Result<Void, URLError>?
+        var response: URLResponse?
+        var head: CheckedContinuation<URLResponse, any Error>?
+        var reader: CheckedContinuation<Data?, any Error>?
+        var goOn: @Sendable () -> Void = {}
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameter goOn: has a server go on that waits.
+    func onRoom(_ goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
+
+    var isFull: Bool { state.withLock { $0.count > Self.limit } }
+
+    // MARK: From the task
+
+    func take(_ response: URLResponse) {
+        let waiting = state.withLock { state in
+            state.response = response
+            defer { state.head = nil }
+            return state.head
+        }
+        waiting?.resume(returning: response)
+    }
+
+    func take(_ piece: Data) {
+        let reader = state.withLock { state -> CheckedContinuation<Data?, any Error>? in
+            guard let reader = state.reader else {
+                state.pieces.append(piece)
+                state.count += piece.count
+                return nil
+            }
+            state.reader = nil
+            return reader
+        }
+        reader?.resume(returning: piece)
+    }
+
+    func end(_ error: URLError?) {
+        let (head, reader) = state.withLock { state in
+            state.end = error.map { .failure($0) } ?? .success(())
+            defer { (state.head, state.reader) = (nil, nil) }
+            return (state.head, state.reader)
+        }
+        head?.resume(throwing: error ?? URLError(.badServerResponse))
+        if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
+    }
+
+    // MARK: For the reader
+
+    func head() async throws -> URLResponse {
+        try await withCheckedThrowingContinuation { waiting in
+            let known = state.withLock { state -> Result<URLResponse, any Error>? in
+                if let response = state.response { return .success(response) }
+                if let end = state.end { return .failure((try? end.get()) == nil ? end.failure : URLError(.badServerResponse)) }
+                state.head = waiting
+                return nil
+            }
+            if let known { waiting.resume(with: known) }
+        }
+    }
+
+    /// What came, in the pieces in which it came. What came before an error is read before it.
+    func next() async throws -> Data? {
+        try await withCheckedThrowingContinuation { waiting in
+            let (known, goOn) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in
+                if !state.pieces.isEmpty {
+                    let wasFull = state.count > Self.limit
+                    let piece = state.pieces.removeFirst()
+                    state.count -= piece.count
+                    return (.success(piece), wasFull && state.count <= Self.limit ? state.goOn : nil)
+                }
+                if let end = state.end { return (end.map { nil }.mapError { $0 }, nil) }
+                state.reader = waiting
+                return (nil, nil)
+            }
+            if let known { waiting.resume(with: known) }
+            goOn?()
+        }
+    }
+}
+
+extension Result where Success == Void, Failure == URLError {
+    fileprivate var failure: URLError { if case .failure(let error) = self { error } else { URLError(.unknown) } }
+}

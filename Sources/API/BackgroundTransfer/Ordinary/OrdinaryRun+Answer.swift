@@ -1,0 +1,319 @@
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+// What is sent, what arrives, and what the end of an attempt means.
+extension OrdinaryRun: BodySink {
+    // MARK: The request's body
+
+    /// Finds the body, and goes on with it. A stream may have to be asked for.
+    func withBody(
+        _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ goOn: @escaping @Sendable ((any BodySource)?) -> Void
+    ) {
+        let (leavesBody, isStreamUsed) = state.withLock { state in
+            defer { if request.httpBodyStream != nil { state.isStreamUsed = true } }
+            return (state.leavesBody, state.isStreamUsed)
+        }
+        if !leavesBody, let body = (task as? URLSessionUploadTask)?.body {
+            switch body {
+            case .file(let file):
+                guard let source = FileSource(file) else { return give(attempt, URLError(.fileDoesNotExist)) }
+                return goOn(source)
+            case .data(let data): return goOn(DataSource(data))
+            case .stream: return askForStream(attempt, goOn)
+            }
+        }
+        if let data = order.body { return goOn(DataSource(data)) }
+        guard let stream = request.httpBodyStream else { return goOn(nil) }
+        if isStreamUsed { askForStream(attempt, goOn) } else { goOn(source(of: stream)) }
+    }
+
+    private func askForStream(_ attempt: AttemptID, _ goOn: @escaping @Sendable ((any BodySource)?) -> Void) {
+        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else {
+            return give(attempt, URLError(.requestBodyStreamExhausted))
+        }
+        let (session, task) = (task.session, task)
+        session.delegateQueue.addOperation { [self] in
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+            delegate.urlSession(
+                session, task: task,
+                needNewBodyStream: { stream in
+                    if let stream {
+                        goOn(self.source(of: stream))
+                    } else {
+                        self.give(attempt, URLError(.requestBodyStreamExhausted))
+                    }
+                })
+        }
+    }
+
+    private func source(of stream: InputStream) -> StreamSource {
+        let announced = state.withLock { $0.order }?.headers.first { $0.name.lowercased() == "content-length" }
+        return StreamSource(stream, length: announced.flatMap { Int64($0.value) }) { [weak self] in self?.goOn() }
+    }
+
+    // MARK: The cache
+
+    private var usesCache: Bool { task is URLSessionDataTask && !(task is URLSessionUploadTask) }
+
+    func cached(_ request: URLRequest, _ order: WireOrder) -> SessionCache.Finding {
+        guard usesCache, order.method == "GET" else { return .askTheServer(adding: []) }
+        return SessionCache(configuration, request).look(
+            for: request, headers: order.headers, now: state.withLock { $0.runtime.now })
+    }
+
+    func answerFromCache(_ attempt: AttemptID, _ answer: CachedAnswer) {
+        guard take(attempt) else { return }
+        noteTransaction(nil, response: answer.response, from: .localCache)
+        answerWith(answer.response, answer.data)
+        finish(nil)
+    }
+
+    // MARK: What arrives, on the engine's thread or a protocol's queue
+
+    var isFull: Bool { state.withLock { $0.backlog > Self.backlogLimit } || task.facts.withLock { $0.feed?.isFull == true } }
+
+    func receive(head: ResponseHead) -> Bool {
+        let (response, offset) = state.withLock { state -> (URLResponse?, Int64?) in
+            guard let order = state.order, let request = state.request else { return (nil, nil) }
+            state.head = head
+            if let url = URL(string: order.url) {
+                SessionCookies(configuration)?.take(head, from: url, of: request, now: state.runtime.now)
+            }
+            if head.status == 304, let held = state.asksAbout {
+                state.detour = .notModified(held)
+                return (nil, nil)
+            }
+            if let detour = Detour.read(head, order, request, challenges: state.challenges) {
+                state.detour = detour
+                return (nil, nil)
+            }
+            let response = head.response(asked: order.url)
+            state.status.response = response
+            guard state.machine != nil else {
+                state.status.bytesExpectedToReceive = head.announced
+                if usesCache, isStreaming, CacheRule.mayKeep(head, request: state.sentHeaders) { state.copy = Data() }
+                return (response, nil)
+            }
+            var offset: Int64?
+            switch state.machine?.received(head, now: state.runtime.now) {
+            case .append(let place):
+                state.file?.truncate(to: place)
+                offset = place
+            case .rewrite: state.file?.truncate()
+            case .discard, nil: state.body = .unwanted
+            }
+            guard state.wantsBody else { return (response, nil) }
+            state.status.bytesExpectedToReceive = state.machine?.partial?.totalBytes ?? -1
+            state.status.bytesReceived = state.file?.count ?? 0
+            return (response, offset)
+        }
+        if let response { tellHead(response) }
+        if let offset { tellResumed(offset) }
+        return true
+    }
+
+    /// A protocol's answer.
+    func receive(_ response: URLResponse) {
+        state.withLock { state in
+            state.status.response = response
+            state.status.bytesExpectedToReceive = response.expectedContentLength
+            state.status.bytesReceived = 0
+            state.file?.truncate()
+        }
+        tellHead(response)
+    }
+
+    /// The bytes go to a delegate or a reader as they come.
+    var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let limit = Self.memoryLimit(configuration)
+        let isStreaming = isStreaming
+        let copyLimit = usesCache ? (state.withLock { $0.request }.map { SessionCache(configuration, $0).limit } ?? 0) : 0
+        let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
+            if state.detour != nil {
+                state.detourBody.append(bytes)
+                return (true, nil)
+            }
+            if !state.wantsBody { return (true, nil) }
+            if let file = state.file {
+                guard file.write(bytes) else {
+                    state.detour = .refused(URLError(.cannotWriteToFile))
+                    return (false, nil)
+                }
+                state.status.bytesReceived = file.count
+                return (true, nil)
+            }
+            state.status.bytesReceived += Int64(bytes.count)
+            if isStreaming {
+                if let count = state.copy?.count {
+                    if count + bytes.count > copyLimit { state.copy = nil } else { state.copy?.append(contentsOf: bytes) }
+                }
+                return (true, Data(bytes))
+            }
+            state.data.append(contentsOf: bytes)
+            let fits = Int64(state.data.count) <= limit
+            if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
+            return (fits, nil)
+        }
+        if let data = piece.data { tellBytes(data) }
+        return piece.isTaken
+    }
+
+    /// A protocol's answer leads elsewhere, or nowhere.
+    func leave(_ detour: Detour, response: URLResponse?) {
+        state.withLock { state in
+            state.detour = detour
+            if let response { state.status.response = response }
+        }
+    }
+
+    func moved(_ attempt: AttemptID, sent: Int64, received: Int64) {
+        let (status, before) = state.withLock { state in
+            defer { state.status.bytesSent = max(state.status.bytesSent, sent) }
+            return (state.status, state.status.bytesSent)
+        }
+        task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
+        task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
+        tellProgress(sent: sent, before: before, received: received, status)
+    }
+
+    // MARK: The end of an attempt
+
+    /// `false`: it is not the one that is awaited.
+    private func take(_ attempt: AttemptID) -> Bool {
+        state.withLock { state in
+            guard state.attempt == attempt, !state.isOver else { return false }
+            (state.attempt, state.load) = (nil, nil)
+            return true
+        }
+    }
+
+    /// It ends before it began.
+    func give(_ attempt: AttemptID, _ error: URLError) { if take(attempt) { finish(error) } }
+
+    func ended(_ attempt: AttemptID, _ end: WireEnd) {
+        let isCustom = state.withLock { $0.load != nil }
+        guard take(attempt) else { return }
+        noteTransaction(end.timing, response: nil, from: isCustom ? .unknown : .networkLoad)
+        let (detour, isHeld, isCancelled, goesOn) = state.withLock { state in
+            let isHeld = state.isHeld && state.file != nil
+            return (state.detour, isHeld, state.isCancelling, !isHeld && end.failure == .cancelled)
+        }
+        if isCancelled { return finish(URLError(.cancelled)) }
+        if isHeld || goesOn {
+            state.withLock { state in
+                // The next attempt goes on from here.
+                guard let order = state.order, state.file != nil else { return }
+                state.machine = machine(order, state.heldPart)
+            }
+            return goesOn ? self.attempt() : ()
+        }
+        switch detour {
+        case .redirect(let request): return askAboutRedirect(request)
+        case .challenge(let demand): return askForCredential(demand)
+        case .notModified(let held): return renew(held)
+        case .refused(let error): return finish(error)
+        case nil: break
+        }
+        if let failure = end.failure, waits(for: failure) { return }
+        if task is URLSessionDownloadTask, !isCustom, state.withLock({ $0.machine != nil }) { return endDownload(end) }
+        if let failure = end.failure { return finish(TransferTrouble(failure).urlError) }
+        finish(nil)
+    }
+
+    private func renew(_ held: CachedAnswer) {
+        guard let (head, request) = state.withLock({ state in state.head.flatMap { head in state.request.map { (head, $0) } } }),
+            let response = CacheRule.renewed(held.head, by: head).response(asked: held.head.url)
+        else { return finish(URLError(.badServerResponse)) }
+        let cache = SessionCache(configuration, request)
+        cache.keep(CachedURLResponse(response: response, data: held.data, storagePolicy: .allowed), for: request)
+        answerWith(response, held.data)
+        finish(nil)
+    }
+
+    /// The answer is here already, whole.
+    private func answerWith(_ response: URLResponse, _ data: Data) {
+        let isStreaming = isStreaming
+        state.withLock { state in
+            state.detour = nil
+            state.status.response = response
+            state.status.bytesExpectedToReceive = Int64(data.count)
+            state.status.bytesReceived = Int64(data.count)
+            if let file = state.file {
+                file.truncate()
+                if !data.withUnsafeBytes({ file.write($0) }) { state.detour = .refused(URLError(.cannotWriteToFile)) }
+            } else if !isStreaming {
+                state.data = data
+            }
+        }
+        tellHead(response)
+        if isStreaming, !data.isEmpty { tellBytes(data) }
+    }
+
+    /// Nobody goes where the answer leads: it is the task's.
+    func takeDetour() {
+        let taken = state.withLock { state in
+            (
+                state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } } ?? state.status.response,
+                state.detourBody.data
+            )
+        }
+        guard let response = taken.0 else { return finish(URLError(.badServerResponse)) }
+        guard let data = taken.1 else { return finish(URLError(.dataLengthExceedsMaximum)) }
+        answerWith(response, data)
+        if case .refused(let error) = state.withLock({ $0.detour }) { return finish(error) }
+        finish(nil)
+    }
+
+    /// Nobody can be reached, and the session would rather wait.
+    private func waits(for failure: WireFailure) -> Bool {
+        guard configuration.waitsForConnectivity, TransferTrouble(failure).isWaitingForNetwork else { return false }
+        let isFirst = state.withLock { state in
+            defer { state.hasSaidWaiting = true }
+            return !state.hasSaidWaiting
+        }
+        if isFirst {
+            tell((any URLSessionTaskDelegate).self) { $1.urlSession($0, taskIsWaitingForConnectivity: self.task) }
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 2) { [weak self] in self?.attempt() }
+        return true
+    }
+
+    /// A part that does not fit is asked for again from the start, a few times: everything else is the caller's affair.
+    private func endDownload(_ end: WireEnd) {
+        let command = state.withLock { state in state.settle(end) }
+        switch command {
+        case .finish, nil: finish(nil)
+        case .restart where state.withLock({ $0.attempts < 5 }): attempt()
+        case .retry(_, let trouble), .restart(_, let trouble), .fail(let trouble):
+            // A status that asks for patience is an answer all the same.
+            if trouble.status != nil, end.head != nil, end.failure == nil {
+                state.withLock { $0.file?.truncate() }
+                return finish(nil)
+            }
+            finish(trouble.urlError)
+        }
+    }
+}
+
+extension OrdinaryRun.State {
+    /// What is here and can be added to.
+    var heldPart: PartialFile? {
+        guard let file, var partial = machine?.partial else { return nil }
+        partial.durableBytes = file.count
+        return partial.isResumable ? partial : nil
+    }
+
+    /// Asks the machine what an ended attempt means, with what is on disk.
+    @discardableResult
+    mutating func settle(_ end: WireEnd) -> DownloadCommand? {
+        guard let file else { return nil }
+        return machine?.ended(end, durableBytes: file.count, now: runtime.now, attemptsWithoutProgress: 0, jitter: 0.5)
+    }
+}
+
+extension ResponseHead {
+    var announced: Int64 { self["Content-Length"].flatMap { Int64($0) } ?? -1 }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+// What the delegate is asked on the way: redirects and credentials.
+extension OrdinaryRun {
+    // MARK: Redirects
+
+    func askAboutRedirect(_ proposed: URLRequest) {
+        let (count, response) = state.withLock { state -> (Int, HTTPURLResponse?) in
+            state.redirects += 1
+            let head = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
+            return (state.redirects, head ?? state.status.response as? HTTPURLResponse)
+        }
+        guard count <= RedirectRule.limit else {
+            return finish(TransferTrouble(.tooManyRedirects).urlError)
+        }
+        let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
+            if let chosen { follow(chosen) } else { takeDetour() }
+        }
+        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return goOn(proposed) }
+        let (session, task) = (task.session, task)
+        session.delegateQueue.addOperation {
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+            delegate.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
+        }
+    }
+
+    /// As it stands: nothing of the configuration's is added, as its secrets are not for another host.
+    private func follow(_ request: URLRequest) {
+        do {
+            let bare = URLSessionConfiguration.bare
+            bare.timeoutIntervalForRequest = configuration.timeoutIntervalForRequest
+            let next = try order(of: request, adding: bare)
+            state.withLock { state in
+                if let next, next.method != state.order?.method || request.httpBody != nil { state.leavesBody = true }
+                (state.request, state.order) = (request, next)
+                if state.file != nil { state.machine = next.map { machine($0, nil) } }
+                // Of the host that asked for it, not of another.
+                state.credential = nil
+            }
+            task.facts.withLock { $0.currentRequest = request }
+            attempt()
+        } catch {
+            finish(URLError(bridging: error))
+        }
+    }
+
+    // MARK: Credentials
+
+    func askForCredential(_ demand: AuthenticationDemand) {
+        let (failures, head, order) = state.withLock { state in
+            defer { state.challenges += 1 }
+            return (state.challenges, state.head, state.order)
+        }
+        guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
+        let asked = URLProtectionSpace(
+            host: host, port: url.port ?? (url.scheme == "https" ? 443 : 80), protocol: url.scheme, realm: demand.realm,
+            authenticationMethod: demand.scheme == .digest
+                ? NSURLAuthenticationMethodHTTPDigest : NSURLAuthenticationMethodHTTPBasic)
+        let storage = configuration.urlCredentialStorage
+        let space = storage?.space(like: asked) ?? asked
+        let known = storage?.defaultCredential(for: space)
+        let challenge = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: known, previousFailureCount: failures,
+            failureResponse: head?.response(asked: order.url), error: nil, sender: ChallengeSender())
+        let use: @Sendable (String, String) -> Void = { [self] user, password in
+            state.withLock {
+                $0.credential = WireCredential(user: user, password: password, isDigest: demand.scheme == .digest)
+            }
+            attempt()
+        }
+        // What the store has is tried once, as it may be old.
+        let proposed = failures == 0 ? known.flatMap { known in known.user.map { ($0, known.password ?? "") } } : nil
+        let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
+            switch disposition {
+            case .useCredential:
+                guard let credential, let user = credential.user else { return takeDetour() }
+                if credential.persistence != .none { storage?.setDefaultCredential(credential, for: space) }
+                use(user, credential.password ?? "")
+            case .cancelAuthenticationChallenge: finish(URLError(.cancelled))
+            case .performDefaultHandling:
+                if let proposed { use(proposed.0, proposed.1) } else { takeDetour() }
+            case .rejectProtectionSpace: takeDetour()
+            }
+        }
+        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
+        let (session, task) = (task.session, task)
+        session.delegateQueue.addOperation {
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+            delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
+        }
+    }
+
+    /// A protocol of the app's asks: the answer goes to its challenge's sender.
+    func ask(_ challenge: URLAuthenticationChallenge) {
+        let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { disposition, credential in
+            switch disposition {
+            case .useCredential:
+                if let credential {
+                    challenge.sender?.use(credential, for: challenge)
+                } else {
+                    challenge.sender?.continueWithoutCredential(for: challenge)
+                }
+            case .cancelAuthenticationChallenge: challenge.sender?.cancel(challenge)
+            case .performDefaultHandling: challenge.sender?.performDefaultHandling(for: challenge)
+            case .rejectProtectionSpace: challenge.sender?.rejectProtectionSpaceAndContinue(with: challenge)
+            }
+        }
+        guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
+        let (session, task) = (task.session, task)
+        session.delegateQueue.addOperation {
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+            delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
+        }
+    }
+}
+
+extension URLCredentialStorage {
+    /// Foundation's store finds what it has by the very object that it was given.
+    fileprivate func space(like space: URLProtectionSpace) -> URLProtectionSpace? {
+        allCredentials.keys.first { known in
+            (known.host, known.port, known.protocol, known.realm, known.authenticationMethod)
+                == (space.host, space.port, space.protocol, space.realm, space.authenticationMethod)
+        }
+    }
+}
+
+/// Challenges are answered through their completion handler; the sender of old is there for its type.
+private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender {
+    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+    func cancel(_ challenge: URLAuthenticationChallenge) {}
+    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}

@@ -1,0 +1,80 @@
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+/// An answer as a cache has it.
+struct CachedAnswer: Sendable {
+    var response: HTTPURLResponse
+    var data: Data
+
+    init?(_ cached: CachedURLResponse) {
+        guard let response = cached.response as? HTTPURLResponse else { return nil }
+        (self.response, data) = (response, cached.data)
+    }
+
+    var head: ResponseHead {
+        ResponseHead(
+            status: response.statusCode,
+            headers: response.allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") },
+            url: response.url?.absoluteString ?? "")
+    }
+}
+
+/// The cache of an ordinary session, asked for data tasks with GET.
+struct SessionCache {
+    enum Finding: Sendable {
+        case askTheServer(adding: [HeaderField])
+        case use(CachedAnswer)
+        /// The server is asked whether this still holds.
+        case askWhether(CachedAnswer, [HeaderField])
+        /// The policy forbids to ask, and there is nothing here.
+        case missing
+    }
+
+    /// Of the cache's room, at most this part for one answer, as on iOS.
+    private static let largestPart = 20
+
+    private let cache: URLCache?
+    private let policy: URLRequest.CachePolicy
+
+    init(_ configuration: URLSessionConfiguration, _ request: URLRequest) {
+        cache = configuration.urlCache
+        policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
+    }
+
+    /// Bytes of an answer that could be kept, at most.
+    var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
+
+    func look(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
+        let held = cache?.cachedResponse(for: request).flatMap(CachedAnswer.init)
+        // Who asks with conditions of their own wants the server's answer to them.
+        let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
+        switch policy {
+        case .returnCacheDataDontLoad: return held.map { .use($0) } ?? .missing
+        case .returnCacheDataElseLoad: return held.map { .use($0) } ?? .askTheServer(adding: [])
+        case .reloadIgnoringLocalAndRemoteCacheData:
+            return .askTheServer(adding: [HeaderField("Cache-Control", "no-cache"), HeaderField("Pragma", "no-cache")])
+        case .reloadIgnoringLocalCacheData, .reloadIgnoringCacheData: return .askTheServer(adding: [])
+        case .reloadRevalidatingCacheData, .useProtocolCachePolicy:
+            guard let held, !isConditional else { return .askTheServer(adding: []) }
+            switch CacheRule.state(of: held.head, request: headers, now: now) {
+            case .fresh where policy == .useProtocolCachePolicy: return .use(held)
+            case .fresh: return .askTheServer(adding: [])
+            case .stale(let validators) where validators.isEmpty: return .askTheServer(adding: [])
+            case .stale(let validators): return .askWhether(held, validators)
+            }
+        @unknown default: return .askTheServer(adding: [])
+        }
+    }
+
+    /// What may be kept of this answer; `nil`: nothing.
+    func proposal(_ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField]) -> CachedURLResponse? {
+        guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
+        return CachedURLResponse(response: response, data: data, storagePolicy: .allowed)
+    }
+
+    func keep(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }
+
+    /// The server was told to change what is at this address.
+    func forget(_ request: URLRequest) { cache?.removeCachedResponse(for: request) }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Synchronization
+import TransferMachines
+
+/// Bytes of a stream, whose end says how many they are. A thread of its own reads it: a stream may have nothing to say for long.
+final class StreamSource: BodySource {
+    /// Bytes read ahead of the server.
+    private static let ahead = 256 << 10
+
+    /// Shared with the thread, which must not keep the source.
+    private final class Pipe: @unchecked Sendable {  // because the condition guards what changes
+        let condition = NSCondition()
+        var bytes = Data()
+        var isAtEnd = false
+        var hasFailed = false
+        var isAbandoned = false
+        /// The transport found nothing, and is told when there is something.
+        var isAwaited = false
+    }
+
+    private let pipe = Pipe()
+
+    /// - Parameters:
+    ///   - length: as the request announces it; `nil`: nobody knows it.
+    ///   - whenReady: called when there is something to read again.
+    init(_ stream: InputStream, length: Int64?, whenReady: @escaping @Sendable () -> Void) {
+        byteCount = length ?? -1
+        let pipe = pipe
+        nonisolated(unsafe) let stream = stream
+        Thread.detachNewThread { Self.read(stream, into: pipe, whenReady) }
+    }
+
+    deinit {
+        pipe.condition.withLock {
+            pipe.isAbandoned = true
+            pipe.condition.broadcast()
+        }
+    }
+
+    private static func read(_ stream: InputStream, into pipe: Pipe, _ whenReady: () -> Void) {
+        if stream.streamStatus == .notOpen { stream.open() }
+        defer { stream.close() }
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = stream.read(&buffer, maxLength: buffer.count)
+            pipe.condition.lock()
+            if count > 0 { pipe.bytes.append(contentsOf: buffer[..<count]) }
+            (pipe.isAtEnd, pipe.hasFailed) = (count <= 0, count < 0)
+            pipe.condition.broadcast()
+            let isAwaited = pipe.isAwaited
+            pipe.isAwaited = false
+            while pipe.bytes.count >= ahead, !pipe.isAbandoned { pipe.condition.wait() }
+            let isOver = pipe.isAtEnd || pipe.isAbandoned
+            pipe.condition.unlock()
+            if isAwaited { whenReady() }
+            if isOver { return }
+        }
+    }
+
+    let byteCount: Int64
+
+    var isReady: Bool {
+        pipe.condition.withLock {
+            pipe.isAwaited = pipe.bytes.isEmpty && !pipe.isAtEnd
+            return !pipe.isAwaited
+        }
+    }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        pipe.condition.withLock {
+            // Whoever does not ask whether it is ready waits.
+            while pipe.bytes.isEmpty, !pipe.isAtEnd { pipe.condition.wait() }
+            if pipe.bytes.isEmpty { return pipe.hasFailed ? nil : 0 }
+            let count = min(buffer.count, pipe.bytes.count)
+            pipe.bytes.copyBytes(to: buffer, count: count)
+            pipe.bytes = Data(pipe.bytes.dropFirst(count))
+            pipe.condition.broadcast()
+            return count
+        }
+    }
+
+    /// A stream is read once: whoever needs it again asks the delegate for another.
+    func rewind() -> Bool { false }
+}

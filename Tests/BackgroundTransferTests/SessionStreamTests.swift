@@ -1,0 +1,219 @@
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Synchronization
+import Testing
+
+/// Bodies that come and go piece by piece: bytes, streams, back-pressure, tasks that become others.
+@Suite(.timeLimit(.minutes(5))) struct SessionStreamTests {
+    let server: FaultyServer
+    private let session = URLSession(configuration: .ephemeral)
+
+    init() async throws { server = try await FaultyServer.start() }
+
+    private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
+
+    // MARK: bytes(for:)
+
+    @Test func bytesComeAsTheyAreSent() async throws {
+        server.route(
+            "GET", "/lines",
+            .init([
+                .status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked("one\r\ntwo\n"), .hold(until: "read"),
+                .chunked("three"), .chunkEnd(),
+            ]))
+        let (bytes, response) = try await session.bytes(from: url("/lines"))
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        var lines: [String] = []
+        for try await line in bytes.lines {
+            lines.append(line)
+            // The rest is not sent before these two were read.
+            if lines.count == 2 { server.openGate("read") }
+        }
+        #expect(lines == ["one", "two", "three"])
+    }
+
+    @Test func bytesThatBreakOffEndInTheError() async throws {
+        server.route(
+            "GET", "/cut", .init([.status(200), .headers(["Content-Length": "10"]), .body("four"), .cut]))
+        let (bytes, _) = try await session.bytes(from: url("/cut"))
+        var read = 0
+        let error = await #expect(throws: URLError.self) { for try await _ in bytes { read += 1 } }
+        #expect(read == 4 && error?.code == .networkConnectionLost)
+        await #expect(throws: URLError.self) {
+            try await URLSession(configuration: .background(withIdentifier: "b")).bytes(from: url("/cut"))
+        }
+    }
+
+    @Test func whoeverReadsIsCancelled() async throws {
+        server.route("GET", "/endless", .init([.status(200), .headers(["Content-Length": "10"]), .body("four"), .stall]))
+        let (session, place) = (session, try url("/endless"))
+        let (starts, started) = AsyncStream.makeStream(of: Void.self)
+        let reading = Task {
+            let (bytes, _) = try await session.bytes(from: place)
+            for try await _ in bytes { started.finish() }
+        }
+        for await _ in starts {}
+        reading.cancel()
+        let error = await #expect(throws: URLError.self) { try await reading.value }
+        #expect(error?.code == .cancelled)
+        try await server.waitUntil { $0.connectionsOpen == 0 }
+    }
+
+    /// Nobody reads: the server is made to wait, and nothing is lost.
+    @Test func aSlowReaderMakesTheServerWait() async throws {
+        let file = Payload.pattern(32 << 20)
+        server.route("GET", "/large", .status(200, body: file))
+        server.route("GET", "/ping", .status(200))
+        let (bytes, _) = try await session.bytes(from: url("/large"))
+        var iterator = bytes.makeAsyncIterator()
+        _ = try await iterator.next()
+        // What it could send without a reader: what both sides' sockets and the session hold.
+        let (before, during) = try await settledCount("/large")
+        #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
+        var count = 1
+        while try await iterator.next() != nil { count += 1 }
+        #expect(count == 32 << 20)
+    }
+
+    /// Bytes that the server has handed to its socket, twice, after it was given the time to hand over more.
+    private func settledCount(_ path: String) async throws -> (Int, Int) {
+        var last = -1
+        while true {
+            // A round trip through the server's only thread.
+            for _ in 0..<20 { _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping")) }
+            let now = server.requests(matching: path).last?.bodyBytesSent ?? 0
+            if now == last { return (last, now) }
+            last = now
+        }
+    }
+
+    // MARK: Back-pressure of a delegate
+
+    @Test func aSlowDelegateMakesTheServerWait() async throws {
+        final class Slow: NSObject, URLSessionDataDelegate, Sendable {
+            let gate = DispatchSemaphore(value: 0)
+            let count = Mutex(0)
+            let (ends, ended) = AsyncStream.makeStream(of: Bool.self)
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                if count.withLock({ $0 == 0 }) { gate.wait() }
+                count.withLock { $0 += data.count }
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                ended.yield(error == nil)
+                ended.finish()
+            }
+        }
+        server.route("GET", "/large", .status(200, body: .pattern(32 << 20)))
+        server.route("GET", "/ping", .status(200))
+        let slow = Slow()
+        let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
+        try session.dataTask(with: url("/large")).resume()
+        try await server.waitForRequest { $0.path == "/large" }
+        let (before, during) = try await settledCount("/large")
+        #expect(before == during && during < 24 << 20, "\(during) bytes were sent to nobody")
+        slow.gate.signal()
+        for await isWhole in slow.ends { #expect(isWhole) }
+        #expect(slow.count.withLock { $0 } == 32 << 20)
+    }
+
+    // MARK: Streamed uploads
+
+    private final class Streamer: NSObject, URLSessionTaskDelegate, Sendable {
+        let made = Mutex(0)
+        let bytes: Data
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+        init(_ bytes: Data) { self.bytes = bytes }
+        func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
+            made.withLock { $0 += 1 }
+            return InputStream(data: bytes)
+        }
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            ended.yield(error as? URLError)
+            ended.finish()
+        }
+    }
+
+    @Test func aStreamIsUploaded() async throws {
+        let content = Payload.pattern(700_000).data
+        server.route("POST", "/a", .redirect(307, to: "/b"))
+        server.route("POST", "/b", .status(201))
+        let streamer = Streamer(content)
+        let session = URLSession(configuration: .ephemeral, delegate: streamer, delegateQueue: nil)
+        var request = try URLRequest(url: url("/a"))
+        request.httpMethod = "POST"
+        let task = session.uploadTask(withStreamedRequest: request)
+        task.resume()
+        for await error in streamer.ends { #expect(error == nil) }
+        let last = try #require(server.requests(matching: "/b").last)
+        #expect(last.bodyByteCount == 700_000 && last.headers["Transfer-Encoding"] == "chunked")
+        // Once for each server that wanted it.
+        #expect(streamer.made.withLock { $0 } == 2)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 201)
+    }
+
+    @Test(arguments: [nil, "5"]) func aRequestsStreamIsItsBody(_ length: String?) async throws {
+        server.route("PUT", "/s", .status(200))
+        var request = try URLRequest(url: url("/s"))
+        request.httpMethod = "PUT"
+        request.httpBodyStream = InputStream(data: Data("hello".utf8))
+        request.setValue(length, forHTTPHeaderField: "Content-Length")
+        _ = try await session.data(for: request)
+        let sent = try #require(server.requests(matching: "/s").last)
+        #expect(sent.bodyByteCount == 5 && sent.headers["Content-Length"] == length)
+    }
+
+    @Test func withoutAStreamItFails() async throws {
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+        var request = try URLRequest(url: url("/s"))
+        request.httpMethod = "PUT"
+        request.httpBodyStream = InputStream(data: Data("hello".utf8))
+        server.route("PUT", "/s", .redirect(307, to: "/t"))
+        let task = session.dataTask(with: request) { _, _, error in
+            ended.yield(error as? URLError)
+            ended.finish()
+        }
+        task.resume()
+        for await error in ends { #expect(error?.code == .requestBodyStreamExhausted) }
+    }
+
+    // MARK: Becoming a download
+
+    @Test func aDataTaskBecomesADownload() async throws {
+        final class Changing: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
+            let heard = Mutex<[String]>([])
+            let file = Mutex(Data())
+            let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+            func note(_ line: String) { heard.withLock { $0.append(line) } }
+            func urlSession(
+                _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+                completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+            ) {
+                note("head")
+                completionHandler(.becomeDownload)
+            }
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask) {
+                note("became")
+            }
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { note("data") }
+            func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+                note("file")
+                let data = (try? Data(contentsOf: location)) ?? Data()
+                file.withLock { $0 = data }
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                note("end \(task is URLSessionDownloadTask) \(error == nil)")
+                ended.finish()
+            }
+        }
+        server.route("GET", "/f", .status(200, body: .pattern(3_000_000)))
+        let changing = Changing()
+        let session = URLSession(configuration: .ephemeral, delegate: changing, delegateQueue: nil)
+        try session.dataTask(with: url("/f")).resume()
+        for await _ in changing.ends {}
+        #expect(changing.heard.withLock { $0 } == ["head", "became", "file", "end true true"])
+        let isWhole = changing.file.withLock { $0 == Payload.pattern(3_000_000).data }
+        #expect(isWhole)
+        #expect(await session.allTasks.isEmpty)
+    }
+}

@@ -1,0 +1,198 @@
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Synchronization
+import Testing
+
+/// Answers in the network's place what its address says.
+private class Stub: BackgroundTransfer.URLProtocol {
+    static let stops = Mutex(0)
+
+    override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest {
+        var request = request
+        request.setValue("yes", forHTTPHeaderField: "X-Canonical")
+        return request
+    }
+
+    override func startLoading() {
+        guard let url = request.url, let client else { return }
+        switch url.path {
+        case "/redirect":
+            let to = URL(string: "https://stub.test/answer") ?? url
+            let head = HTTPURLResponse(url: url, statusCode: 302, httpVersion: nil, headerFields: ["Location": to.absoluteString])
+            if let head { client.urlProtocol(self, wasRedirectedTo: URLRequest(url: to), redirectResponse: head) }
+        case "/fails": client.urlProtocol(self, didFailWithError: URLError(.notConnectedToInternet))
+        case "/odd": client.urlProtocol(self, didFailWithError: CocoaError(.fileNoSuchFile))
+        case "/silent": break
+        default:
+            let head = HTTPURLResponse(
+                url: url, statusCode: 429, httpVersion: "HTTP/1.1",
+                headerFields: ["X-Seen": request.value(forHTTPHeaderField: "X-Canonical") ?? "no"])
+            if let head { client.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed) }
+            for piece in ["stub", "bed"] { client.urlProtocol(self, didLoad: Data(piece.utf8)) }
+            client.urlProtocolDidFinishLoading(self)
+        }
+    }
+
+    override func stopLoading() { Self.stops.withLock { $0 += 1 } }
+}
+
+/// What an author has who imports FoundationNetworking in the file with the stub.
+private final class Foreign: FoundationNetworking.URLProtocol {}
+
+@Suite(.timeLimit(.minutes(5)), .serialized) struct URLProtocolTests {
+    private let stubbed: URLSessionConfiguration = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Stub.self]
+        return configuration
+    }()
+
+    private func url(_ path: String) throws -> URL { try #require(URL(string: "https://stub.test" + path)) }
+
+    @Test func itAnswersInTheNetworksPlace() async throws {
+        let session = URLSession(configuration: stubbed)
+        let (data, response) = try await session.data(from: url("/answer"))
+        let head = try #require(response as? HTTPURLResponse)
+        #expect(head.statusCode == 429 && head.value(forHTTPHeaderField: "X-Seen") == "yes")
+        #expect(String(decoding: data, as: UTF8.self) == "stubbed")
+        let (file, _) = try await session.download(from: url("/answer"))
+        #expect(try String(contentsOf: file, encoding: .utf8) == "stubbed")
+        try FileManager.default.removeItem(at: file)
+        var request = try URLRequest(url: url("/answer"))
+        request.httpMethod = "POST"
+        let (answer, _) = try await session.upload(for: request, from: Data("body".utf8))
+        #expect(String(decoding: answer, as: UTF8.self) == "stubbed")
+    }
+
+    /// Head, pieces, end: in their order.
+    @Test func aDelegateHearsItAsAnAnswer() async throws {
+        final class Heard: NSObject, URLSessionDataDelegate, Sendable {
+            let (lines, said) = AsyncStream.makeStream(of: String.self)
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse) async
+                -> URLSession.ResponseDisposition
+            {
+                said.yield("head")
+                return .allow
+            }
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                said.yield(String(decoding: data, as: UTF8.self))
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                said.yield(error == nil ? "end" : "error")
+                said.finish()
+            }
+        }
+        let heard = Heard()
+        let session = URLSession(configuration: stubbed, delegate: heard, delegateQueue: nil)
+        try session.dataTask(with: url("/answer")).resume()
+        var lines: [String] = []
+        for await line in heard.lines { lines.append(line) }
+        #expect(lines == ["head", "stub", "bed", "end"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func itsRedirectsAreAskedAbout() async throws {
+        final class Refusing: NSObject, URLSessionTaskDelegate, Sendable {
+            func urlSession(
+                _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+                newRequest request: URLRequest
+            ) async -> URLRequest? { nil }
+        }
+        let session = URLSession(configuration: stubbed)
+        let (data, _) = try await session.data(from: url("/redirect"))
+        #expect(String(decoding: data, as: UTF8.self) == "stubbed")
+        let (_, refused) = try await session.data(from: url("/redirect"), delegate: Refusing())
+        #expect((refused as? HTTPURLResponse)?.statusCode == 302)
+    }
+
+    @Test func itsErrorsAreTheTasks() async throws {
+        let session = URLSession(configuration: stubbed)
+        let offline = await #expect(throws: URLError.self) { try await session.data(from: url("/fails")) }
+        #expect(offline?.code == .notConnectedToInternet && offline?.failingURL?.path == "/fails")
+        let odd = await #expect(throws: URLError.self) { try await session.data(from: url("/odd")) }
+        #expect(odd?.code == .unknown && (odd?.userInfo[NSUnderlyingErrorKey] as? NSError)?.domain == NSCocoaErrorDomain)
+    }
+
+    @Test func aCancelledLoadIsStopped() async throws {
+        let before = Stub.stops.withLock { $0 }
+        let session = URLSession(configuration: stubbed)
+        let task = try session.dataTask(with: url("/silent"))
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+        let waiting = try session.dataTask(with: url("/silent")) { _, _, error in
+            ended.yield(error as? URLError)
+            ended.finish()
+        }
+        waiting.resume()
+        waiting.cancel()
+        for await error in ends { #expect(error?.code == .cancelled) }
+        task.cancel()
+        // Another load on the same class ends after it: its queue is not the first one's, so only the count tells.
+        while Stub.stops.withLock({ $0 }) == before { await Task.yield() }
+    }
+
+    /// Not the real network in silence.
+    @Test func aClassThatIsNoneIsAnError() async throws {
+        let server = try await FaultyServer.start()
+        server.route(nil, "/x", .status(200))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Foreign.self]
+        let place = try #require(URL(string: server.url + "/x"))
+        let error = await #expect(throws: URLError.self) { try await URLSession(configuration: configuration).data(from: place) }
+        #expect(error?.code == .unsupportedURL && error?.localizedDescription.contains("FoundationNetworking") == true)
+        #expect(server.requests().isEmpty)
+    }
+
+    @Test func aRegisteredClassIsAskedByTheSharedSession() async throws {
+        BackgroundTransfer.URLProtocol.registerClass(Stub.self)
+        let made = URLSessionConfiguration.default
+        let (data, _) = try await URLSession.shared.data(from: url("/answer"))
+        BackgroundTransfer.URLProtocol.unregisterClass(Stub.self)
+        #expect(String(decoding: data, as: UTF8.self) == "stubbed")
+        #expect(made.protocolClasses?.count == 1 && URLSessionConfiguration.default.protocolClasses?.isEmpty == true)
+        #expect(!BackgroundTransfer.URLProtocol.registerClass(NSObject.self))
+    }
+
+    @Test func itMarksRequests() throws {
+        let request = try NSMutableURLRequest(url: url("/answer"))
+        BackgroundTransfer.URLProtocol.setProperty(true, forKey: "seen", in: request)
+        #expect(BackgroundTransfer.URLProtocol.property(forKey: "seen", in: request as URLRequest) as? Bool == true)
+        BackgroundTransfer.URLProtocol.removeProperty(forKey: "seen", in: request)
+        #expect(BackgroundTransfer.URLProtocol.property(forKey: "seen", in: request as URLRequest) == nil)
+    }
+
+    // MARK: Addresses that hold their answer
+
+    @Test(arguments: [
+        ("data:,A%20brief%20note", "A brief note", "text/plain", "US-ASCII"),
+        ("data:text/html;charset=utf-8;base64,PGI+", "<b>", "text/html", "utf-8"),
+        ("data:application/json;charset=iso-8859-1;key=value,,123", ",123", "application/json", "iso-8859-1"),
+    ])
+    func aDataAddressLoads(_ address: String, _ text: String, _ type: String, _ charset: String) async throws {
+        let (data, response) = try await URLSession(configuration: .ephemeral).data(from: #require(URL(string: address)))
+        #expect(String(decoding: data, as: UTF8.self) == text)
+        #expect(response.mimeType == type && response.textEncodingName == charset)
+        #expect(response.expectedContentLength == Int64(text.utf8.count) && response.url?.absoluteString == address)
+    }
+
+    @Test(arguments: ["data://blah", "data:text;base64,***", "data:a/b;x=%31,"])
+    func aDataAddressThatIsNoneIsABadAddress(_ address: String) async throws {
+        let place = try #require(URL(string: address))
+        let error = await #expect(throws: URLError.self) { try await URLSession(configuration: .ephemeral).data(from: place) }
+        #expect(error?.code == .badURL)
+    }
+
+    @Test func aFileLoads() async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("note-\(UUID().uuidString).txt")
+        try Data("a note".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let session = URLSession(configuration: .ephemeral)
+        let (data, response) = try await session.data(from: file)
+        #expect(String(decoding: data, as: UTF8.self) == "a note" && response.expectedContentLength == 6)
+        let missing = await #expect(throws: URLError.self) { try await session.data(from: file.appendingPathExtension("gone")) }
+        #expect(missing?.code == .fileDoesNotExist)
+        let folder = await #expect(throws: URLError.self) { try await session.data(from: file.deletingLastPathComponent()) }
+        #expect(folder?.code == .fileIsDirectory)
+    }
+}
