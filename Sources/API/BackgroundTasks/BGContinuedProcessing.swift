@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Differs from Apple: what is shown is a desktop notification. At most ``BGTaskScheduler/continuedProcessingRoom`` of an
 /// app run at once.
-public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
     /// What to do when there is no room.
     public enum SubmissionStrategy: Int, Sendable {
         /// Fail with ``BGTaskScheduler/Error/immediateRunIneligible``.
@@ -32,13 +32,13 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
     }
 
     /// What the notification says, in its first line and below.
-    public var title: String
+    open var title: String
     /// The second line, under the title.
-    public var subtitle: String
+    open var subtitle: String
     /// What to do without room.
-    public var strategy: SubmissionStrategy = .queue
+    open var strategy: SubmissionStrategy = .queue
     /// What this machine must have, or the submit fails with ``BGTaskScheduler/Error/notPermitted``.
-    public var requiredResources: Resources = []
+    open var requiredResources: Resources = []
 
     /// - Parameters:
     ///   - identifier: a concrete one that the permitted list names or that a wildcard of it (`app.export.*`) covers.
@@ -74,13 +74,22 @@ public final class BGContinuedProcessingTaskRequest: BGTaskRequest, @unchecked S
 ///
 /// ``progress`` is required: without any for a minute the task's time ends. Cancel in the notification ends it too, and
 /// arrives as ``BGTask/expirationHandler`` like any other end.
-public final class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because its base is
+open class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchecked Sendable {  // because its base is
     private let lock = NSLock()
     private var shown: (title: String, subtitle: String)
     private let update: @Sendable (String, String) -> Void
 
     /// How far it is. Seen twice a second, children included. Without a total it counts as moving, and no per cent is shown.
     public let progress = Progress(totalUnitCount: 0)
+
+    /// For a mock: what it completes, and its title, are told to nobody. Differs from Apple: nobody there can make one.
+    ///
+    /// - Parameter identifier: whatever the test likes.
+    public override init(identifier: String) {
+        shown = ("", "")
+        update = { _, _ in }
+        super.init(identifier: identifier)
+    }
 
     init(
         _ launch: LaunchRecord, update: @escaping @Sendable (String, String) -> Void,
@@ -92,12 +101,12 @@ public final class BGContinuedProcessingTask: BGTask, ProgressReporting, @unchec
     }
 
     /// What the notification says now.
-    public var title: String { lock.withLock { shown.title } }
+    open var title: String { lock.withLock { shown.title } }
     /// The line under the title, now.
-    public var subtitle: String { lock.withLock { shown.subtitle } }
+    open var subtitle: String { lock.withLock { shown.subtitle } }
 
     /// Changes what the notification says. Cost: one durable transaction when something changed.
-    public func updateTitle(_ title: String, subtitle: String) {
+    open func updateTitle(_ title: String, subtitle: String) {
         let isNew = lock.withLock { () -> Bool in
             defer { shown = (title, subtitle) }
             return shown != (title, subtitle)

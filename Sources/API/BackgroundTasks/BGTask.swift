@@ -2,6 +2,8 @@ import BackgroundLedger
 import Foundation
 
 /// The work of one launch, given to the handler that was registered for it. Abstract.
+///
+/// It and its subclasses are open, as Apple's are: a mock overrides what its test looks at.
 open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards what changes
     /// That of the request which asked for this launch.
     public let identifier: String
@@ -10,6 +12,15 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
     private var isCompleted = false
     private var isExpired = false
     private let complete: @Sendable (Bool) -> Void
+
+    /// For a mock: what it completes is told to nobody. Differs from Apple: nobody there can make one.
+    ///
+    /// - Parameter identifier: whatever the test likes.
+    public init(identifier: String) {
+        self.identifier = identifier
+        complete = { _ in }
+        super.init()
+    }
 
     init(identifier: String, complete: @escaping @Sendable (Bool) -> Void) {
         self.identifier = identifier
@@ -66,10 +77,10 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
 }
 
 /// The work of an app refresh.
-public final class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base is
+open class BGAppRefreshTask: BGTask, @unchecked Sendable {}  // because its base is
 
 /// The work of a processing request.
 open class BGProcessingTask: BGTask, @unchecked Sendable {}  // because its base is
 
 /// Differs from Apple: there is no health research on a Linux desktop; no launch ever brings one.
-public final class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base is
+open class BGHealthResearchTask: BGProcessingTask, @unchecked Sendable {}  // because its base is

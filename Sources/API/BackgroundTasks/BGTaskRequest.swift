@@ -7,12 +7,12 @@ import BackgroundLedger
 import Foundation
 
 /// A request to be launched in the background later. Abstract: submit one of its subclasses.
-public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
+open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because the scheduler copies it in and out
     /// The task's identifier, from the permitted list.
     public let identifier: String
 
     /// A lower bound for the launch; `nil`: no delay. Never a promise of promptness. In the past it means now.
-    public var earliestBeginDate: Date?
+    open var earliestBeginDate: Date?
 
     /// A rule on the person's clock, such as every day at 12:00. Beyond Apple.
     ///
@@ -41,7 +41,7 @@ public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // becau
     }
 
     /// A request of the same kind and content, independent of this one.
-    public func copy(with zone: NSZone? = nil) -> Any {
+    open func copy(with zone: NSZone? = nil) -> Any {
         guard let copy = BGTaskRequest.make(from: record(now: Date(timeIntervalSinceReferenceDate: 0))) else {
             preconditionFailure("a request of an unknown kind")
         }
@@ -88,7 +88,7 @@ public class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // becau
 }
 
 /// A short launch to refresh the app's content: its budget is 30 s unless the app's settings say otherwise.
-public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
     /// - Parameter identifier: from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
 
@@ -96,12 +96,12 @@ public final class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {
 }
 
 /// A launch of minutes, under conditions.
-public class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
+open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
     /// Launch only with a network; lost while it runs, the launch's time ends.
-    public var requiresNetworkConnectivity = false
+    open var requiresNetworkConnectivity = false
     /// Launch only on external power; lost while it runs, the launch's time ends. A machine without a battery is always on
     /// external power.
-    public var requiresExternalPower = false
+    open var requiresExternalPower = false
 
     /// - Parameter identifier: from the permitted list.
     public override init(identifier: String) { super.init(identifier: identifier) }
@@ -118,12 +118,12 @@ public class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // b
 
 /// Differs from Apple: nobody can be entitled to health research here, so submitting one fails with
 /// ``BGTaskScheduler/Error/notPermitted``. It exists so that code which asks compiles.
-public final class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
+open class BGHealthResearchTaskRequest: BGProcessingTaskRequest, @unchecked Sendable {  // because its base is
     /// The protection class of the files it needs.
-    public var protectionTypeOfRequiredData: FileProtectionType = .complete
+    open var protectionTypeOfRequiredData: FileProtectionType = .complete
 
     /// A request of the same kind and content, independent of this one.
-    public override func copy(with zone: NSZone? = nil) -> Any {
+    open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = BGHealthResearchTaskRequest(identifier: identifier)
         copy.requiresNetworkConnectivity = requiresNetworkConnectivity
         copy.requiresExternalPower = requiresExternalPower

@@ -11,11 +11,16 @@ import Synchronization
 ///
 /// Differs from Apple: a desktop has no usage learning and no energy budget. A request is launched when its
 /// conditions hold, and `why` says which one does not.
-public final class BGTaskScheduler: NSObject, Sendable {
+///
+/// Open to subclassing, as Apple's is, for the mocks of an app's tests; `BackgroundTasksTesting` has the real one in virtual time.
+open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subclass may say more; there is no state here
     /// The scheduler of this process.
-    public static let shared = BGTaskScheduler()
+    open class var shared: BGTaskScheduler { ofThisProcess }
 
-    private override init() { super.init() }
+    private static let ofThisProcess = BGTaskScheduler()
+
+    /// For a subclass. Differs from Apple: nobody there can make one.
+    public override init() { super.init() }
 
     // MARK: Handlers
 
@@ -29,7 +34,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// - Precondition: not registered before; and not after ``run()``, unless only a wildcard of the list permits it, as for
     ///   continued processing.
     @discardableResult
-    public func register(
+    open func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
     ) -> Bool {
         let manifest = AppRuntime.shared.manifest
@@ -65,7 +70,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     ///
     /// Cost: one transaction, synced to disk. If no agent runs one is started.
     /// - Throws: ``BGTaskScheduler/Error``.
-    public func submit(_ taskRequest: BGTaskRequest) throws {
+    open func submit(_ taskRequest: BGTaskRequest) throws {
         let manifest = AppRuntime.shared.manifest
         guard manifest.permits(taskRequest.identifier) else {
             throw Error(
@@ -110,13 +115,13 @@ public final class BGTaskScheduler: NSObject, Sendable {
     /// The form of SDK 27, on the caller's own thread or actor: it is durable when this returns.
     /// - Throws: ``BGTaskScheduler/Error``.
     nonisolated(nonsending)
-        public func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
+        open func submitTaskRequest(_ taskRequest: BGTaskRequest) async throws
     { try submit(taskRequest) }
 
     /// The form of SDK 27 with a completion handler, called on a background queue.
     ///
     /// Differs from Apple: the request is durable when this returns, so that a process which then ends has asked.
-    public func submitTaskRequest(
+    open func submitTaskRequest(
         _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
     ) {
         let outcome = Result { try submit(taskRequest) }
@@ -129,7 +134,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     /// Removes a pending request; a running launch is not stopped.
-    public func cancel(taskRequestWithIdentifier identifier: String) {
+    open func cancel(taskRequestWithIdentifier identifier: String) {
         DurableWrites.shared.commit("the cancelling of \(identifier)") { _ = try $0.deleteRequest(identifier) }
     }
 
@@ -140,12 +145,12 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     /// Removes every pending request; what runs goes on.
-    public func cancelAllTaskRequests() {
+    open func cancelAllTaskRequests() {
         DurableWrites.shared.commit("the cancelling of all requests") { _ = try $0.deleteAllRequests() }
     }
 
     /// Copies of what is pending: changing them changes nothing until they are submitted.
-    public func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
+    open func pendingTaskRequests() async -> [BGTaskRequest] { pendingNow() }
 
     /// A copy of the pending request of this identifier; `nil`: none is pending. Beyond Apple.
     ///
@@ -160,7 +165,7 @@ public final class BGTaskScheduler: NSObject, Sendable {
     }
 
     /// The same for callers that do not await; `completionHandler` is called on a background queue.
-    public func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
+    open func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
