@@ -40,7 +40,13 @@ let floors: [(name: String, modules: [String])] = [
         "Agent",
         ["BackgroundAgent", "CurlTransport", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool", "background-agent"]
     ),
-    ("API", ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundCommands"]),
+    (
+        "API",
+        [
+            "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications", "BackgroundScenes",
+            "BackgroundCommands",
+        ]
+    ),
     (
         "Stormy",
         [
@@ -65,6 +71,7 @@ let package = Package(
         .library(name: "BackgroundTasks", targets: ["BackgroundTasks"]),
         .library(name: "BackgroundTransfer", targets: ["BackgroundTransfer"]),
         .library(name: "UserNotifications", targets: ["UserNotifications"]),
+        .library(name: "BackgroundScenes", targets: ["BackgroundScenes"]),
         .library(name: "BackgroundCommands", targets: ["BackgroundCommands"]),
         .library(name: "BackgroundTasksTesting", targets: ["BackgroundTasksTesting"]),
         .library(name: "ServerScripts", targets: ["ServerScripts"]),
@@ -152,6 +159,10 @@ let package = Package(
             dependencies: ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "ProcessSupport", "Spool"],
             swiftSettings: strict),
         .target(
+            name: "BackgroundScenes",
+            dependencies: ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
+            swiftSettings: strict),
+        .target(
             name: "BackgroundCommands",
             dependencies: [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
@@ -167,13 +178,13 @@ let package = Package(
         .target(
             name: "Stormy",
             dependencies: [
-                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
-                "TransferMachines", "UserNotifications", grdb,
+                "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles",
+                "StormyWeather", "TransferMachines", "UserNotifications", grdb,
             ], swiftSettings: strict),
         .target(
             name: "StormyCommand",
             dependencies: [
-                "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "Stormy",
                 "StormyConfiguration", "StormyWeather", argumentParser,
             ], resources: [.embedInCode("Resources/Stormy-Info.plist"), .embedInCode("Resources/Stormy.svg")],
             swiftSettings: strict),
@@ -196,8 +207,9 @@ let package = Package(
         .target(
             name: "BackgroundTasksTesting",
             dependencies: [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
-                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScenes",
+                "BackgroundScheduling", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts",
+                "TransferMachines",
             ], swiftSettings: strict),
         .target(
             name: "Rehearsal",
@@ -224,17 +236,17 @@ let package = Package(
         // Examples: somebody else's apps.
         .executableTarget(
             name: "tide-example",
-            dependencies: ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
+            dependencies: ["BackgroundCommands", "BackgroundScenes"],
             resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
         .executableTarget(
             name: "zashi-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("zashi-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "realm-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            name: "realm-example", dependencies: ["BackgroundCommands", "BackgroundScenes"],
             resources: [.copy("realm-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundScenes"],
             resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
 
         // Tests.
@@ -242,6 +254,9 @@ let package = Package(
         .testTarget(
             name: "BackgroundTasksTests",
             dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundTasks", "ProcessSupport"], swiftSettings: strict),
+        .testTarget(
+            name: "BackgroundScenesTests",
+            dependencies: ["BackgroundScenes", "BackgroundTasksTesting", "ServerScripts"], swiftSettings: strict),
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(
             name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
@@ -282,13 +297,15 @@ let package = Package(
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",
-            dependencies: ["BackgroundTasks", "BackgroundTransfer", "UserNotifications"], swiftSettings: [.swiftLanguageMode(.v6)]
+            dependencies: ["BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
+            swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .testTarget(
             name: "BackgroundTasksTestingTests",
             dependencies: [
-                "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "BackgroundTasksTesting",
-                "BackgroundTransfer", "CurlTransport", "FaultyServer", "ProcessSupport", "ServerScripts", "Simulation",
+                "BackgroundLedger", "BackgroundRuntime", "BackgroundScenes", "BackgroundScheduling", "BackgroundTasks",
+                "BackgroundTasksTesting", "BackgroundTransfer", "CurlTransport", "FaultyServer", "ProcessSupport",
+                "ServerScripts", "Simulation",
                 "TransferMachines", "UserNotifications",
             ], swiftSettings: strict),
         .testTarget(name: "FaultyServerTests", dependencies: ["FaultyServer", "ServerScripts"], swiftSettings: strict),

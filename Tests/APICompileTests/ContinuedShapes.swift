@@ -1,6 +1,6 @@
 // Shapes of the newer BackgroundTasks API, as public apps write them. That they compile, and keep what they are given, is
 // the test.
-import BackgroundTasks
+import BackgroundScenes
 import Foundation
 import Testing
 

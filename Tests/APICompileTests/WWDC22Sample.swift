@@ -1,9 +1,7 @@
 // The app of WWDC22's "Efficiency awaits: Background tasks in SwiftUI", as its author wrote it. What was changed:
-// the imports (SwiftUI → BackgroundTasks, Foundation → BackgroundTransfer), and the parts that the talk only names
+// the imports (SwiftUI → BackgroundScenes, which brings the others), and the parts that the talk only names
 // (ContentView, the address, the decoding).
-import BackgroundTasks
-import BackgroundTransfer
-import UserNotifications
+import BackgroundScenes
 
 struct SampleStormyApp: App {
     var body: some Scene {

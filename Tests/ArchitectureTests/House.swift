@@ -55,6 +55,7 @@ struct House {
                 "TransferMachines",
             ],
             "UserNotifications": ["BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "ProcessSupport", "Spool"],
+            "BackgroundScenes": ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
             "BackgroundCommands": [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
                 "BackgroundTransfer", "ProcessSupport", "Spool",
@@ -63,11 +64,11 @@ struct House {
             "StormyWeather": ["CNlohmannJSON", "TransferMachines"],
             "StormyConfiguration": ["CTomlplusplus", "StormyWeather", "TransferMachines"],
             "Stormy": [
-                "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles", "StormyWeather",
-                "TransferMachines", "UserNotifications",
+                "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "SQLiteFiles",
+                "StormyWeather", "TransferMachines", "UserNotifications",
             ],
             "StormyCommand": [
-                "BackgroundCommands", "BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "Stormy",
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "Stormy",
                 "StormyConfiguration", "StormyWeather",
             ],
             "PhotoMetadata": ["CLibgexiv2"],
@@ -78,8 +79,9 @@ struct House {
             "ServerScripts": [],
             "FaultyServer": ["COpenSSL", "ServerScripts"],
             "BackgroundTasksTesting": [
-                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling",
-                "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts", "TransferMachines",
+                "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScenes",
+                "BackgroundScheduling", "BackgroundTasks", "BackgroundTransfer", "ProcessSupport", "ServerScripts",
+                "TransferMachines",
             ],
             "Rehearsal": [
                 "BackgroundCommands", "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CLinux", "FaultyServer",
@@ -101,10 +103,10 @@ struct House {
             "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
             "fuzz-photo": ["Stormy"],
             // Examples
-            "tide-example": ["BackgroundCommands", "BackgroundTasks", "UserNotifications"],
+            "tide-example": ["BackgroundCommands", "BackgroundScenes"],
             "zashi-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
-            "realm-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
-            "courier-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
+            "realm-example": ["BackgroundCommands", "BackgroundScenes"],
+            "courier-example": ["BackgroundCommands", "BackgroundScenes"],
             // Tests/Sanitizers
             "SanitizedSynchronization": [],
         ],

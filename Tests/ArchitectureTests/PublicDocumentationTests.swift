@@ -7,7 +7,8 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent()
 
     private static let modules = [
-        "API/BackgroundTasks", "API/BackgroundTransfer", "API/UserNotifications", "API/BackgroundCommands",
+        "API/BackgroundTasks", "API/BackgroundTransfer", "API/UserNotifications", "API/BackgroundScenes",
+        "API/BackgroundCommands",
         "TestKit/BackgroundTasksTesting", "TestKit/ServerScripts", "TestKit/FaultyServer",
     ]
 

@@ -1,3 +1,4 @@
+import BackgroundScenes
 import BackgroundTasks
 import BackgroundTasksTesting
 import BackgroundTransfer

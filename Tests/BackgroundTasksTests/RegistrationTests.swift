@@ -33,6 +33,32 @@ import Testing
         #expect(said.contains("all launch handlers must be registered before run()"))
     }
 
+    /// Also where a GUI's main function goes on: a launch, whose process comes no further, would not find it.
+    @Test func registeringAfterTheLaunchWasAskedForTraps() async {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try Self.permit("a", "b.*")
+            setenv("HOME", "/nonexistent", 1)
+            BackgroundLaunch.run()
+            #expect(BGTaskScheduler.shared.register(forTaskWithIdentifier: "b.1", using: nil) { _ in })
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "a", using: nil) { _ in }
+        }
+        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("all launch handlers must be registered before run()"))
+    }
+
+    /// A GUI evaluates its scenes whenever it likes.
+    @Test func anActionCountsOnceHoweverOftenItsSceneIsEvaluated() async {
+        await #expect(processExitsWith: .success) {
+            try Self.permit("a")
+            setenv("HOME", "/nonexistent", 1)
+            BackgroundLaunch.handle(.appRefresh("a")) {}
+            #expect(TaskHandlers.shared.handles(.appRefresh))
+            BackgroundLaunch.run()
+            BackgroundLaunch.handle(.processing("a")) {}
+            #expect(!TaskHandlers.shared.handles(.processing))
+        }
+    }
+
     /// Continued processing is registered at the moment of use.
     @Test func whatAWildcardPermitsIsRegisteredLate() async {
         await #expect(processExitsWith: .success) {

@@ -6,7 +6,7 @@
 set -euo pipefail
 build="$1/debug" checkouts="$1/checkouts" output="$2"
 root="$(cd "$(dirname "$0")/../.." && pwd)"
-modules="BackgroundTasks BackgroundTransfer UserNotifications BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
+modules="BackgroundTasks BackgroundTransfer UserNotifications BackgroundScenes BackgroundCommands BackgroundTasksTesting ServerScripts FaultyServer"
 # A symbol graph is read out of a built module, which wants to see the C modules below it.
 mapfile -t maps < <(find "$root/Sources" "$checkouts"/*/Sources -name module.modulemap; find "$build"/*.build -maxdepth 1 -name module.modulemap)
 flags=()

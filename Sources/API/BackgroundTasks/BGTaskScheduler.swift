@@ -46,18 +46,13 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     /// Hands control to the launch this process was started for; the process ends with it. Beyond Apple.
     ///
-    /// For a plain `main.swift` without ``App``: register, then call this. In a process that the agent did not launch it
+    /// For a plain `main.swift`: register, then call this. In a process that the agent did not launch it
     /// returns when the continued processing that the process asked for has ended, mostly at once. Registering afterwards
     /// traps.
     public func run() {
-        TaskHandlers.shared.close()
-        guard let context = LaunchContext.current else {
-            return ContinuedTasks.shared.runUntilIdle()
-        }
-        LaunchHandlers.shared.run(context)
-        RunLoop.main.run()
-        // The run loop returns when it has nothing to watch; the launch ends the process.
-        dispatchMain()
+        if TaskHandlers.shared.hasActions { BackgroundLaunch.tellWhetherTimeMatters() }
+        BackgroundLaunch.serveLaunch()
+        ContinuedTasks.shared.runUntilIdle()
     }
 
     // MARK: Requests

@@ -53,9 +53,12 @@ final class TaskHandlers: Sendable {
         ContinuedTasks.shared.handlersChanged()
     }
 
-    func add(_ actions: [SceneAction]) { state.withLock { $0.actions += actions } }
+    /// Nothing once it is closed: a GUI evaluates its scenes anew.
+    func add(_ action: SceneAction) { state.withLock { if !$0.isClosed { $0.actions.append(action) } } }
 
     func close() { state.withLock { $0.isClosed = true } }
+
+    var hasActions: Bool { state.withLock { !$0.actions.isEmpty } }
 
     /// Whether some scene of the app handles this kind.
     func handles(_ kind: LaunchKind) -> Bool { state.withLock { $0.actions.contains { $0.kind == kind } } }

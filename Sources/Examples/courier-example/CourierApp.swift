@@ -1,8 +1,7 @@
 // A download manager of the iOS kind: it begins transfers, leaves, and is launched when they have ended. Its delegate writes
 // what it hears to a log; the tests of background sessions are about what stands there.
 import BackgroundCommands
-import BackgroundTasks
-import BackgroundTransfer
+import BackgroundScenes
 import Foundation
 
 struct CourierApp: App {

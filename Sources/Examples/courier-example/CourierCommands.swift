@@ -1,4 +1,4 @@
-import BackgroundTransfer
+import BackgroundScenes
 import Foundation
 
 /// What a person, or a test, asks of the app in the foreground.

@@ -1,4 +1,4 @@
-import BackgroundTransfer
+import BackgroundScenes
 import Foundation
 import Synchronization
 

@@ -1,7 +1,7 @@
 // Realm's way of refreshing: when the app leaves the foreground it asks to be woken ten seconds later, and then opens its
 // data with a download first, so that whoever opens the app next, offline perhaps, finds it fresh.
 import BackgroundCommands
-import BackgroundTasks
+import BackgroundScenes
 import Foundation
 
 struct RealmApp: App {

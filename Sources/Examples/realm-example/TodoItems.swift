@@ -1,4 +1,4 @@
-import BackgroundTransfer
+import BackgroundScenes
 import Foundation
 
 /// A list that lives on a server (`REALM_SERVER`) and in a file here.

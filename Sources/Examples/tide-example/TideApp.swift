@@ -1,7 +1,6 @@
 import BackgroundCommands
-import BackgroundTasks
+import BackgroundScenes
 import Foundation
-import UserNotifications
 
 /// Somebody else's app: told of the tide every day at six, beside Stormy, with an agent and a ledger of its own.
 struct TideApp: App {

@@ -1,7 +1,5 @@
-import BackgroundTasks
-import BackgroundTransfer
+import BackgroundScenes
 import Foundation
-import UserNotifications
 
 /// Stormy as an app: what it does in the background. The command line is the tool's.
 package struct StormyApp: App {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
+import BackgroundScenes
 import BackgroundTasks
 import Foundation
 import Glibc

@@ -1,6 +1,7 @@
 import BackgroundAgent
 import BackgroundLedger
 import BackgroundRuntime
+import BackgroundScenes
 import BackgroundScheduling
 import BackgroundTasks
 import BackgroundTransfer

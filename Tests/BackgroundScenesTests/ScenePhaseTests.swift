@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BackgroundTasks
+@testable import BackgroundScenes
 
 @MainActor
 private final class Heard {

@@ -1,5 +1,3 @@
-import Foundation
-
 /// A part of an app. On a desktop without windows of ours a scene carries what the app does in the background.
 @MainActor
 public protocol Scene {
@@ -61,7 +59,8 @@ public struct Worker: Scene {
 
 /// What the scenes of an app amount to.
 struct ScenePartsList {
-    var actions: [TaskHandlers.SceneAction] = []
+    /// Each makes its action known: `BackgroundLaunch.handle` with what the scene was given.
+    var actions: [() -> Void] = []
     var workers: [@Sendable () async -> Void] = []
     var observers: [ChangeObserver] = []
 }

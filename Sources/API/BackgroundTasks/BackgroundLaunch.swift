@@ -1,0 +1,85 @@
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundScheduling
+import Foundation
+
+/// What the agent started this process for, where the app's scenes and its main function are a GUI library's. Beyond Apple, whose SwiftUI
+/// has both.
+///
+/// ``handle(_:action:)`` makes known what a scene does in the background, and ``run()`` asks whether to do it now:
+///
+/// ```swift
+/// extension TheirScene {
+///     func backgroundTask<D, R>(_ task: BackgroundTask<D, R>, action: @escaping @Sendable (D) async -> R) -> Self {
+///         BackgroundLaunch.handle(task, action: action)
+///         return self
+///     }
+/// }
+///
+/// @main struct Tide: TheirApp {
+///     static func main() {
+///         _ = Tide().body
+///         BackgroundLaunch.run()
+///         TheirMain()
+///     }
+/// }
+/// ```
+///
+/// The apps of `BackgroundScenes` begin by the same two functions.
+public enum BackgroundLaunch {
+    /// Makes known what the app does in launches of this kind.
+    ///
+    /// Several actions of one launch run at the same time; the launch ends when all have returned. After ``run()`` it does nothing: a GUI
+    /// library evaluates its scenes as often as it likes, and each scene counts once.
+    ///
+    /// - Parameters:
+    ///   - task: which launches.
+    ///   - action: does the work. Its task is cancelled when the launch's time is up.
+    public static func handle<Request: Sendable, Response: Sendable>(
+        _ task: BackgroundTask<Request, Response>, action: @escaping @Sendable (Request) async -> Response
+    ) {
+        TaskHandlers.shared.add(
+            TaskHandlers.SceneAction(
+                kind: task.kind, matches: task.matches,
+                run: { payload in for request in task.requests(payload) { _ = await action(request) } }))
+    }
+
+    /// Serves the launch that the agent started this process for, and ends the process with it; returns at once where a person started it,
+    /// so that the app's windows open.
+    ///
+    /// Call it on the main thread, first of all that main does once the actions are known: nothing of a window, a display or a menu is needed
+    /// in a launch, and there may be none. As after `BGTaskScheduler.run()`, registering a handler traps from here on, unless only a wildcard of
+    /// the permitted list permits it: a launch would not find it.
+    public static func run() {
+        tellWhetherTimeMatters()
+        serveLaunch()
+    }
+
+    /// The same for callers that have told already.
+    package static func serveLaunch() {
+        TaskHandlers.shared.close()
+        guard let context = LaunchContext.current else { return }
+        LaunchHandlers.shared.run(context)
+        RunLoop.main.run()
+        // The run loop returns when it has nothing to watch; the launch ends the process.
+        dispatchMain()
+    }
+
+    /// Until everything that this process asked for has its answer, and the continued processing that it asked for has ended.
+    package static func settled() async {
+        await OutstandingCalls.shared.finished()
+        await ContinuedTasks.shared.untilIdle()
+    }
+
+    /// The agent has to know without starting the app. Written only when it changed.
+    package static func tellWhetherTimeMatters() {
+        let isWanted = TaskHandlers.shared.handles(.significantTimeChange)
+        guard let ledger = try? AppRuntime.shared.ledger(),
+            let told = try? ledger.read({ try $0.fact(.significantTime) != nil }), told != isWanted
+        else { return }
+        let current = SignificantTime(at: AppRuntime.shared.now, in: AppRuntime.shared.zone)
+        DurableWrites.shared.commit("whether time changes matter to the app") {
+            try $0.setFact(.significantTime, isWanted ? current : nil)
+        }
+    }
+}
