@@ -249,6 +249,20 @@ let package = Package(
             name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundScenes"],
             resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
 
+        // Tests/StandIns: two GUI libraries by the shape of their protocols alone, and an app on each.
+        .target(name: "StandInSwiftCrossUI", path: "Tests/StandIns/StandInSwiftCrossUI", swiftSettings: strict),
+        .target(name: "StandInAdwaita", path: "Tests/StandIns/StandInAdwaita", swiftSettings: strict),
+        .executableTarget(
+            name: "crossui-example",
+            dependencies: [
+                "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInSwiftCrossUI", "UserNotifications",
+            ], path: "Tests/StandIns/crossui-example", resources: [.copy("crossui-example-Info.plist")], swiftSettings: strict),
+        .executableTarget(
+            name: "adwaita-example",
+            dependencies: [
+                "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
+            ], path: "Tests/StandIns/adwaita-example", resources: [.copy("adwaita-example-Info.plist")], swiftSettings: strict),
+
         // Tests.
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
@@ -329,7 +343,7 @@ package.targets += fuzzed.map { target in
     isFuzzing ? .executableTarget(name: target.name, dependencies: target.dependencies, swiftSettings: fuzzing) : target
 }
 
-for target in package.targets where target.type != .test {
+for target in package.targets where target.type != .test && target.path == nil {
     let floor = floors.first { $0.modules.contains(target.name) }
     guard let floor else { fatalError("\(target.name) stands on no floor") }
     target.path = "Sources/\(floor.name)/\(target.name)"

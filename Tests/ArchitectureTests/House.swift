@@ -107,6 +107,15 @@ struct House {
             "zashi-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             "realm-example": ["BackgroundCommands", "BackgroundScenes"],
             "courier-example": ["BackgroundCommands", "BackgroundScenes"],
+            // Tests/StandIns
+            "StandInSwiftCrossUI": [],
+            "StandInAdwaita": [],
+            "crossui-example": [
+                "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInSwiftCrossUI", "UserNotifications",
+            ],
+            "adwaita-example": [
+                "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
+            ],
             // Tests/Sanitizers
             "SanitizedSynchronization": [],
         ],

@@ -17,6 +17,9 @@ struct SourceText {
     /// The target that the file belongs to: the folder under its floor, or under Tests.
     var target: String { folders.dropFirst(path.hasPrefix("Sources/") ? 2 : 1).first ?? "" }
 
+    /// The target of a file below `Tests/StandIns`.
+    var standIn: String { folders.dropFirst(2).first ?? "" }
+
     private var folders: [String] { path.split(separator: "/").map(String.init) }
 
     /// A file that ends in a line break has no further line after it.

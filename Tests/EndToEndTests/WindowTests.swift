@@ -1,0 +1,25 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// Apps whose scenes and windows are a GUI library's, joined to ours by the bridge of the page "Beside a GUI library".
+    @Suite struct WindowTests {
+        @Test(arguments: ["crossui-example", "adwaita-example"])
+        func aWakeOpensNoWindowAndAPersonsStartDoes(_ app: String) throws {
+            let home = try Home(app: app)
+            let screen = home.folder.appendingPathComponent("screen")
+            func windows() -> [String] {
+                ((try? String(contentsOf: screen, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+            }
+            home.environment["WINDOW_LOG"] = screen.path
+            #expect(try home.run(app, []).status == 0)
+            #expect(windows() == ["window Tide: High at six"])
+            let wake = try home.run(app, ["background", "simulate", "launch", "TideMorning", "--wait"])
+            #expect(wake.output.contains("completed"), "\(wake)")
+            try home.wait("what the wake told") { try $0.notification("tide") }
+            #expect(windows().count == 1, "a wake opens none, and neither does a verb")
+            #expect(try home.run(app, []).status == 0)
+            #expect(windows().count == 2)
+        }
+    }
+}
