@@ -107,7 +107,7 @@ extension EndToEnd {
 
         /// An app without a scene for it, as `UIApplicationDelegate` has it: the session with its delegate is the handler, or a closure
         /// that makes one. What ended is told once, and that it was all after the last.
-        @Test(arguments: ["delegate", "handler"])
+        @Test(arguments: ["delegate", "handler", "application"])
         func withoutASceneTheDelegateHears(_ form: String) throws {
             home.environment["COURIER_FORM"] = form
             try courier("leave", serve(), "3")
@@ -121,7 +121,9 @@ extension EndToEnd {
             #expect(lines.filter { $0 == "events delivered" }.count >= launches.count)
             let last = try #require(lines.lastIndex { $0.hasPrefix("complete") })
             #expect(lines[last...].contains("events delivered"))
-            #expect(lines.contains("handle events for courier") == (form == "handler"))
+            #expect(lines.contains("handle events for courier") == (form != "delegate"))
+            #expect(lines.filter { $0 == "launched" }.count == (form == "application" ? launches.count : 0))
+            #expect(!lines.contains("in the background"), "a launch never was in the foreground")
         }
 
         /// A stalled transfer holds back none, and many make few launches.

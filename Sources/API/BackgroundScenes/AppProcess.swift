@@ -4,6 +4,7 @@ import Foundation
 /// An app in its process: launched by the agent, or started by a person.
 @MainActor
 final class AppProcess {
+    private let delegate: (any ApplicationDelegate)?
     private let workers: [@Sendable () async -> Void]
     /// The observers of the app's body, evaluated anew.
     private let observers: () -> [ChangeObserver]
@@ -14,15 +15,28 @@ final class AppProcess {
     /// Makes the app, and everything known that a launch may ask for.
     @discardableResult
     static func begin(_ makeApp: () -> some App) -> AppProcess {
+        MountedDelegate.current = nil
         let app = makeApp()
+        let delegate = MountedDelegate.current
+        delegate?.finishLaunching()
         // Scenes come before the launch: a request submitted from a handler or from init must find its handler.
         let parts = app.body.collectParts()
         parts.actions.forEach { $0() }
-        return AppProcess(parts.workers) { app.body.collectParts().observers }
+        return AppProcess(delegate, parts.workers) { app.body.collectParts().observers }
     }
 
-    private init(_ workers: [@Sendable () async -> Void], _ observers: @escaping () -> [ChangeObserver]) {
-        (self.workers, self.observers) = (workers, observers)
+    /// The same for an app that is its delegate alone.
+    @discardableResult
+    static func begin(_ delegate: some ApplicationDelegate) -> AppProcess {
+        delegate.finishLaunching()
+        return AppProcess(delegate, []) { [] }
+    }
+
+    private init(
+        _ delegate: (any ApplicationDelegate)?, _ workers: [@Sendable () async -> Void],
+        _ observers: @escaping () -> [ChangeObserver]
+    ) {
+        (self.delegate, self.workers, self.observers) = (delegate, workers, observers)
         BackgroundLaunch.tellWhetherTimeMatters()
         Self.current = self
     }
@@ -45,6 +59,7 @@ final class AppProcess {
         for worker in workers { await worker() }
         observation.enter(.inactive)
         observation.enter(.background)
+        delegate?.applicationDidEnterBackground()
         // Tasks that the change of phase began get to what they ask for, and their answers come.
         for _ in 0..<10 { await Task.yield() }
         // What a person began goes on.

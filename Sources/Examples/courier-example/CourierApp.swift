@@ -39,6 +39,7 @@ enum CourierMain {
         switch ProcessInfo.processInfo.environment["COURIER_FORM"] {
         case "delegate": hearAsDelegate()
         case "handler": hearAsHandler()
+        case "application": hearAsApplication()
         default: break
         }
         CourierApp.main()
@@ -51,6 +52,12 @@ enum CourierMain {
         let session = URLSession(
             configuration: .background(withIdentifier: "courier"), delegate: CourierDelegate(), delegateQueue: nil)
         withExtendedLifetime(session) { BGTaskScheduler.shared.run() }
+    }
+
+    /// Instead of a scene: an application delegate.
+    @MainActor private static func hearAsApplication() {
+        guard CommandLine.arguments.count == 1 else { return }
+        CourierApplication.main()
     }
 
     /// Instead of a scene: as `UIApplicationDelegate` is asked.

@@ -126,6 +126,10 @@ public actor TestDriver {
     @MainActor
     public func adopt<A: App>(_ app: A.Type) async { app.enterStage() }
 
+    /// The same for an app that is its delegate: it finishes launching.
+    @MainActor
+    public func adopt<Delegate: ApplicationDelegate>(delegate: Delegate.Type) async { delegate.enterStage() }
+
     // MARK: Time
 
     /// Everything at this moment happens: what was submitted is planned, what is due is launched, handlers get to their end or to

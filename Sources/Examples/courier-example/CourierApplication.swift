@@ -1,0 +1,23 @@
+import BackgroundScenes
+import Foundation
+
+/// The courier as an application delegate, which makes its session when it is told of events.
+final class CourierApplication: BackgroundSessionApplicationDelegate {
+    func applicationDidFinishLaunching() { log("launched") }
+
+    func applicationDidEnterBackground() { log("in the background") }
+
+    func application(
+        handleEventsForBackgroundURLSession identifier: String, completionHandler: @escaping @Sendable () -> Void
+    ) {
+        log("handle events for \(identifier)")
+        let delegate = CourierDelegate()
+        let session = URLSession(
+            configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
+        Task {
+            await delegate.eventsDelivered()
+            session.finishTasksAndInvalidate()
+            completionHandler()
+        }
+    }
+}

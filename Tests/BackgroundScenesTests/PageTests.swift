@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+/// The pages show code that is compiled, and run by the tests.
+@Suite struct PageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private func text(_ path: String) throws -> String {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    private func blocks(of page: String) throws -> [String] {
+        try text("Sources/API/BackgroundScenes/BackgroundScenes.docc/\(page).md").matches(
+            of: /```swift\n(.*?)```/.dotMatchesNewlines()
+        )
+        .map { String($0.1) }
+    }
+
+    /// Under the library's own name, whose import comes where the alphabet has it.
+    @Test(arguments: ["crossui-example/Bridge", "crossui-example/TideApp", "adwaita-example/Bridge", "adwaita-example/TideApp"])
+    func theRecipeIsWhatTheExamplesAre(_ file: String) throws {
+        var lines = try text("Tests/StandIns/\(file).swift").replacing("import StandIn", with: "import ").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let imports = lines.prefix { $0.hasPrefix("import ") }.count
+        lines[..<imports].sort()
+        #expect(try blocks(of: "BesideAGUI").contains(lines.joined(separator: "\n")), "\(file) is not on the page")
+    }
+
+    @Test func theRewrittenDelegateIsWhatTheSampleIs() throws {
+        let sample = try text("Tests/BackgroundScenesTests/DelegateSample.swift")
+        let start = try #require(sample.range(of: "final class AppDelegate"))
+        let end = try #require(sample.range(of: "\n}\n", range: start.lowerBound..<sample.endIndex))
+        let shown = "import BackgroundScenes\n\n@main\n" + sample[start.lowerBound..<end.upperBound]
+        #expect(try blocks(of: "FromUIApplicationDelegate").contains(shown))
+    }
+}
