@@ -13,6 +13,14 @@ import Testing
             propertyList: PropertyListSerialization.data(fromPropertyList: manifest, format: .xml, options: 0))
     }
 
+    /// One that is thrown away, for a process of its own.
+    private static func enterHome() -> URL {
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent("registration-" + UUID().uuidString)
+        for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] { setenv(name, home.path, 1) }
+        setenv("REGISTRATION_TESTS_NO_AGENT", "1", 1)
+        return home
+    }
+
     @Test func registeringTwiceTraps() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a")
@@ -37,7 +45,8 @@ import Testing
     @Test func registeringAfterTheLaunchWasAskedForTraps() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             try Self.permit("a", "b.*")
-            setenv("HOME", "/nonexistent", 1)
+            let home = Self.enterHome()
+            defer { try? FileManager.default.removeItem(at: home) }
             BackgroundLaunch.run()
             #expect(BGTaskScheduler.shared.register(forTaskWithIdentifier: "b.1", using: nil) { _ in })
             BGTaskScheduler.shared.register(forTaskWithIdentifier: "a", using: nil) { _ in }
@@ -50,7 +59,8 @@ import Testing
     @Test func anActionCountsOnceHoweverOftenItsSceneIsEvaluated() async {
         await #expect(processExitsWith: .success) {
             try Self.permit("a")
-            setenv("HOME", "/nonexistent", 1)
+            let home = Self.enterHome()
+            defer { try? FileManager.default.removeItem(at: home) }
             BackgroundLaunch.handle(.appRefresh("a")) {}
             #expect(TaskHandlers.shared.handles(.appRefresh))
             BackgroundLaunch.run()
@@ -73,10 +83,8 @@ import Testing
     /// In a process of its own, whose home is thrown away.
     @Test func pendingRequestsAreCopies() async {
         await #expect(processExitsWith: .success) {
-            let home = FileManager.default.temporaryDirectory.appendingPathComponent("pending-" + UUID().uuidString)
+            let home = Self.enterHome()
             defer { try? FileManager.default.removeItem(at: home) }
-            for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] { setenv(name, home.path, 1) }
-            setenv("REGISTRATION_TESTS_NO_AGENT", "1", 1)
             try Self.permit("a", "b")
             let request = BGProcessingTaskRequest(identifier: "a")
             request.earliestBeginDate = Date(timeIntervalSince1970: 4_000_000_000)
