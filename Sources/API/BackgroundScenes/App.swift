@@ -15,7 +15,7 @@ public protocol App {
 
 extension App {
     /// What launched processes of the app do, on a test host.
-    package static func enterStage() { AppProcess.begin { Self() } }
+    package static func enterStage() { AppProcess.begin { Self() }.enterStage() }
 
     /// Runs the app as whoever started the process wants it: a launch of the agent's, or the workers of a person's.
     public static func main() { AppProcess.begin { Self() }.run() }

@@ -13,7 +13,6 @@ final class AppProcess {
     private static var current: AppProcess?
 
     /// Makes the app, and everything known that a launch may ask for.
-    @discardableResult
     static func begin(_ makeApp: () -> some App) -> AppProcess {
         MountedDelegate.current = nil
         let app = makeApp()
@@ -26,7 +25,6 @@ final class AppProcess {
     }
 
     /// The same for an app that is its delegate alone.
-    @discardableResult
     static func begin(_ delegate: some ApplicationDelegate) -> AppProcess {
         delegate.finishLaunching()
         return AppProcess(delegate, []) { [] }
@@ -37,12 +35,14 @@ final class AppProcess {
         _ observers: @escaping () -> [ChangeObserver]
     ) {
         (self.delegate, self.workers, self.observers) = (delegate, workers, observers)
-        BackgroundLaunch.tellWhetherTimeMatters()
         Self.current = self
     }
 
+    /// On a test host, which launches it.
+    func enterStage() { BackgroundLaunch.tellWhetherTimeMatters() }
+
     func run() {
-        BackgroundLaunch.serveLaunch()
+        BackgroundLaunch.run()
         Task {
             await serveThePerson()
             DeliveryGate.ofThisProcess.close { exit(0) }

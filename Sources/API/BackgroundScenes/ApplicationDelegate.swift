@@ -48,7 +48,7 @@ extension ApplicationDelegate {
     public static func main() { AppProcess.begin(Self()).run() }
 
     /// What launched processes of the app do, on a test host.
-    package static func enterStage() { AppProcess.begin(Self()) }
+    package static func enterStage() { AppProcess.begin(Self()).enterStage() }
 
     func finishLaunching() {
         if let self = self as? any BackgroundSessionApplicationDelegate {

@@ -16,11 +16,11 @@ import Foundation
 ///     }
 /// }
 ///
-/// @main struct Tide: TheirApp {
+/// @main enum Tide {
 ///     static func main() {
-///         _ = Tide().body
+///         _ = TideApp().body
 ///         BackgroundLaunch.run()
-///         TheirMain()
+///         TideApp.main()
 ///     }
 /// }
 /// ```
@@ -55,8 +55,8 @@ public enum BackgroundLaunch {
         serveLaunch()
     }
 
-    /// The same for callers that have told already.
-    package static func serveLaunch() {
+    /// The same without a word to the agent.
+    static func serveLaunch() {
         TaskHandlers.shared.close()
         guard let context = LaunchContext.current else { return }
         LaunchHandlers.shared.run(context)
