@@ -311,7 +311,10 @@ let package = Package(
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",
-            dependencies: ["BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
+            dependencies: [
+                "BackgroundScenes", "BackgroundTasks", "BackgroundTasksTesting", "BackgroundTransfer", "ServerScripts",
+                "UserNotifications",
+            ],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),
         .testTarget(
