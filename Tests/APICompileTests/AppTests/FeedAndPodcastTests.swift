@@ -1,3 +1,4 @@
+import BackgroundTasks
 import BackgroundTasksTesting
 import BackgroundTransfer
 import ServerScripts
@@ -186,6 +187,39 @@ import Testing
             #expect(listener.finished.withLock { $0 }.isEmpty && listener.failed.withLock { $0 }.isEmpty)
             #expect(!FileManager.default.fileExists(atPath: manager.localURL(for: episode).path))
             #expect(driver.ledger.transfers.map(\.state) == [.cancelled])
+        }
+    }
+
+    /// A refresh begins a download and is over; the app is started again for what became of it.
+    @Test func theAppIsStartedForItsDownload() async throws {
+        try await withFolder { folder in
+            try await TestDriver.run(permitting: ["com.example.podcast.refresh"]) { driver in
+                driver.network.server("https://podcast.test").route("GET", "/42.mp3", .file(sound).after(.delay(40)))
+                let listener = Listener()
+                let make: @Sendable () -> EpisodeDownloadManager = {
+                    let manager = EpisodeDownloadManager(folder: folder)
+                    manager.delegate = listener
+                    return manager
+                }
+                let delegate = PodcastAppDelegate(makeManager: make)
+                delegate.didFinishLaunching()
+                let url = try #require(URL(string: "https://podcast.test/42.mp3"))
+                BGTaskScheduler.shared.register(forTaskWithIdentifier: "com.example.podcast.refresh", using: nil) { task in
+                    make().startDownload(Episode(id: "42", title: "The Answer", audioURL: url))
+                    task.setTaskCompleted(success: true)
+                }
+                try BGTaskScheduler.shared.submit(BGAppRefreshTaskRequest(identifier: "com.example.podcast.refresh"))
+                #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
+                #expect(delegate.manager == nil)
+                let launch = try await driver.finish(driver.advanceToNextLaunch())
+                #expect(launch.kind == .urlSession && launch.outcome == .completed)
+                #expect(launch.identifier == EpisodeDownloadManager.backgroundSessionIdentifier)
+                let manager = try #require(delegate.manager)
+                // It was called, and let go.
+                #expect(manager.backgroundCompletionHandler == nil)
+                let file = try #require(listener.finished.withLock { $0.first })
+                #expect(try Data(contentsOf: file) == sound.data)
+            }
         }
     }
 

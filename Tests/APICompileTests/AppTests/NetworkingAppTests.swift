@@ -146,6 +146,7 @@ import Testing
 @Suite(.serialized, .disabled("needs protocolClasses")) struct StubbedClientAppTests {
     private let potsdam = CurrentWeather(city: "Potsdam", celsius: 21.5)
 
+    // One run at a time: the stub's handler is the process's.
     private func run(
         _ handler: @escaping MockURLProtocol.RequestHandler, _ body: @Sendable (TestDriver, WeatherClient) async throws -> Void
     ) async throws {
@@ -170,6 +171,17 @@ import Testing
             let request = try #require(MockURLProtocol.requests.first)
             #expect(request.url?.path == "/v2/current/Potsdam")
             #expect(request.value(forHTTPHeaderField: "Authorization") == "Bearer token")
+        }
+    }
+
+    /// The way of older suites.
+    @Test func aRegisteredStubAnswersTheSharedSession() async throws {
+        let answer = try JSONEncoder().encode(potsdam)
+        #expect(URLProtocol.registerClass(MockURLProtocol.self))
+        defer { URLProtocol.unregisterClass(MockURLProtocol.self) }
+        try await run({ (try Self.response($0, 200), answer) }) { driver, _ in
+            let weather = try await whileTimePasses(driver) { try await WeatherClient().current(in: "Potsdam") }
+            #expect(weather == potsdam)
         }
     }
 

@@ -56,14 +56,20 @@ class EpisodeDownloadManager: NSObject, @unchecked Sendable {
     /// Called at launch: creates the session again, so that its delegate hears of what happened meanwhile.
     func restore() async {
         for case let task as URLSessionDownloadTask in await session.allTasks {
-            guard let url = task.originalRequest?.url, let data = task.taskDescription?.data(using: .utf8),
-                let episode = try? JSONDecoder().decode(Episode.self, from: data)
-            else { continue }
-            let download = EpisodeDownload(episode: episode)
+            guard let download = download(of: task) else { continue }
             download.task = task
             download.isDownloading = task.state == .running
-            set(download, for: url)
+            set(download, for: download.episode.audioURL)
         }
+    }
+
+    /// The label outlives the app.
+    private func download(of task: URLSessionTask) -> EpisodeDownload? {
+        if let url = task.originalRequest?.url, let known = download(for: url) { return known }
+        guard let data = task.taskDescription?.data(using: .utf8),
+            let episode = try? JSONDecoder().decode(Episode.self, from: data)
+        else { return nil }
+        return EpisodeDownload(episode: episode)
     }
 
     // MARK: - Download methods
@@ -121,8 +127,8 @@ class EpisodeDownloadManager: NSObject, @unchecked Sendable {
 
 extension EpisodeDownloadManager: URLSessionDownloadDelegate {
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
-        guard let sourceURL = downloadTask.originalRequest?.url, let download = download(for: sourceURL) else { return }
-        set(nil, for: sourceURL)
+        guard let download = download(of: downloadTask) else { return }
+        set(nil, for: download.episode.audioURL)
 
         let destinationURL = localURL(for: download.episode)
         let fileManager = FileManager.default
@@ -141,7 +147,7 @@ extension EpisodeDownloadManager: URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64, totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        guard let url = downloadTask.originalRequest?.url, let download = download(for: url) else { return }
+        guard let download = download(of: downloadTask), totalBytesExpectedToWrite > 0 else { return }
         download.progress = Double(totalBytesWritten) / Double(totalBytesExpectedToWrite)
     }
 
@@ -149,12 +155,12 @@ extension EpisodeDownloadManager: URLSessionDownloadDelegate {
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        guard let url = downloadTask.originalRequest?.url, let download = download(for: url) else { return }
+        guard let download = download(of: downloadTask) else { return }
         delegate?.downloadManager(self, didResume: download.episode, at: fileOffset)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: Error?) {
-        guard let error, let url = task.originalRequest?.url, let download = download(for: url) else { return }
+        guard let error, let download = download(of: task) else { return }
         let userInfo = (error as NSError).userInfo
         if let resumeData = userInfo[NSURLSessionDownloadTaskResumeData] as? Data { download.resumeData = resumeData }
         if let reason = userInfo[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int {
@@ -180,5 +186,33 @@ extension EpisodeDownloadManager: URLSessionDownloadDelegate {
         content.threadIdentifier = "downloads"
         UNUserNotificationCenter.current().add(
             UNNotificationRequest(identifier: "episode-\(episode.id)", content: content, trigger: nil))
+    }
+}
+
+final class PodcastAppDelegate: NSObject, @unchecked Sendable {
+    let makeManager: @Sendable () -> EpisodeDownloadManager
+    private(set) var manager: EpisodeDownloadManager?
+
+    init(makeManager: @escaping @Sendable () -> EpisodeDownloadManager = { .shared }) { self.makeManager = makeManager }
+
+    #if false  // lacks: UIApplicationDelegate
+        func application(
+            _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+            completionHandler: @escaping () -> Void
+        ) { handleEvents(of: identifier, completionHandler: completionHandler) }
+    #else
+        func didFinishLaunching() {
+            BackgroundTransfers.handleEventsForBackgroundURLSession { identifier, completionHandler in
+                self.handleEvents(of: identifier, completionHandler: completionHandler)
+            }
+        }
+    #endif
+
+    private func handleEvents(of identifier: String, completionHandler: @escaping () -> Void) {
+        guard identifier == EpisodeDownloadManager.backgroundSessionIdentifier else { return completionHandler() }
+        let manager = makeManager()
+        manager.backgroundCompletionHandler = completionHandler
+        self.manager = manager
+        Task { await manager.restore() }
     }
 }

@@ -79,7 +79,11 @@ final class ReminderScheduler: NSObject, @unchecked Sendable {
             content.body = reminder.notes ?? ""
             content.sound = reminder.isImportant ? .defaultCritical : UNNotificationSound.default
             content.categoryIdentifier = ReminderScheduler.categoryIdentifier
-            content.userInfo = ["REMINDER_ID": reminder.id.uuidString]
+            #if false  // lacks: Date and Data in userInfo, which any property list may have
+                content.userInfo = ["REMINDER_ID": reminder.id.uuidString, "CREATED": Date()]
+            #else
+                content.userInfo = ["REMINDER_ID": reminder.id.uuidString]
+            #endif
             if #available(iOS 15.0, *) {
                 content.interruptionLevel = reminder.isImportant ? .timeSensitive : .active
                 content.relevanceScore = reminder.isImportant ? 1 : 0.5
