@@ -175,7 +175,9 @@ import Testing
     }
 
     /// The way of older suites.
-    @Test func aRegisteredStubAnswersTheSharedSession() async throws {
+    @Test(
+        .disabled("what URLProtocol.registerClass registers is not asked; nor does FoundationNetworking's shared session ask it"))
+    func aRegisteredStubAnswersTheSharedSession() async throws {
         let answer = try JSONEncoder().encode(potsdam)
         #expect(URLProtocol.registerClass(MockURLProtocol.self))
         defer { URLProtocol.unregisterClass(MockURLProtocol.self) }
