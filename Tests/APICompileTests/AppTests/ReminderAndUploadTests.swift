@@ -74,7 +74,9 @@ import UserNotifications
             try await driver.finish(driver.advanceToNextLaunch())
             #expect(driver.notifications.shown.isEmpty)
             #expect(await scheduler.upcoming().map(\.identifier) == [once.id.uuidString + ".snoozed"])
-            try await driver.advance(by: .seconds(ReminderScheduler.snoozeInterval))
+            try await driver.advance(by: .seconds(ReminderScheduler.snoozeInterval - 30))
+            #expect(driver.notifications.shown.isEmpty)
+            try await driver.advance(by: .seconds(30))
             #expect(driver.notifications.shown.map(\.identifier) == [once.id.uuidString + ".snoozed"])
             #expect(driver.notifications.shown.first?.body.contains("Snoozed") == true)
         }
