@@ -37,7 +37,8 @@ THREADED = BackgroundTransfer CurlTransport BackgroundAgent BackgroundLedger Des
 ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.RequestChoiceTests
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
 EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
-	BackgroundTransferTests.OrdinarySession BackgroundLedgerTests.BellTests BackgroundLedgerTests.FileLockTests \
+	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
+	BackgroundLedgerTests.BellTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests

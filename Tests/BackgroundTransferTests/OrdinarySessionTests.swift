@@ -246,7 +246,7 @@ import Testing
             } catch { continuation.resume(throwing: error) }
         }
         #expect(status == 404 && text == "no")
-        #expect(listener.told == ["created"])
+        #expect(listener.told == ["created", "metrics 0"])
     }
 
     @Test func anUploadTellsHowFarItIs() async throws {

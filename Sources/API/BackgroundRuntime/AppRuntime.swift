@@ -9,6 +9,11 @@ package final class AppRuntime: Sendable {
     /// That of this process; while a test drives the app, that of its test host.
     package static var shared: AppRuntime { LaunchContext.own?.runtime ?? hosted.withLock { $0 } ?? process }
 
+    /// Of the work that asks: a test's where it is known to be part of one, else the process's. For what is kept between tests, and by a clock that
+    /// tests do not set.
+    package static var ofWork: AppRuntime { isOnTestHost ? shared : process }
+    package static var ofProcess: AppRuntime { process }
+
     private static let process = AppRuntime()
     private static let hosted = Mutex<AppRuntime?>(nil)
 

@@ -40,6 +40,7 @@ extension PersonLocale {
             for tag in [tag, String(tag.prefix { $0 != "-" })] where !tags.contains(tag) { tags.append(tag) }
         }
         if tags.isEmpty { tags = ["en"] }
-        return tags.prefix(9).enumerated().map { index, tag in index == 0 ? tag : "\(tag);q=0.\(10 - index)" }.joined(separator: ",")
+        return tags.prefix(9).enumerated().map { index, tag in index == 0 ? tag : "\(tag);q=0.\(10 - index)" }.joined(
+            separator: ",")
     }
 }

@@ -2,7 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import BackgroundRuntime
 import BackgroundScheduling
-import Foundation
+@_exported import Foundation
 import Synchronization
 
 /// Asks for launches in the background, and names who handles them.
@@ -165,7 +165,13 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 
     private func pendingNow() -> [BGTaskRequest] {
-        ((try? AppRuntime.shared.ledger().read { try $0.requests() }) ?? []).compactMap(BGTaskRequest.make(from:))
+        let requests = try? AppRuntime.shared.ledger().read { ledger in
+            // What a launch serves is not pending any more for whoever asks, as on iOS; its row goes with the launch's result. One that recurs is pending
+            // for the next time.
+            let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
+            return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
+        }
+        return (requests ?? []).compactMap(BGTaskRequest.make(from:))
     }
 
     // MARK: Simulation

@@ -105,19 +105,17 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
     /// - Parameters:
     ///   - attachments: copies of ``attachments``.
     ///   - isShown: it needs something to show.
-    /// - Throws: ``UNError`` when `userInfo` holds something that JSON cannot.
+    /// - Throws: ``UNError`` when `userInfo` holds something that a property list cannot.
     func record(_ attachments: [NoticeAttachment] = [], isShown: Bool = true) throws -> NotificationContent {
-        var plain: [String: Any] = [:]
-        for (key, value) in userInfo { plain["\(key)"] = value }
-        guard JSONSerialization.isValidJSONObject(plain),
-            let data = try? JSONSerialization.data(withJSONObject: plain, options: [.sortedKeys])
-        else { throw UNError(.notificationInvalidNoContent, "userInfo holds a value that cannot be stored") }
+        guard let userInfo = StoredUserInfo.text(of: userInfo) else {
+            throw UNError(.notificationInvalidNoContent, "userInfo holds a value that no property list can hold")
+        }
         guard !isShown || !(title + subtitle + body).isEmpty else {
             throw UNError(.notificationInvalidNoContent, "a notification needs a title or a body")
         }
         var content = NotificationContent(
             title: title, subtitle: subtitle, body: body, categoryIdentifier: categoryIdentifier,
-            threadIdentifier: threadIdentifier, userInfo: String(decoding: data, as: UTF8.self), sound: sound?.name,
+            threadIdentifier: threadIdentifier, userInfo: userInfo, sound: sound?.name,
             interruptionLevel: Int(interruptionLevel.rawValue), badge: badge?.intValue, attachments: attachments)
         let kept = KeptContent(
             target: targetContentIdentifier, launchImage: launchImageName, relevance: relevanceScore, filter: filterCriteria,
@@ -133,7 +131,7 @@ open class UNNotificationContent: NSObject, NSCopying, NSMutableCopying, @unchec
         var fields = Fields()
         (fields.title, fields.subtitle, fields.body) = (record.title, record.subtitle, record.body)
         (fields.category, fields.thread) = (record.categoryIdentifier, record.threadIdentifier)
-        fields.userInfo = (try? JSONSerialization.jsonObject(with: Data(record.userInfo.utf8)) as? [String: Any]) ?? [:]
+        fields.userInfo = StoredUserInfo.values(of: record.userInfo)
         fields.sound = record.sound.map { UNNotificationSound(named: UNNotificationSoundName($0)) }
         fields.level = UNNotificationInterruptionLevel(rawValue: UInt(max(0, record.interruptionLevel))) ?? .active
         fields.badge = record.badge.map { NSNumber(value: $0) }

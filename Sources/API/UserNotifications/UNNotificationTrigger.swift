@@ -28,7 +28,7 @@ open class UNNotificationTrigger: NSObject, NSCopying, @unchecked Sendable {  //
         }
     }
 
-    fileprivate func nextDate() -> Date? { rule?.next(after: AppRuntime.shared.now, zone: .current) }
+    fileprivate func nextDate() -> Date? { rule?.next(after: AppRuntime.shared.now, zone: AppRuntime.shared.zone) }
 }
 
 /// Shows a notification some seconds from when it is added, and then again and again where it repeats.

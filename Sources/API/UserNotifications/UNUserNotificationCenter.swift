@@ -1,7 +1,7 @@
 import BackgroundLedger
 import BackgroundNotices
 import BackgroundRuntime
-import Foundation
+@_exported import Foundation
 import Synchronization
 
 /// Desktop notifications, sent and kept by the app's agent: they stay, with their buttons, when this process ends.
@@ -321,8 +321,11 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
         }
         guard let delegate else { return nil }
         for record in LaunchContext.undeliveredResponses(to: identifier) {
+            // The row may be gone by now, or replaced: its trigger is told where it is the one of this content.
+            let row = (try? AppRuntime.shared.ledger().read { try $0.notification(record.notification) }) ?? nil
+            let trigger = row?.schedule.map { UNNotificationTrigger.make(from: $0.trigger) }
             let request = UNNotificationRequest(
-                identifier: record.notification, content: .make(from: record.content), trigger: nil)
+                identifier: record.notification, content: .make(from: record.content), trigger: trigger)
             let notification = UNNotification(date: record.createdAt, request: request)
             let response =
                 record.userText.map {

@@ -1,4 +1,4 @@
-import BackgroundTasks
+import BackgroundScenes
 import BackgroundTasksTesting
 import BackgroundTransfer
 import ServerScripts

@@ -135,11 +135,9 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
                 return completionHandler(.cancelAuthenticationChallenge, nil)
             }
             completionHandler(.useCredential, credential)
-        #if false  // lacks: NSURLAuthenticationMethodServerTrust, URLProtectionSpace.serverTrust, URLCredential(trust:)
-            case NSURLAuthenticationMethodServerTrust:
-                guard let trust = space.serverTrust else { return completionHandler(.performDefaultHandling, nil) }
-                completionHandler(.useCredential, URLCredential(trust: trust))
-        #endif
+        case NSURLAuthenticationMethodServerTrust:
+            guard let trust = space.serverTrust else { return completionHandler(.performDefaultHandling, nil) }
+            completionHandler(.useCredential, URLCredential(trust: trust))
         default: completionHandler(.performDefaultHandling, nil)
         }
     }
@@ -147,12 +145,8 @@ final class SessionAuthenticator: NSObject, URLSessionTaskDelegate, @unchecked S
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
         lock.withLock { collected.append(metrics) }
         for transaction in metrics.transactionMetrics {
-            #if false  // lacks: requestStartDate, networkProtocolName and isReusedConnection of URLSessionTaskTransactionMetrics
-                let start = transaction.requestStartDate ?? transaction.fetchStartDate
-                print(transaction.networkProtocolName ?? "?", transaction.isReusedConnection, start as Any)
-            #else
-                print(transaction.fetchStartDate as Any, transaction.responseEndDate as Any)
-            #endif
+            let start = transaction.requestStartDate ?? transaction.fetchStartDate
+            print(transaction.networkProtocolName ?? "?", transaction.isReusedConnection, start as Any)
         }
     }
 

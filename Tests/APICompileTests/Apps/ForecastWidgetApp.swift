@@ -1,6 +1,6 @@
 // Forecasts for a widget, fetched by one background session for each place, which wakes the app. As its author wrote it for iOS, but for the
 // imports.
-import BackgroundTasks
+import BackgroundScenes
 import BackgroundTransfer
 
 struct Forecast: Codable, Sendable, Equatable {

@@ -135,9 +135,7 @@ final class HealthExporter: Sendable {
         var request = URLRequest(url: endpoint, cachePolicy: .reloadIgnoringLocalAndRemoteCacheData, timeoutInterval: 30)
         request.httpMethod = "POST"
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        #if false  // lacks: URLRequest.allowsConstrainedNetworkAccess
-            request.allowsConstrainedNetworkAccess = false
-        #endif
+        request.allowsConstrainedNetworkAccess = false
         let body = try JSONEncoder().encode(samples)
         let (_, response) = try await session.upload(for: request, from: body)
         guard (response as? HTTPURLResponse)?.statusCode == 201 else { throw URLError(.badServerResponse) }

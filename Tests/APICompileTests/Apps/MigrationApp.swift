@@ -1,7 +1,6 @@
 // Moves a library of photos into a new layout, which a person begins and the system shows. As its author wrote it for iOS 26, but for the
 // imports.
 import BackgroundTasks
-import Foundation  // lacks: its re-export by BackgroundTasks
 
 struct LibraryAlbum: Sendable, Equatable {
     let name: String

@@ -1,5 +1,4 @@
 // Reminders by the calendar, with buttons to be done with them or to be told later. As its author wrote it for iOS, but for the imports.
-import Foundation  // lacks: its re-export by UserNotifications
 import UserNotifications
 
 struct Reminder: Codable, Identifiable, Hashable, Sendable {
@@ -79,11 +78,7 @@ final class ReminderScheduler: NSObject, @unchecked Sendable {
             content.body = reminder.notes ?? ""
             content.sound = reminder.isImportant ? .defaultCritical : UNNotificationSound.default
             content.categoryIdentifier = ReminderScheduler.categoryIdentifier
-            #if false  // lacks: Date and Data in userInfo, which any property list may have
-                content.userInfo = ["REMINDER_ID": reminder.id.uuidString, "CREATED": Date()]
-            #else
-                content.userInfo = ["REMINDER_ID": reminder.id.uuidString]
-            #endif
+            content.userInfo = ["REMINDER_ID": reminder.id.uuidString, "CREATED": Date()]
             if #available(iOS 15.0, *) {
                 content.interruptionLevel = reminder.isImportant ? .timeSensitive : .active
                 content.relevanceScore = reminder.isImportant ? 1 : 0.5

@@ -54,9 +54,7 @@ final class MockURLProtocol: URLProtocol, @unchecked Sendable {
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "https" }
 
-    #if false  // lacks: URLProtocol.canInit(with: URLSessionTask), of the module's own tasks
-        override class func canInit(with task: URLSessionTask) -> Bool { task is URLSessionDataTask }
-    #endif
+    override class func canInit(with task: URLSessionTask) -> Bool { task is URLSessionDataTask }
 
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 

@@ -7,7 +7,9 @@ extension URLSession {
     ///
     /// Differs from Apple: read by one loop; a second one over the same value gets what the first has left.
     public struct AsyncBytes: AsyncSequence, Sendable {
+        /// A byte.
         public typealias Element = UInt8
+        /// A `URLError`.
         public typealias Failure = any Error
 
         /// Whose answer it is. Cancelling it ends the sequence.
@@ -47,7 +49,9 @@ extension URLSession {
 
     /// The lines of an answer.
     public struct AsyncLines: AsyncSequence, Sendable {
+        /// A line, without its end.
         public typealias Element = String
+        /// A `URLError`.
         public typealias Failure = any Error
 
         let bytes: AsyncBytes

@@ -11,7 +11,7 @@ final class SharedStores: Sendable {
     let cache: URLCache
     let credentials: URLCredentialStorage
 
-    static var current: SharedStores { AppRuntime.shared.part { SharedStores(isPrivate: AppRuntime.shared.isHosted) } }
+    static var current: SharedStores { AppRuntime.ofWork.part { SharedStores(isPrivate: AppRuntime.isOnTestHost) } }
 
     /// - Parameter isPrivate: nothing of it is kept on the disk, or shared with other sessions.
     init(isPrivate: Bool) {

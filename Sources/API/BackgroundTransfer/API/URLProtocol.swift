@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 import FoundationNetworking
 import Synchronization
@@ -86,28 +87,41 @@ open class URLProtocol: NSObject {
 
     // MARK: Classes of the whole process
 
-    private static let registered = Mutex<[URLProtocol.Type]>([])
+    /// Of the process, or of one test on a test host.
+    private final class Registry: Sendable {
+        let classes = Mutex<[URLProtocol.Type]>([])
 
-    /// Has ``URLSession/shared``, and every configuration that is made from now on, ask this class, before those registered earlier.
+        var all: [AnyClass] { classes.withLock { $0 } }
+    }
+
+    private static var registry: Registry { AppRuntime.ofWork.part { Registry() } }
+
+    /// Has ``URLSession/shared`` ask this class, before those registered earlier. Other sessions ask those of their configurations.
     ///
     /// - Returns: `false`: it is no subclass of this one.
     @discardableResult
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let protocolClass = protocolClass as? URLProtocol.Type else { return false }
-        registered.withLock { list in
+        registry.classes.withLock { list in
             list.removeAll { $0 == protocolClass }
             list.insert(protocolClass, at: 0)
         }
         return true
     }
 
-    /// Takes a class back that was registered. Sessions that have it already keep it, ``URLSession/shared`` aside.
+    /// Takes a class back that was registered.
     open class func unregisterClass(_ protocolClass: AnyClass) {
-        registered.withLock { list in list.removeAll { $0 == protocolClass } }
+        registry.classes.withLock { list in list.removeAll { $0 == protocolClass } }
     }
 
     /// The last registered first.
-    static var registeredClasses: [AnyClass] { registered.withLock { $0 } }
+    ///
+    /// - Parameter url: of whom a test host knows whether it is its own, as the network does.
+    static func registeredClasses(for url: URL?) -> [AnyClass] {
+        let ofProcess = AppRuntime.ofProcess.part { Registry() }.all
+        guard AppRuntime.isOnTestHost || !InProcessTransport.isLoopback(url), AppRuntime.shared.isHosted else { return ofProcess }
+        return AppRuntime.shared.part { Registry() }.all + ofProcess
+    }
 }
 
 /// Takes what a ``URLProtocol`` answers: the session's task, in the order of the calls. From any thread.

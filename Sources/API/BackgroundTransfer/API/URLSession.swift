@@ -270,6 +270,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// Everything is written at once: calls back.
     open func flush(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
 
+    /// The same as ``reset(completionHandler:)``.
+    public func reset() async { await withCheckedContinuation { done in reset { done.resume() } } }
+
+    /// The same as ``flush(completionHandler:)``.
+    public func flush() async { await withCheckedContinuation { done in flush { done.resume() } } }
+
     private static func taking(
         _ handler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> @Sendable (TransferEnd) -> Void {

@@ -70,13 +70,15 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var sharedContainerIdentifier: String?
     /// Kept, without effect: the agent's connections do not idle with the app.
     open var shouldUseExtendedBackgroundIdleMode = false
-    /// Subclasses of ``URLProtocol`` that are asked before anything goes to the network, the first one first. The registered ones by default.
+    /// Subclasses of ``URLProtocol`` that are asked before anything goes to the network, the first one first.
     /// What is no such class, or would take a request of a background session, ends the task in `URLError.unsupportedURL`.
     open var protocolClasses: [AnyClass]?
     /// Older TLS is refused. What the system's library refuses stays refused: on Debian TLS before 1.2.
     ///
     /// Differs from Apple: a background session that asks for more than TLS 1.2 ends every task in `URLError.unsupportedURL`.
     open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
+    /// Kept, without effect: there is one way of loading.
+    open var usesClassicLoadingMode = true
     /// Several networks at once. Kept, without effect.
     open var multipathServiceType: MultipathServiceType = .none
     /// The names of servers are asked for over an encrypted connection. Kept, without effect: the system's resolver decides.
@@ -106,7 +108,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         cache = ChosenStore { stores()?.cache }
         credentials = ChosenStore { stores()?.credentials }
         cookies = ChosenStore { stores()?.cookies }
-        protocolClasses = identifier == nil ? URLProtocol.registeredClasses : nil
     }
 
     /// The same as ``default``, which is clearer.
@@ -157,6 +158,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.protocolClasses = protocolClasses
         copy.tlsMinimumSupportedProtocolVersion = tlsMinimumSupportedProtocolVersion
         copy.multipathServiceType = multipathServiceType
+        copy.usesClassicLoadingMode = usesClassicLoadingMode
         copy.requiresDNSSECValidation = requiresDNSSECValidation
         copy.connectionProxyDictionary = connectionProxyDictionary
         copy.maximumBodyBytes = maximumBodyBytes

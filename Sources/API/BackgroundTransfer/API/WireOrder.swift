@@ -14,6 +14,8 @@ struct WireOrder: Sendable {
     var body: Data?
     var idleTimeout: Double
     var allowsCellular: Bool
+    var allowsExpensive: Bool
+    var allowsConstrained: Bool
 
     /// - Parameter streams: a stream may be the body; it is whoever calls this that sends it.
     /// - Throws: `URLError`: `.unsupportedURL` for anything but http and https, and for a stream as a body in the background; `.badURL` for a port that
@@ -36,7 +38,7 @@ struct WireOrder: Sendable {
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
             fields["\(name)"] = "\(value)"
         }
-        fields[RequestProperties.header] = nil
+        (fields[RequestProperties.header], fields[URLRequest.marksHeader]) = (nil, nil)
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
         let asked = request.httpMethod ?? "GET"
         method = asked == "GET" ? defaultMethod : asked
@@ -50,6 +52,7 @@ struct WireOrder: Sendable {
         }
         idleTimeout = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
         allowsCellular = request.allowsCellularAccess
+        (allowsExpensive, allowsConstrained) = (request.allowsExpensiveNetworkAccess, request.allowsConstrainedNetworkAccess)
     }
 
     /// What another process cannot do for this one is said, before something else happens in its place.
@@ -95,8 +98,8 @@ struct WireOrder: Sendable {
         record.hostLimit = max(1, configuration.httpMaximumConnectionsPerHost)
         record.launchesApp = configuration.sessionSendsLaunchEvents
         if configuration.isDiscretionary { record.needs.formUnion([.externalPower, .unmetered]) }
-        if !configuration.allowsExpensiveNetworkAccess { record.needs.insert(.unmetered) }
-        if !configuration.allowsConstrainedNetworkAccess { record.needs.insert(.unconstrained) }
+        if !configuration.allowsExpensiveNetworkAccess || !allowsExpensive { record.needs.insert(.unmetered) }
+        if !configuration.allowsConstrainedNetworkAccess || !allowsConstrained { record.needs.insert(.unconstrained) }
         if !configuration.allowsCellularAccess || !allowsCellular { record.needs.insert(.notCellular) }
         return record
     }
@@ -112,13 +115,21 @@ extension URLRequest {
     }
 }
 
+/// A response that knows what its file may be called: Foundation's own says "Unknown" of many.
+private final class NamedResponse: HTTPURLResponse, @unchecked Sendable {  // because its base is
+    override var suggestedFilename: String? {
+        let headers = allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
+        return SuggestedName.of(ResponseHead(status: statusCode, headers: headers, url: url?.absoluteString ?? ""))
+    }
+}
+
 extension ResponseHead {
     /// As Foundation has it: values of one name in one field.
     ///
     /// - Parameter asked: the address, where the answer's own is none.
     func response(asked: String) -> HTTPURLResponse? {
         guard let url = URL(string: url) ?? URL(string: asked) else { return nil }
-        return HTTPURLResponse(
+        return NamedResponse(
             url: url, statusCode: status, httpVersion: "HTTP/1.1",
             headerFields: Dictionary(headers.map { ($0.name, $0.value) }, uniquingKeysWith: { $0 + ", " + $1 }))
     }

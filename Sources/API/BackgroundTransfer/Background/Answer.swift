@@ -1,6 +1,7 @@
 import BackgroundLedger
 import BackgroundRuntime
 import Foundation
+import FoundationNetworking
 import Glibc
 import Spool
 
@@ -43,5 +44,20 @@ struct Answer {
         ]
         if let url = URL(string: transfer.url) { info[NSURLErrorFailingURLErrorKey] = url }
         return URLError(.fileDoesNotExist, userInfo: info)
+    }
+}
+
+extension TransferRecord {
+    /// How it went, as far as the ledger knows it.
+    var metrics: URLSessionTaskMetrics {
+        let end = max(finishedAt ?? AppRuntime.shared.now, createdAt)
+        let transaction = request.map { request in
+            URLSessionTaskTransactionMetrics(
+                request: request, response: response, fetchStartDate: createdAt, responseEndDate: end,
+                received: kind == .download ? bytesOnWire : 0, sent: kind == .upload ? bytesOnWire : 0)
+        }
+        return URLSessionTaskMetrics(
+            taskInterval: DateInterval(start: createdAt, end: end), attemptCount: attempts,
+            transactions: transaction.map { [$0] } ?? [])
     }
 }

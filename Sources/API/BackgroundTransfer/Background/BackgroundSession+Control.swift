@@ -81,4 +81,18 @@ extension BackgroundSession {
             return nil
         }
     }
+
+    // MARK: Left out
+
+    func bytes(
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)?
+    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
+        throw URLError(
+            .unsupportedURL,
+            userInfo: [
+                NSLocalizedDescriptionKey:
+                    "the bytes of a background session are the agent's: await data(for:), or use an ordinary session"
+            ]
+        ).concerning(request.url)
+    }
 }

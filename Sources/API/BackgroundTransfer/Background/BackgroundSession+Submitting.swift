@@ -218,18 +218,6 @@ extension BackgroundSession {
         return (try Data(contentsOf: ended.file), ended.response)
     }
 
-    func bytes(
-        for request: URLRequest, delegate: (any URLSessionTaskDelegate)?
-    ) async throws -> (URLSession.AsyncBytes, URLResponse) {
-        throw URLError(
-            .unsupportedURL,
-            userInfo: [
-                NSLocalizedDescriptionKey:
-                    "the bytes of a background session are the agent's: await data(for:), or use an ordinary session"
-            ]
-        ).concerning(request.url)
-    }
-
     func download(_ source: DownloadSource, delegate: (any URLSessionTaskDelegate)?) async throws -> (URL, URLResponse) {
         let ended = try await awaitDownload(source)
         defer { ended.release() }

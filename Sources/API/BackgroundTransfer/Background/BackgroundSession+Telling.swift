@@ -278,7 +278,7 @@ extension BackgroundSession {
         nonisolated(unsafe) let delegate = task.hearer(or: self.delegate)
         let end: @Sendable () -> Void = { [self] in
             finished(task, transfer.id)
-            delegate?.urlSession(session, task: task, didFinishCollecting: metrics(of: transfer))
+            delegate?.urlSession(session, task: task, didFinishCollecting: transfer.metrics)
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
         if transfer.kind == .upload || transfer.taskKind == "data" {
@@ -339,19 +339,6 @@ extension BackgroundSession {
             if isAsking.withLock({ $0 }) { rest() } else { session.delegateQueue.addOperation(rest) }
         }
         isAsking.withLock { $0 = false }
-    }
-
-    private func metrics(of transfer: TransferRecord) -> URLSessionTaskMetrics {
-        let end = max(transfer.finishedAt ?? AppRuntime.shared.now, transfer.createdAt)
-        let transaction = transfer.request.map { request in
-            URLSessionTaskTransactionMetrics(
-                request: request, response: transfer.response, fetchStartDate: transfer.createdAt, responseEndDate: end,
-                received: transfer.kind == .download ? transfer.bytesOnWire : 0,
-                sent: transfer.kind == .upload ? transfer.bytesOnWire : 0)
-        }
-        return URLSessionTaskMetrics(
-            taskInterval: DateInterval(start: transfer.createdAt, end: end), attemptCount: transfer.attempts,
-            transactions: transaction.map { [$0] } ?? [])
     }
 
     /// A task that never became a transfer.

@@ -4,8 +4,7 @@ import Synchronization
 import TransferMachines
 
 /// One answer that a ``URLProtocol`` gives in the network's place, on a queue of its own.
-final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {
-    // Unchecked because the mutex guards what changes, and the queue the protocol.
+final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // because a mutex or the queue guards what changes
     private struct State {
         var isOver = false
         var received: Int64 = 0

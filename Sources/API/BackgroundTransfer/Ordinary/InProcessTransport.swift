@@ -45,7 +45,7 @@ package final class InProcessTransport: Sendable {
         isOnTestHost: Bool, handler: @escaping @Sendable (TransportEvent) -> Void
     ) {
         // Another test of this process may have a server of its own on loopback. Nobody reaches further than that.
-        if let testHost, isOnTestHost || !Self.isLoopback(request.url) {
+        if let testHost, isOnTestHost || !Self.isLoopback(URL(string: request.url)) {
             return testHost.start(attempt, request, source: source, sink: sink, launch: launch, handler: handler)
         }
         let transport = state.withLock { state -> CurlTransport in
@@ -59,8 +59,8 @@ package final class InProcessTransport: Sendable {
         transport.start(attempt, request, source: source, sink: sink)
     }
 
-    private static func isLoopback(_ url: String) -> Bool {
-        ["127.0.0.1", "localhost", "::1", "[::1]"].contains(URL(string: url)?.host() ?? "")
+    static func isLoopback(_ url: URL?) -> Bool {
+        ["127.0.0.1", "localhost", "::1", "[::1]"].contains(url?.host() ?? "")
     }
 
     func cancel(_ attempt: AttemptID) {

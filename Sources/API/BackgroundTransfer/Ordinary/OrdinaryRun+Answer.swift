@@ -59,7 +59,7 @@ extension OrdinaryRun: BodySink {
     func cached(_ request: URLRequest, _ order: WireOrder) -> SessionCache.Finding {
         guard usesCache, order.method == "GET" else { return .askTheServer(adding: []) }
         return SessionCache(configuration, request).look(
-            for: request, headers: order.headers, now: state.withLock { $0.runtime.now })
+            for: request, headers: order.headers, now: state.withLock { $0.storesRuntime.now })
     }
 
     func answerFromCache(_ attempt: AttemptID, _ answer: CachedAnswer) {
@@ -78,7 +78,7 @@ extension OrdinaryRun: BodySink {
             guard let order = state.order, let request = state.request else { return (nil, nil) }
             state.head = head
             if let url = URL(string: order.url) {
-                SessionCookies(configuration)?.take(head, from: url, of: request, now: state.runtime.now)
+                SessionCookies(configuration)?.take(head, from: url, of: request, now: state.storesRuntime.now)
             }
             if head.status == 304, let held = state.asksAbout {
                 state.detour = .notModified(held)
@@ -96,7 +96,7 @@ extension OrdinaryRun: BodySink {
                 return (response, nil)
             }
             var offset: Int64?
-            switch state.machine?.received(head, now: state.runtime.now) {
+            switch state.machine?.received(head, now: state.storesRuntime.now) {
             case .append(let place):
                 state.file?.truncate(to: place)
                 offset = place

@@ -32,6 +32,7 @@ extension OrdinaryRun {
         do {
             let bare = URLSessionConfiguration.bare
             bare.timeoutIntervalForRequest = configuration.timeoutIntervalForRequest
+            task.facts.withLock { $0.currentRequest = request }
             let next = try order(of: request, adding: bare)
             state.withLock { state in
                 if let next, next.method != state.order?.method || request.httpBody != nil { state.leavesBody = true }
@@ -40,7 +41,6 @@ extension OrdinaryRun {
                 // Of the host that asked for it, not of another.
                 state.credential = nil
             }
-            task.facts.withLock { $0.currentRequest = request }
             attempt()
         } catch {
             finish(URLError(bridging: error))

@@ -178,6 +178,7 @@ extension OrdinaryRun {
         // Who hears of the end does not find it among the session's tasks any more.
         engine.forget(task)
         if let completion {
+            delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             completion(
                 TransferEnd(file: error == nil ? file?.url : nil, response: ended.status.response, error: error, data: ended.data)
             )

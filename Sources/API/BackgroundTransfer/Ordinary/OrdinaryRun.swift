@@ -78,6 +78,8 @@ final class OrdinaryRun: Sendable {
         var keepPart: [CheckedContinuation<Data?, Never>] = []
         /// Kept: what outlives its test goes on by the clock that it began by.
         let runtime = AppRuntime.shared
+        /// Tells how old cookies and answers are.
+        let storesRuntime = AppRuntime.ofWork
         let began: Date
         var transactions: [URLSessionTaskTransactionMetrics] = []
         var attemptBegan: Date
@@ -243,7 +245,7 @@ final class OrdinaryRun: Sendable {
             wire.headers =
                 order.headers + (state.machine == nil ? [] : wire.headers.filter { Self.own.contains($0.name) }) + added
             if let url = URL(string: order.url), let cookies = SessionCookies(configuration) {
-                wire.headers = cookies.added(to: wire.headers, for: url, of: request, now: state.runtime.now)
+                wire.headers = cookies.added(to: wire.headers, for: url, of: request, now: state.storesRuntime.now)
             }
             if !wire.headers.contains(where: { $0.name.lowercased() == "accept-language" }) {
                 wire.headers.append(HeaderField("Accept-Language", PersonLocale.acceptLanguage))

@@ -45,10 +45,11 @@ final class OrdinarySession: SessionEngine {
     /// The protocol that answers in the network's place; `nil`: none does.
     /// - Throws: `URLError.unsupportedURL` for a class that is no protocol of this module: what it was meant to answer must not go to the network.
     func protocolClass(for request: URLRequest, _ task: URLSessionTask) throws -> URLProtocol.Type? {
-        let chosen = isShared ? URLProtocol.registeredClasses : configuration.protocolClasses ?? []
+        let chosen = isShared ? URLProtocol.registeredClasses(for: request.url) : configuration.protocolClasses ?? []
         for kind in chosen + AddressProtocols.all {
             guard let kind = kind as? URLProtocol.Type else { throw Self.noProtocol(kind) }
-            if kind.canInit(with: request) { return kind }
+            // A task of resume data has no request of its own.
+            if task.currentRequest == nil ? kind.canInit(with: request) : kind.canInit(with: task) { return kind }
         }
         return nil
     }

@@ -1,0 +1,86 @@
+import Foundation
+import FoundationNetworking
+
+// Names that Foundation on Linux lacks, or calls unavailable, and that code for iOS has.
+
+/// A server's certificate is asked about. Declared so that delegates compile; certificates are verified, always, and nobody is asked.
+public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
+/// A client's certificate is asked for. Declared so that delegates compile; differs from Apple: nobody is asked for one.
+public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
+
+/// What a server's certificate is judged by. Declared so that delegates compile; there are none.
+public final class SecTrust: Sendable {
+    private init() {}
+}
+
+extension URLProtectionSpace {
+    /// Differs from Apple: always `nil`; certificates are verified, always, and nobody is asked about them.
+    public var serverTrust: SecTrust? { nil }
+}
+
+extension URLCredential {
+    /// A credential that trusts a server. Nobody has a ``SecTrust`` to make one with.
+    public convenience init(trust: SecTrust) { self.init(user: "", password: "", persistence: .none) }
+}
+
+extension URLRequest {
+    /// May use a network that costs money per byte. Background sessions only, beside the configuration's.
+    public var allowsExpensiveNetworkAccess: Bool {
+        get { !marks.contains("no-expensive") }
+        set { set("no-expensive", !newValue) }
+    }
+
+    /// May use a network that the person marked as metered. Background sessions only, beside the configuration's.
+    public var allowsConstrainedNetworkAccess: Bool {
+        get { !marks.contains("no-constrained") }
+        set { set("no-constrained", !newValue) }
+    }
+
+    /// The server is thought to know HTTP/3. Kept, without effect.
+    public var assumesHTTP3Capable: Bool {
+        get { marks.contains("http3") }
+        set { set("http3", newValue) }
+    }
+
+    /// Foundation's request has no place for these: they stand in a header that is never sent.
+    static let marksHeader = "URLRequest-Marks"
+
+    private var marks: Set<String> {
+        Set((value(forHTTPHeaderField: Self.marksHeader) ?? "").split(separator: " ").map(String.init))
+    }
+
+    private mutating func set(_ mark: String, _ isSet: Bool) {
+        var marks = marks
+        if isSet { marks.insert(mark) } else { marks.remove(mark) }
+        setValue(marks.isEmpty ? nil : marks.sorted().joined(separator: " "), forHTTPHeaderField: Self.marksHeader)
+    }
+}
+
+extension URLError {
+    /// Why the network could not be used.
+    public enum NetworkUnavailableReason: Int, Sendable {
+        case cellular = 0
+        case expensive = 1
+        case constrained = 2
+    }
+
+    /// Why a background task was cancelled.
+    public enum BackgroundTaskCancelledReason: Int, Sendable {
+        case userForceQuitApplication = 0
+        case backgroundUpdatesDisabled = 1
+        case insufficientSystemResources = 2
+    }
+
+    /// Differs from Apple: always `nil`; a transfer that may not use a network waits for another.
+    public var networkUnavailableReason: NetworkUnavailableReason? { nil }
+
+    /// Differs from Apple: always `nil`; nothing of the system's cancels a background task.
+    public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { nil }
+}
+
+extension URLCache {
+    /// A cache with a folder of its own; `nil`: the default one.
+    public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
+        self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
+    }
+}

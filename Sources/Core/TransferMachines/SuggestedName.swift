@@ -1,0 +1,69 @@
+import Foundation
+
+/// The name that an answer suggests for a file: what the server says (`Content-Disposition`, RFC 6266), else the end of the address. It names a
+/// file in one folder and nothing else: a server says nothing about where it goes.
+package enum SuggestedName {
+    /// Bytes that a file's name may have, on the file systems of Linux.
+    private static let limit = 255
+
+    package static func of(_ head: ResponseHead) -> String {
+        let said = head["Content-Disposition"].flatMap(named)
+        let last = URL(string: head.url)?.path(percentEncoded: false).split(separator: "/").last.map(String.init)
+        return [said, last].lazy.compactMap { $0.flatMap(cleaned) }.first ?? "Unknown"
+    }
+
+    /// `filename*` counts before `filename`, as RFC 6266, 4.3 wants.
+    private static func named(_ header: String) -> String? {
+        let values = parameters(header)
+        return values["filename*"].flatMap(decoded) ?? values["filename"]
+    }
+
+    /// What stands behind the first semicolon, by lower-case names. Quoted values may hold any character.
+    private static func parameters(_ header: String) -> [String: String] {
+        var found: [String: String] = [:]
+        var rest = header.drop { $0 != ";" }
+        while rest.first == ";" {
+            rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
+            let name = rest.prefix { $0 != "=" && $0 != ";" }
+            rest = rest.dropFirst(name.count)
+            guard rest.first == "=" else { continue }
+            rest = rest.dropFirst()
+            var value = ""
+            if rest.first == "\"" {
+                rest = rest.dropFirst()
+                while let character = rest.popFirst(), character != "\"" {
+                    value.append(character == "\\" ? rest.popFirst() ?? "\\" : character)
+                }
+                rest = rest.drop { $0 != ";" }
+            } else {
+                value = String(rest.prefix { $0 != ";" })
+                rest = rest.dropFirst(value.count)
+            }
+            let key = name.trimmingCharacters(in: .whitespaces).lowercased()
+            if found[key] == nil { found[key] = value.trimmingCharacters(in: .whitespaces) }
+        }
+        return found
+    }
+
+    /// `UTF-8''na%C3%AFve.txt` (RFC 8187). `nil`: another charset, or no such value.
+    private static func decoded(_ value: String) -> String? {
+        let parts = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].lowercased() == "utf-8" else { return nil }
+        return String(parts[2]).removingPercentEncoding
+    }
+
+    /// `nil`: nothing is left of it.
+    private static func cleaned(_ name: String) -> String? {
+        // A path of either kind is its last name.
+        let last = name.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
+        let visible = last.unicodeScalars.filter { scalar in
+            scalar.value >= 0x20 && scalar.value != 0x7F && !(0x80...0x9F).contains(scalar.value)
+                && scalar.properties.generalCategory != .format
+        }
+        var text = String(String.UnicodeScalarView(visible)).trimmingCharacters(in: .whitespaces)
+        // A name with a dot before it is hidden, and two dots lead upwards.
+        text = String(text.drop { $0 == "." })
+        while text.utf8.count > limit { text.removeLast() }
+        return text.isEmpty ? nil : text
+    }
+}
