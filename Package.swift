@@ -236,17 +236,26 @@ let package = Package(
         // Examples: somebody else's apps.
         .executableTarget(
             name: "tide-example",
-            dependencies: ["BackgroundCommands", "BackgroundScenes"],
+            // What BackgroundScenes brings, too: SwiftPM builds anew what changed below a direct dependency alone.
+            dependencies: [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
             resources: [.copy("tide-example-Info.plist")],
             swiftSettings: strict),
         .executableTarget(
             name: "zashi-example", dependencies: ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
             resources: [.copy("zashi-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "realm-example", dependencies: ["BackgroundCommands", "BackgroundScenes"],
+            name: "realm-example",
+            dependencies: [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
             resources: [.copy("realm-example-Info.plist")], swiftSettings: strict),
         .executableTarget(
-            name: "courier-example", dependencies: ["BackgroundCommands", "BackgroundScenes"],
+            name: "courier-example",
+            dependencies: [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
             resources: [.copy("courier-example-Info.plist")], swiftSettings: strict),
 
         // Tests/StandIns: two GUI libraries by the shape of their protocols alone, and an app on each.

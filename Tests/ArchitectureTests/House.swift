@@ -103,10 +103,16 @@ struct House {
             "fuzz-configuration": ["StormyConfiguration", "StormyWeather"],
             "fuzz-photo": ["Stormy"],
             // Examples
-            "tide-example": ["BackgroundCommands", "BackgroundScenes"],
+            "tide-example": [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
             "zashi-example": ["BackgroundCommands", "BackgroundTasks", "BackgroundTransfer"],
-            "realm-example": ["BackgroundCommands", "BackgroundScenes"],
-            "courier-example": ["BackgroundCommands", "BackgroundScenes"],
+            "realm-example": [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
+            "courier-example": [
+                "BackgroundCommands", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "UserNotifications",
+            ],
             // Tests/StandIns
             "StandInSwiftCrossUI": [],
             "StandInAdwaita": [],

@@ -54,10 +54,9 @@ package struct DownloadMachine: Equatable, Sendable {
             maximumBodyBytes: request.maximumBodyBytes, rateLimit: request.rateLimit)
         wire.leastRate = min(request.leastRate, request.rateLimit.map { $0 / 2 } ?? .max)
         if !request.names(anyOf: ["accept-encoding"]) {
-            // A coded body has another length and another validator than the file: it could not be gone on with. What comes coded all the same is
-            // decoded (RFC 9110, 8.4).
+            // A coded body has another length and another validator than the file: it could not be gone on with.
             wire.headers.append(HeaderField("Accept-Encoding", "identity"))
-            wire.decodesContent = true
+            wire.decodesContent = request.decodesContent
         }
         if request.isResumable, let partial, let validator = partial.validator, let offset = partial.resumeOffset {
             wire.headers.append(HeaderField("Range", "bytes=\(offset)-"))
@@ -152,7 +151,7 @@ extension DownloadMachine {
 
     /// The bytes that arrive are not those that are sent: nobody knows their number, and no validator is theirs.
     private func isDecoded(_ head: ResponseHead) -> Bool {
-        head.contentCoding != nil && !request.names(anyOf: ["accept-encoding"])
+        request.decodesContent && head.contentCoding != nil && !request.names(anyOf: ["accept-encoding"])
     }
 
     /// A required digest did not hold. Bytes of two connections start over: the fault may lie in either. Bytes of one will

@@ -50,6 +50,8 @@ extension URLSessionConfiguration {
         configuration.timeoutIntervalForRequest = patience
         configuration.timeoutIntervalForResource = longest
         configuration.maximumBodyBytes = Int64(ServiceAnswer.maximumBytes)
+        // What a service said is kept in Stormy's own store, with its dates; a service needs to know nobody again.
+        (configuration.urlCache, configuration.httpCookieStorage) = (nil, nil)
         return configuration
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 
 // What a delegate does that leaves a method out: nothing, or what is usual. A task's own delegate hands on to the session's. A question goes from
-// the form with a handler to the async one, and from there on; without a switch of threads where nobody answers it.
+// the form with a handler to the async one, and from there on.
 
 extension URLSessionDelegate {
     public func urlSession(
@@ -10,12 +10,12 @@ extension URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionDelegate = self
-        Task.immediate {
+        Task {
             let (disposition, credential) = await receiver.urlSession(session, didReceive: challenge)
             completionHandler(disposition, credential)
         }
     }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) { (.performDefaultHandling, nil) }
     public func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {}
@@ -28,12 +28,12 @@ extension URLSessionTaskDelegate {
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionTaskDelegate = self
-        Task.immediate {
+        Task {
             completionHandler(
                 await receiver.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request))
         }
     }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
@@ -50,12 +50,12 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionTaskDelegate = self
-        Task.immediate {
+        Task {
             let (disposition, credential) = await receiver.urlSession(session, task: task, didReceive: challenge)
             completionHandler(disposition, credential)
         }
     }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
         let next = session.delegate(of: task, after: self)
@@ -76,9 +76,9 @@ extension URLSessionTaskDelegate {
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionTaskDelegate = self
-        Task.immediate { completionHandler(await receiver.urlSession(session, needNewBodyStreamForTask: task)) }
+        Task { completionHandler(await receiver.urlSession(session, needNewBodyStreamForTask: task)) }
     }
-    public nonisolated(nonsending) func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
+    public func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
         -> InputStream?
     {
         guard let next = session.delegate(of: task, after: self) else { return nil }
@@ -99,7 +99,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) { completionHandler(.continueLoading, nil) }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) { (.continueLoading, nil) }
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
@@ -130,9 +130,9 @@ extension URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionDataDelegate = self
-        Task.immediate { completionHandler(await receiver.urlSession(session, dataTask: dataTask, didReceive: response)) }
+        Task { completionHandler(await receiver.urlSession(session, dataTask: dataTask, didReceive: response)) }
     }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
         guard let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate else { return .allow }
@@ -146,11 +146,11 @@ extension URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
         nonisolated(unsafe) let receiver: any URLSessionDataDelegate = self
-        Task.immediate {
+        Task {
             completionHandler(await receiver.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse))
         }
     }
-    public nonisolated(nonsending) func urlSession(
+    public func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
         guard let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate else {

@@ -22,7 +22,7 @@ public protocol URLSessionDelegate: AnyObject, SendableMetatype {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
@@ -42,7 +42,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
 
     /// The same, without a handler. Differs from Apple: never called.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
@@ -57,7 +57,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest?
@@ -69,7 +69,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
@@ -79,7 +79,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
+    func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async
         -> InputStream?
 
     /// Differs from Apple: never called; interim answers are not reported.
@@ -109,7 +109,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
 
@@ -125,7 +125,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void)
 
     /// The same, without a handler.
-    nonisolated(nonsending) func urlSession(
+    func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse?
 

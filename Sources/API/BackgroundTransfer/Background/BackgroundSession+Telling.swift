@@ -327,18 +327,23 @@ extension BackgroundSession {
         nonisolated(unsafe) let delegate = hearer
         // Read before the delegate is asked: the file goes with the event.
         let data = (try? Data(contentsOf: file, options: .mappedIfSafe)) ?? Data()
-        let isAsking = Mutex(true)
+        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
+            if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
+            end()
+        }
+        let question = HeadQuestion()
         let calls = OutstandingCalls.shared
         calls.enter()
         delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-            let rest: @Sendable () -> Void = {
-                if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
-                end()
+            guard question.answer(disposition) else { return }
+            session.delegateQueue.addOperation {
+                rest(disposition)
                 calls.leave()
             }
-            if isAsking.withLock({ $0 }) { rest() } else { session.delegateQueue.addOperation(rest) }
         }
-        isAsking.withLock { $0 = false }
+        guard let disposition = question.wait() else { return }
+        rest(disposition)
+        calls.leave()
     }
 
     /// A task that never became a transfer.

@@ -129,6 +129,8 @@ private struct UploadQuestion {
     /// However the answer drips and however long it is, the question ends.
     private var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
+        // What the server has now, and nobody's memory of it.
+        (configuration.urlCache, configuration.requestCachePolicy) = (nil, .reloadIgnoringLocalAndRemoteCacheData)
         configuration.timeoutIntervalForResource = 60 + Double(receipt.byteCount) / Self.leastRate
         // A log-in page in the place of a small photo is still looked at.
         configuration.maximumBodyBytes = max(receipt.byteCount, 1 << 20)

@@ -194,11 +194,11 @@ final class OrdinaryRun: Sendable {
     }
 
     func machine(_ order: WireOrder, _ partial: PartialFile?) -> DownloadMachine {
-        DownloadMachine(
-            request: TransferRequest(
-                method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
-                maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond),
-            partial: partial)
+        var request = TransferRequest(
+            method: order.method, url: order.url, headers: order.headers, idleTimeout: order.idleTimeout,
+            maximumBodyBytes: configuration.maximumBodyBytes, rateLimit: configuration.maximumBytesPerSecond)
+        request.decodesContent = true
+        return DownloadMachine(request: request, partial: partial)
     }
 
     /// One request. Redirects come back here: the delegate is asked about each.

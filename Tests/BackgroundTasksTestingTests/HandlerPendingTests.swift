@@ -1,0 +1,58 @@
+import BackgroundTasks
+import BackgroundTasksTesting
+import BackgroundTransfer
+import Foundation
+import Synchronization
+import Testing
+import UserNotifications
+
+/// What iOS tells an app inside its own handlers.
+@Suite struct HandlerPendingTests {
+    private final class Seen: Sendable {
+        let counts = Mutex<[Int]>([])
+        func note(_ count: Int) { counts.withLock { $0.append(count) } }
+    }
+
+    /// "Submit unless one is pending" in a handler: the chain goes on.
+    @Test func whatALaunchServesIsNotPending() async throws {
+        let seen = Seen()
+        try await TestDriver.run(permitting: ["work"]) { driver in
+            BGTaskScheduler.shared.register(forTaskWithIdentifier: "work", using: nil) { task in
+                Task {
+                    let pending = await BGTaskScheduler.shared.pendingTaskRequests()
+                    seen.note(pending.count)
+                    if pending.isEmpty { try? BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work")) }
+                    let after = await BGTaskScheduler.shared.pendingTaskRequests()
+                    seen.note(after.count)
+                    task.setTaskCompleted(success: true)
+                }
+            }
+            try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "work"))
+            #expect(await BGTaskScheduler.shared.pendingTaskRequests().count == 1)
+            for _ in 0..<2 {
+                #expect(try await driver.finish(driver.advanceToNextLaunch()).outcome == .completed)
+            }
+            #expect(await BGTaskScheduler.shared.pendingTaskRequests().count == 1)
+        }
+        #expect(seen.counts.withLock { $0 } == [0, 1, 0, 1])
+    }
+
+    /// Any property list: JSON has no dates and no bytes.
+    @Test func anAppsOwnValuesComeBack() async throws {
+        try await TestDriver.run(permitting: []) { _ in
+            let content = UNMutableNotificationContent()
+            content.title = "Due"
+            let date = Date(timeIntervalSince1970: 1_700_000_000.5)
+            content.userInfo = ["at": date, "bytes": Data([0, 255]), "list": [1, "two"], "deep": ["x": true]]
+            let center = UNUserNotificationCenter.current()
+            let trigger = UNTimeIntervalNotificationTrigger(timeInterval: 60, repeats: false)
+            try await center.add(UNNotificationRequest(identifier: "due", content: content, trigger: trigger))
+            let kept = try #require(await center.pendingNotificationRequests().first?.content.userInfo)
+            #expect(kept["at"] as? Date == date && kept["bytes"] as? Data == Data([0, 255]))
+            #expect((kept["deep"] as? [String: Any])?["x"] as? Bool == true && (kept["list"] as? [Any])?.count == 2)
+            content.userInfo = ["no": NSObject()]
+            let refused = UNNotificationRequest(identifier: "no", content: content, trigger: nil)
+            await #expect(throws: UNError.self) { try await center.add(refused) }
+        }
+    }
+}

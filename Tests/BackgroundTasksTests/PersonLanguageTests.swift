@@ -1,0 +1,19 @@
+import BackgroundRuntime
+import Testing
+
+@Suite struct PersonLanguageTests {
+    @Test(arguments: [
+        (["LANG": "de_AT.UTF-8"], "de-AT,de;q=0.9"), (["LANG": "de_AT.UTF-8", "LC_ALL": "fr_FR"], "fr-FR,fr;q=0.9"),
+        (["LANG": "en_GB.UTF-8", "LANGUAGE": "sv:de_DE:en"], "sv,de-DE;q=0.9,de;q=0.8,en;q=0.7,en-GB;q=0.6"),
+        (["LANG": "C.UTF-8", "LANGUAGE": "de"], "en"), ([:], "en"), (["LANG": "nonsense!!"], "en"), (["LANG": "de@euro"], "de"),
+    ])
+    func languagesComeFromTheEnvironment(_ environment: [String: String], _ expected: String) {
+        #expect(PersonLocale.acceptLanguage(in: environment) == expected)
+    }
+
+    /// Whatever the environment holds, it is a header of one line.
+    @Test func nothingElseComesIntoTheHeader() {
+        let text = PersonLocale.acceptLanguage(in: ["LANG": "de\r\nX-Evil: 1", "LANGUAGE": "en;q=9,\u{0}:de"])
+        #expect(!text.contains { $0.isNewline || $0 == "\0" || $0 == ":" })
+    }
+}
