@@ -350,6 +350,12 @@ extension EndToEnd {
             #expect(server.requests(matching: "/form").first?.bodyByteCount == 11)
         }
 
+        /// Foundation knows it of bundles alone; code for iOS unwraps it.
+        @Test func anAppKnowsItsOwnIdentifier() throws {
+            try courier("who")
+            #expect(lines == ["courier-example 0"])
+        }
+
         @Test func asyncCallsWorkOnABackgroundSession() throws {
             let url = serve()
             server.route("PUT", "/file", .status(200, body: "stored"))

@@ -90,6 +90,7 @@ package struct AppManifest: Sendable, Equatable {
     package static func use(propertyList: Data) throws {
         let manifest = try AppManifest(propertyList: propertyList)
         chosen.withLock { $0 = manifest }
+        MainBundle.teach(manifest)
     }
 
     /// The manifest of this process. Without any: the executable's name, and nothing permitted.
@@ -98,6 +99,7 @@ package struct AppManifest: Sendable, Equatable {
             if let chosen { return chosen }
             let found = besideExecutable()
             chosen = found
+            MainBundle.teach(found)
             return found
         }
     }

@@ -53,6 +53,8 @@ package final class AppRuntime: Sendable {
     /// From here on ``shared`` is this test host's.
     package static func enter(_ testHost: TestHost) -> AppRuntime {
         let runtime = AppRuntime(testHost)
+        // Foundation learns who this process is.
+        _ = AppManifest.current
         hosted.withLock { $0 = runtime }
         return runtime
     }

@@ -15,6 +15,8 @@ final class AppProcess {
     /// Makes the app, and everything known that a launch may ask for.
     static func begin(_ makeApp: () -> some App) -> AppProcess {
         MountedDelegate.current = nil
+        // Before any of the app's code: it may ask for its bundle's identifier.
+        _ = AppManifest.current
         let app = makeApp()
         let delegate = MountedDelegate.current
         delegate?.finishLaunching()

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 
@@ -45,7 +46,11 @@ extension ApplicationDelegate {
 
     /// Runs an app that has no scenes: a launch of the agent's; or, started by a person, from `applicationDidFinishLaunching` to
     /// `applicationDidEnterBackground`, and then leaves.
-    public static func main() { AppProcess.begin(Self()).run() }
+    public static func main() {
+        // Before any of the app's code: it may ask for its bundle's identifier.
+        _ = AppManifest.current
+        AppProcess.begin(Self()).run()
+    }
 
     /// What launched processes of the app do, on a test host.
     package static func enterStage() { AppProcess.begin(Self()).enterStage() }

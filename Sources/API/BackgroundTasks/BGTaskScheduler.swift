@@ -17,7 +17,11 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// The scheduler of this process.
     open class var shared: BGTaskScheduler { ofThisProcess }
 
-    private static let ofThisProcess = BGTaskScheduler()
+    private static let ofThisProcess = {
+        // Foundation learns who this app is: what is registered is often named after its bundle's identifier.
+        _ = AppManifest.current
+        return BGTaskScheduler()
+    }()
 
     /// For a subclass. Differs from Apple: nobody there can make one.
     public override init() { super.init() }

@@ -28,6 +28,8 @@ struct CourierCommands {
             case ("mend", _): await mend()
             case ("hold", let url?): await hold(url)
             case ("list", _): await list()
+            case ("who", _):
+                log("\(Bundle.main.bundleIdentifier!) \(Bundle.main.infoDictionary?["CFBundleShortVersionString"] ?? "")")
             case ("go", _): await goOn()
             case ("end", _): await end()
             case ("send", let url?): await send(url, URL(fileURLWithPath: words[2]))
@@ -37,7 +39,7 @@ struct CourierCommands {
             case ("drop", let url?): try await drop(url)
             default:
                 print(
-                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|drop URL … | mend | list | go | end"
+                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|drop URL … | mend | list | who | go | end"
                 )
             }
         } catch {
