@@ -92,6 +92,7 @@ import Testing
     @Test(arguments: [
         "a=1; Path=/other", "a=1; Expires=Wed, 21 Oct 2015 07:28:00 GMT", "a=1; Secure", "a=1; Domain=com", "a=1; Max-Age=0",
         "a=1; Domain=example.org",
+        "__Host-a=1; Path=/", "__Secure-a=1", "a=1; Domain=0.0.1",
     ])
     func whatIsForElsewhereIsNotSent(_ cookie: String) async throws {
         server.route("GET", "/odd", .status(200, headers: ["Set-Cookie": cookie]))
@@ -112,5 +113,17 @@ import Testing
         _ = try await session.data(from: url("/away"))
         #expect(other.requests(matching: "/b").last?.headers["Cookie"] == nil)
         #expect(self.cookie("/away") == "fruit=apple")
+    }
+
+    /// Of no path it is for the folder that it came from.
+    @Test func aCookieStaysInItsFolder() async throws {
+        server.route("GET", "/deep/in/set", .status(200, headers: ["Set-Cookie": "a=1"]))
+        server.route(nil, "/deep/*", .status(200))
+        let session = URLSession(configuration: configuration)
+        _ = try await session.data(from: url("/deep/in/set"))
+        for (path, isSent) in [("/deep/in/other", true), ("/deep/elsewhere", false), ("/see", false)] {
+            _ = try await session.data(from: url(path))
+            #expect((cookie(path) != nil) == isSent, "\(path)")
+        }
     }
 }

@@ -7,6 +7,8 @@ import Testing
 /// Answers in the network's place what its address says.
 private class Stub: BackgroundTransfer.URLProtocol {
     static let stops = Mutex(0)
+    /// Loads that say nothing.
+    static let silences = Mutex(0)
 
     override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.test" }
 
@@ -25,7 +27,7 @@ private class Stub: BackgroundTransfer.URLProtocol {
             if let head { client.urlProtocol(self, wasRedirectedTo: URLRequest(url: to), redirectResponse: head) }
         case "/fails": client.urlProtocol(self, didFailWithError: URLError(.notConnectedToInternet))
         case "/odd": client.urlProtocol(self, didFailWithError: CocoaError(.fileNoSuchFile))
-        case "/silent": break
+        case "/silent": Self.silences.withLock { $0 += 1 }
         default:
             let head = HTTPURLResponse(
                 url: url, statusCode: 429, httpVersion: "HTTP/1.1",
@@ -116,20 +118,19 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
     }
 
     @Test func aCancelledLoadIsStopped() async throws {
-        let before = Stub.stops.withLock { $0 }
+        let (stops, silences) = (Stub.stops.withLock { $0 }, Stub.silences.withLock { $0 })
         let session = URLSession(configuration: stubbed)
-        let task = try session.dataTask(with: url("/silent"))
         let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
         let waiting = try session.dataTask(with: url("/silent")) { _, _, error in
             ended.yield(error as? URLError)
             ended.finish()
         }
         waiting.resume()
+        // Cancelled before it began it is not stopped either.
+        while Stub.silences.withLock({ $0 }) == silences { await Task.yield() }
         waiting.cancel()
         for await error in ends { #expect(error?.code == .cancelled) }
-        task.cancel()
-        // Another load on the same class ends after it: its queue is not the first one's, so only the count tells.
-        while Stub.stops.withLock({ $0 }) == before { await Task.yield() }
+        while Stub.stops.withLock({ $0 }) == stops { await Task.yield() }
     }
 
     /// Not the real network in silence.

@@ -157,7 +157,9 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// - Throws: ``BGTaskScheduler/Error/unavailable``.
     public func pendingTaskRequest(withIdentifier identifier: String) throws -> BGTaskRequest? {
         do {
-            return try AppRuntime.shared.ledger().read { try $0.request(identifier) }.flatMap(BGTaskRequest.make(from:))
+            return try AppRuntime.shared.ledger().read { ledger in
+                try Self.pending(ledger).first { $0.identifier == identifier }
+            }.flatMap(BGTaskRequest.make(from:))
         } catch {
             throw Error(.unavailable, "\(error)", underlyingError: error)
         }
@@ -168,13 +170,15 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 
+    /// What a launch serves is not pending any more for whoever asks, as on iOS; its row goes with the launch's result. One that recurs is pending for
+    /// the next time.
+    private static func pending(_ ledger: LedgerTransaction) throws -> [RequestRecord] {
+        let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
+        return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
+    }
+
     private func pendingNow() -> [BGTaskRequest] {
-        let requests = try? AppRuntime.shared.ledger().read { ledger in
-            // What a launch serves is not pending any more for whoever asks, as on iOS; its row goes with the launch's result. One that recurs is pending
-            // for the next time.
-            let served = Set(try ledger.liveLaunches().compactMap(\.requestToken))
-            return try ledger.requests().filter { $0.recurrence != nil || !served.contains($0.token) }
-        }
+        let requests = try? AppRuntime.shared.ledger().read { try Self.pending($0) }
         return (requests ?? []).compactMap(BGTaskRequest.make(from:))
     }
 

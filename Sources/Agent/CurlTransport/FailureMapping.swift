@@ -44,7 +44,7 @@ extension RunningAttempt {
             return .tlsUntrusted(words(for: code))
         case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
             return .badAnswer(words(for: code))
-        case CURLE_OUT_OF_MEMORY:
+        case CURLE_OUT_OF_MEMORY where head == nil:
             // How 7.88 refuses a header line above 100 KB; real exhaustion does not reach this line in Swift.
             return .badAnswer("a header line too long")
         case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:

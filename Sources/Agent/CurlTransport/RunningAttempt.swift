@@ -91,7 +91,8 @@ final class RunningAttempt {
     // MARK: Waiting for our own side
 
     func pausesForSink() -> Bool {
-        guard sink.isFull else { return false }
+        // libcurl would keep what it decodes meanwhile, up to a bound of its own that ends the transfer.
+        guard !(request.decodesContent && head?.contentCoding != nil), sink.isFull else { return false }
         isPaused = true
         return true
     }

@@ -13,7 +13,7 @@ package enum CacheRule {
     /// Stricter than the rule: what a password was sent for is not kept, nor what depends on other headers than the coding.
     /// - Parameter request: its headers, as they were sent.
     package static func mayKeep(_ head: ResponseHead, request: [HeaderField]) -> Bool {
-        guard [200, 203, 300, 301, 308, 404, 410].contains(head.status) else { return false }
+        guard [200, 203, 404, 410].contains(head.status) else { return false }
         let directives = cacheControl(head.headers)
         guard directives["no-store"] == nil, cacheControl(request)["no-store"] == nil else { return false }
         guard !request.contains(where: { ["authorization", "range"].contains($0.name.lowercased()) }) else { return false }
@@ -69,7 +69,14 @@ package enum CacheRule {
             let pair = word.split(separator: "=", maxSplits: 1)
             guard let name = pair.first else { continue }
             let value = pair.count == 2 ? pair[1].trimmingCharacters(in: ["\"", " "]) : nil
-            found[name.trimmingCharacters(in: .whitespaces).lowercased()] = .some(value)
+            let key = name.trimmingCharacters(in: .whitespaces).lowercased()
+            // Of two ages the lesser counts (RFC 9111, 4.2.1, advises the stricter).
+            if let known = found[key], let earlier = known.flatMap(Double.init), let later = value.flatMap({ Double($0) }),
+                earlier < later
+            {
+                continue
+            }
+            found[key] = .some(value)
         }
         return found
     }

@@ -116,7 +116,7 @@ package struct ResponseHead: Sendable, Equatable, Codable {
 
 extension ResponseHead {
     /// What the body is coded with, in lower case; `nil`: nothing.
-    var contentCoding: String? {
+    package var contentCoding: String? {
         guard let coding = self["Content-Encoding"]?.lowercased(), !coding.isEmpty, coding != "identity" else { return nil }
         return coding
     }

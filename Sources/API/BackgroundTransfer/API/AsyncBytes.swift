@@ -14,27 +14,41 @@ extension URLSession {
 
         /// Whose answer it is. Cancelling it ends the sequence.
         public let task: URLSessionDataTask
-        let feed: ByteFeed
+        private let reader: Reader
+
+        init(task: URLSessionDataTask, feed: ByteFeed) {
+            self.task = task
+            reader = Reader(task, feed)
+        }
 
         /// Reads on from where the last loop stopped.
-        public func makeAsyncIterator() -> Iterator { Iterator(task: task, feed: feed) }
+        public func makeAsyncIterator() -> Iterator { Iterator(reader) }
 
         /// Cancels the task when nobody can read any more.
-        public struct Iterator: AsyncIteratorProtocol {
+        final class Reader: Sendable {
             let task: URLSessionDataTask
             let feed: ByteFeed
+
+            init(_ task: URLSessionDataTask, _ feed: ByteFeed) { (self.task, self.feed) = (task, feed) }
+
+            deinit { task.cancel() }
+        }
+
+        /// One loop over the bytes.
+        public struct Iterator: AsyncIteratorProtocol {
+            private let reader: Reader
             private var piece = Data()
             private var position = 0
 
-            init(task: URLSessionDataTask, feed: ByteFeed) { (self.task, self.feed) = (task, feed) }
+            init(_ reader: Reader) { self.reader = reader }
 
             /// The next byte; `nil`: the answer is complete.
             /// - Throws: `URLError`; `.cancelled` when the task, or whoever awaits, is cancelled.
             public mutating func next() async throws -> UInt8? {
                 if position == piece.count {
-                    let (task, feed) = (task, feed)
+                    let reader = reader
                     let more = try await withTaskCancellationHandler(
-                        operation: { try await feed.next() }, onCancel: { task.cancel() })
+                        operation: { try await reader.feed.next() }, onCancel: { reader.task.cancel() })
                     guard let more else { return nil }
                     (piece, position) = (more, 0)
                 }
@@ -91,7 +105,8 @@ final class ByteFeed: Sendable {
         var end: Result<Void, URLError>?
         var response: URLResponse?
         var head: CheckedContinuation<URLResponse, any Error>?
-        var reader: CheckedContinuation<Data?, any Error>?
+        /// The first one first.
+        var readers: [CheckedContinuation<Data?, any Error>] = []
         var goOn: @Sendable () -> Void = {}
     }
 
@@ -115,25 +130,24 @@ final class ByteFeed: Sendable {
 
     func take(_ piece: Data) {
         let reader = state.withLock { state -> CheckedContinuation<Data?, any Error>? in
-            guard let reader = state.reader else {
+            guard !state.readers.isEmpty else {
                 state.pieces.append(piece)
                 state.count += piece.count
                 return nil
             }
-            state.reader = nil
-            return reader
+            return state.readers.removeFirst()
         }
         reader?.resume(returning: piece)
     }
 
     func end(_ error: URLError?) {
-        let (head, reader) = state.withLock { state in
+        let (head, readers) = state.withLock { state in
             state.end = error.map { .failure($0) } ?? .success(())
-            defer { (state.head, state.reader) = (nil, nil) }
-            return (state.head, state.reader)
+            defer { (state.head, state.readers) = (nil, []) }
+            return (state.head, state.readers)
         }
         head?.resume(throwing: error ?? URLError(.badServerResponse))
-        if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
+        for reader in readers { if let error { reader.resume(throwing: error) } else { reader.resume(returning: nil) } }
     }
 
     // MARK: For the reader
@@ -161,7 +175,7 @@ final class ByteFeed: Sendable {
                     return (.success(piece), wasFull && state.count <= Self.limit ? state.goOn : nil)
                 }
                 if let end = state.end { return (end.map { nil }.mapError { $0 }, nil) }
-                state.reader = waiting
+                state.readers.append(waiting)
                 return (nil, nil)
             }
             if let known { waiting.resume(with: known) }

@@ -4,8 +4,8 @@ import FoundationNetworking
 
 /// Cookies, cached answers and credentials of the default configurations: those of the process; on a test host the test's own.
 ///
-/// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME` and answers below `$XDG_CACHE_HOME`, in folders named for the program. Both are
-/// made so that nobody else can look into them.
+/// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME`, answers are below `$XDG_CACHE_HOME`, in folders named for the program; nobody else
+/// may read them.
 final class SharedStores: Sendable {
     let cookies: HTTPCookieStorage
     let cache: URLCache
@@ -21,23 +21,30 @@ final class SharedStores: Sendable {
             cache = ephemeral.urlCache ?? .shared
             credentials = ephemeral.urlCredentialStorage ?? .shared
         } else {
-            Self.makeFolders()
+            Self.makePrivateCache()
             (cookies, cache, credentials) = (.shared, .shared, .shared)
         }
     }
 
-    private static func makeFolders() {
+    private static let program = ((Bundle.main.bundlePath as NSString).lastPathComponent as NSString).deletingPathExtension
+
+    /// In a folder of this program's own, unless the app has chosen another.
+    private static func makePrivateCache() {
         let files = FileManager.default
-        let program = (Bundle.main.bundlePath as NSString).lastPathComponent
-        let name = (program as NSString).deletingPathExtension
-        let folders = [
-            files.urls(for: .applicationSupportDirectory, in: .userDomainMask).first?.appendingPathComponent(name),
-            files.urls(for: .cachesDirectory, in: .userDomainMask).first?.appendingPathComponent("org.swift.foundation.URLCache"),
-        ]
-        for folder in folders.compactMap({ $0 }) {
-            // Whoever cannot make it keeps nothing.
-            try? files.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        }
+        guard let caches = files.urls(for: .cachesDirectory, in: .userDomainMask).first else { return }
+        let name = ProcessInfo.processInfo.processName
+        let folder = caches.appendingPathComponent(name).appendingPathComponent("answers")
+        // Whoever cannot make it keeps nothing on the disk.
+        try? files.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let current = URLCache.shared
+        guard chmod(folder.path, 0o700) == 0, current.memoryCapacity == 4 << 20, current.diskCapacity == 20 << 20 else { return }
+        URLCache.shared = URLCache(memoryCapacity: 4 << 20, diskCapacity: 20 << 20, diskPath: folder.path)
+    }
+
+    /// Foundation writes the file anew with each cookie, for everybody to read.
+    static func hideCookies() {
+        guard let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first else { return }
+        chmod(support.appendingPathComponent(program).appendingPathComponent(".cookies.shared").path, 0o600)
     }
 }
 
@@ -47,6 +54,13 @@ struct ChosenStore<Store> {
     private let byDefault: () -> Store?
 
     init(_ byDefault: @escaping () -> Store?) { self.byDefault = byDefault }
+
+    /// The store that it is now, whoever asks later.
+    var resolved: ChosenStore {
+        var copy = self
+        copy.store = store
+        return copy
+    }
 
     var store: Store? {
         get { if let chosen { chosen } else { byDefault() } }

@@ -255,7 +255,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ///
     /// Differs from Apple: connections stay open; they carry no secrets of their own.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
-        delegateQueue.addOperation { [ownConfiguration] in
+        let ownConfiguration = ownConfiguration.resolved()
+        delegateQueue.addOperation {
             ownConfiguration.urlCache?.removeAllCachedResponses()
             ownConfiguration.httpCookieStorage?.removeCookies(since: .distantPast)
             if let storage = ownConfiguration.urlCredentialStorage {

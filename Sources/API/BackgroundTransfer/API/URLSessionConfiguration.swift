@@ -135,6 +135,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// A configuration of the same values.
     open func copy(with zone: NSZone? = nil) -> Any { copied() }
 
+    /// A copy whose stores are what they are for the work that asks: on a test host the test's.
+    func resolved() -> URLSessionConfiguration {
+        let copy = copied()
+        (copy.cache, copy.credentials, copy.cookies) = (cache.resolved, credentials.resolved, cookies.resolved)
+        return copy
+    }
+
     func copied() -> URLSessionConfiguration {
         let copy = URLSessionConfiguration(identifier: identifier)
         copy.sessionSendsLaunchEvents = sessionSendsLaunchEvents

@@ -38,7 +38,9 @@ struct WireOrder: Sendable {
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
             fields["\(name)"] = "\(value)"
         }
-        (fields[RequestProperties.header], fields[URLRequest.marksHeader]) = (nil, nil)
+        // Foundation writes names in letters of its own.
+        let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
+        fields = fields.filter { !ours.contains($0.key.lowercased()) }
         headers = fields.map { HeaderField($0.key, $0.value) }.sorted { $0.name < $1.name }
         let asked = request.httpMethod ?? "GET"
         method = asked == "GET" ? defaultMethod : asked

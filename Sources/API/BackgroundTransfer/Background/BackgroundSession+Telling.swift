@@ -316,36 +316,6 @@ extension BackgroundSession {
         }
     }
 
-    /// An answer as data: its head, then all of it, then its end. A delegate that thinks about the head hears the rest when it has answered.
-    private func hand(
-        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
-        then end: @escaping @Sendable () -> Void
-    ) {
-        guard let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
-            let task = task as? URLSessionDataTask, let response = transfer.response
-        else { return end() }
-        nonisolated(unsafe) let delegate = hearer
-        // Read before the delegate is asked: the file goes with the event.
-        let data = (try? Data(contentsOf: file, options: .mappedIfSafe)) ?? Data()
-        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
-            if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
-            end()
-        }
-        let question = HeadQuestion()
-        let calls = OutstandingCalls.shared
-        calls.enter()
-        delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
-            guard question.answer(disposition) else { return }
-            session.delegateQueue.addOperation {
-                rest(disposition)
-                calls.leave()
-            }
-        }
-        guard let disposition = question.wait() else { return }
-        rest(disposition)
-        calls.leave()
-    }
-
     /// A task that never became a transfer.
     func end(_ task: URLSessionTask, _ error: URLError?) {
         let isFirst = task.facts.withLock { facts -> Bool in

@@ -1,4 +1,7 @@
+import BackgroundLedger
+import BackgroundRuntime
 import Foundation
+import FoundationNetworking
 import Synchronization
 
 /// What a delegate is asked about an answer's head while its queue waits for the word: who leaves the question to Swift's threads answers in a moment.
@@ -11,8 +14,8 @@ final class HeadQuestion: Sendable {
         case late
     }
 
-    /// Seconds that a queue waits; the main thread less, as it is the one that an answer may want.
-    private static let (patience, patienceOfMain) = (5.0, 0.05)
+    /// Seconds that a queue waits. An answer may want this very queue, or the main thread.
+    private static let patience = 0.05
 
     private let state = Mutex(State.asked)
     private let said = DispatchSemaphore(value: 0)
@@ -36,11 +39,43 @@ final class HeadQuestion: Sendable {
 
     /// `nil`: it is answered later.
     func wait() -> URLSession.ResponseDisposition? {
-        _ = said.wait(timeout: .now() + (Thread.isMainThread ? Self.patienceOfMain : Self.patience))
+        _ = said.wait(timeout: .now() + Self.patience)
         return state.withLock { state in
             if case .answered(let disposition) = state { return disposition }
             state = .late
             return nil
         }
+    }
+}
+
+extension BackgroundSession {
+    /// An answer as data: its head, then all of it, then its end. A delegate that thinks about the head hears the rest when it has answered.
+    func hand(
+        _ file: URL, of transfer: TransferRecord, _ task: URLSessionTask, _ session: URLSession,
+        then end: @escaping @Sendable () -> Void
+    ) {
+        guard let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: self.delegate),
+            let task = task as? URLSessionDataTask, let response = transfer.response
+        else { return end() }
+        nonisolated(unsafe) let delegate = hearer
+        // Read before the delegate is asked: the file goes with the event.
+        let data = (try? Data(contentsOf: file, options: .mappedIfSafe)) ?? Data()
+        let rest: @Sendable (URLSession.ResponseDisposition) -> Void = { disposition in
+            if disposition != .cancel, !data.isEmpty { delegate.urlSession(session, dataTask: task, didReceive: data) }
+            end()
+        }
+        let question = HeadQuestion()
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+            guard question.answer(disposition) else { return }
+            session.delegateQueue.addOperation {
+                rest(disposition)
+                calls.leave()
+            }
+        }
+        guard let disposition = question.wait() else { return }
+        rest(disposition)
+        calls.leave()
     }
 }

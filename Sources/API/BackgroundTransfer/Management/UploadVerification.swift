@@ -94,6 +94,9 @@ private struct UploadQuestion {
 
     private func readBack(_ request: URLRequest) async throws -> UploadFinding {
         do {
+            // The bytes that were sent, whatever the server calls them.
+            var request = request
+            request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
             let session = URLSession(configuration: configuration)
             let (file, response) = try await session.download(for: request)
             defer { try? FileManager.default.removeItem(at: file) }

@@ -100,7 +100,11 @@ final class FileAddressProtocol: URLProtocol {
         )
         client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
         do {
-            while let piece = try file.read(upToCount: Self.piece), !piece.isEmpty { client?.urlProtocol(self, didLoad: piece) }
+            while let piece = try file.read(upToCount: Self.piece), !piece.isEmpty {
+                client?.urlProtocol(self, didLoad: piece)
+                // A large file goes no faster than it is read.
+                if let load = client as? CustomLoad, !load.waitForRoom() { return }
+            }
             client?.urlProtocolDidFinishLoading(self)
         } catch {
             fail(.cannotOpenFile)

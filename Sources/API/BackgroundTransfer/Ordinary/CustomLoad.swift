@@ -8,25 +8,58 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
     private struct State {
         var isOver = false
         var received: Int64 = 0
+        /// Counts what the protocol said: whoever waits for silence sees whether there was any.
+        var words = 0
     }
 
     let task: URLSessionTask
     private let run: OrdinaryRun
     private let attempt: AttemptID
     private let queue = DispatchQueue(label: "url-protocol")
+    private let limit: Int64?
     private let state = Mutex(State())
     private var loading: URLProtocol?
+    /// Rung when there is room again, or nobody wants the rest.
+    private let room = DispatchSemaphore(value: 0)
 
-    init(_ run: OrdinaryRun, _ attempt: AttemptID) {
-        (self.run, self.attempt, task) = (run, attempt, run.task)
+    /// - Parameter limit: bytes of an answer, at most.
+    init(_ run: OrdinaryRun, _ attempt: AttemptID, limit: Int64?) {
+        (self.run, self.attempt, self.limit, task) = (run, attempt, limit, run.task)
     }
 
     func begin(_ kind: URLProtocol.Type, _ request: URLRequest) {
+        waitForWord(within: request.timeoutInterval)
         queue.async { [self] in
+            guard !isOver else { return }
             let loading = kind.init(request: kind.canonicalRequest(for: request), cachedResponse: nil, client: self)
             self.loading = loading
-            if !isOver { loading.startLoading() }
+            loading.startLoading()
         }
+    }
+
+    /// A protocol that says nothing for as long as the request allows has timed out, as a server has.
+    private func waitForWord(within seconds: Double) {
+        let words = state.withLock { $0.words }
+        guard seconds > 0, seconds < 86_400 else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + seconds) { [weak self] in
+            guard let self, !isOver else { return }
+            guard state.withLock({ $0.words }) == words, !run.isFull else { return waitForWord(within: seconds) }
+            fail(URLError(.timedOut))
+        }
+    }
+
+    private func fail(_ error: URLError) {
+        run.leave(.refused(error), response: nil, of: attempt)
+        end(.stoppedByOwner)
+    }
+
+    /// Room for more came.
+    func goOn() { room.signal() }
+
+    /// Waits while whoever takes the answer is busy with what it has. `false`: nobody wants the rest.
+    func waitForRoom() -> Bool {
+        while run.isFull, !isOver { _ = room.wait(timeout: .now() + 1) }
+        return !isOver
     }
 
     /// Nobody wants it any more.
@@ -40,6 +73,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
             return state.received
         }
         guard let received else { return }
+        room.signal()
         queue.async { [self] in
             loading?.stopLoading()
             // The protocol holds its client: without this neither would go.
@@ -54,7 +88,7 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
 
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {
         guard !isOver else { return }
-        run.leave(.redirect(request), response: redirectResponse)
+        run.leave(.redirect(request), response: redirectResponse, of: attempt)
         end(nil)
     }
 
@@ -64,23 +98,28 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
     ) {
         guard !isOver else { return }
-        run.receive(response)
+        state.withLock { $0.words += 1 }
+        run.receive(response, of: attempt)
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
         guard !isOver else { return }
-        state.withLock { $0.received += Int64(data.count) }
+        let received = state.withLock { state in
+            state.words += 1
+            state.received += Int64(data.count)
+            return state.received
+        }
+        if let limit, received > limit { return fail(URLError(.dataLengthExceedsMaximum)) }
         // A refusal is in the run, which says why.
         if data.withUnsafeBytes({ !run.write($0) }) { return end(.stoppedByOwner) }
-        run.moved(attempt, sent: 0, received: state.withLock { $0.received })
+        run.moved(attempt, sent: 0, received: received)
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) { end(nil) }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         guard !isOver else { return }
-        run.leave(.refused(URLError(bridging: error)), response: nil)
-        end(.stoppedByOwner)
+        fail(URLError(bridging: error))
     }
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {

@@ -74,16 +74,15 @@ extension OrdinaryRun: BodySink {
     var isFull: Bool { state.withLock { $0.backlog > Self.backlogLimit } || task.facts.withLock { $0.feed?.isFull == true } }
 
     func receive(head: ResponseHead) -> Bool {
+        keepCookies(of: head)
         let (response, offset) = state.withLock { state -> (URLResponse?, Int64?) in
             guard let order = state.order, let request = state.request else { return (nil, nil) }
             state.head = head
-            if let url = URL(string: order.url) {
-                SessionCookies(configuration)?.take(head, from: url, of: request, now: state.storesRuntime.now)
-            }
             if head.status == 304, let held = state.asksAbout {
                 state.detour = .notModified(held)
                 return (nil, nil)
             }
+            state.asksAbout = nil
             if let detour = Detour.read(head, order, request, challenges: state.challenges) {
                 state.detour = detour
                 return (nil, nil)
@@ -113,15 +112,23 @@ extension OrdinaryRun: BodySink {
         return true
     }
 
+    private func keepCookies(of head: ResponseHead) {
+        let (order, request, now) = state.withLock { ($0.order, $0.request, $0.storesRuntime.now) }
+        guard let order, let request, let url = URL(string: order.url) else { return }
+        SessionCookies(configuration)?.take(head, from: url, of: request, now: now)
+    }
+
     /// A protocol's answer.
-    func receive(_ response: URLResponse) {
-        state.withLock { state in
+    func receive(_ response: URLResponse, of attempt: AttemptID) {
+        let isAwaited = state.withLock { state in
+            guard state.attempt == attempt else { return false }
             state.status.response = response
             state.status.bytesExpectedToReceive = response.expectedContentLength
             state.status.bytesReceived = 0
             state.file?.truncate()
+            return true
         }
-        tellHead(response)
+        if isAwaited { tellHead(response) }
     }
 
     /// The bytes go to a delegate or a reader as they come.
@@ -134,7 +141,8 @@ extension OrdinaryRun: BodySink {
         let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
             if state.detour != nil {
                 state.detourBody.append(bytes)
-                return (true, nil)
+                // Longer than is kept: where it leads is known.
+                return (state.detourBody.data != nil, nil)
             }
             if !state.wantsBody { return (true, nil) }
             if let file = state.file {
@@ -162,8 +170,9 @@ extension OrdinaryRun: BodySink {
     }
 
     /// A protocol's answer leads elsewhere, or nowhere.
-    func leave(_ detour: Detour, response: URLResponse?) {
+    func leave(_ detour: Detour, response: URLResponse?, of attempt: AttemptID) {
         state.withLock { state in
+            guard state.attempt == attempt else { return }
             state.detour = detour
             if let response { state.status.response = response }
         }
@@ -218,9 +227,21 @@ extension OrdinaryRun: BodySink {
         case nil: break
         }
         if let failure = end.failure, waits(for: failure) { return }
+        if case .badAnswer = end.failure, takesRaw(end.head) { return self.attempt() }
         if task is URLSessionDownloadTask, !isCustom, state.withLock({ $0.machine != nil }) { return endDownload(end) }
         if let failure = end.failure { return finish(TransferTrouble(failure).urlError) }
         finish(nil)
+    }
+
+    /// A download whose coding nobody here knows is asked for again, and taken as it is sent. Once.
+    private func takesRaw(_ head: ResponseHead?) -> Bool {
+        guard let coding = head?.contentCoding, !["gzip", "x-gzip", "deflate", "br", "zstd"].contains(coding) else {
+            return false
+        }
+        return state.withLock { state in
+            defer { state.isTakenRaw = true }
+            return state.file != nil && !state.isTakenRaw
+        }
     }
 
     private func renew(_ held: CachedAnswer) {
@@ -228,7 +249,7 @@ extension OrdinaryRun: BodySink {
             let response = CacheRule.renewed(held.head, by: head).response(asked: held.head.url)
         else { return finish(URLError(.badServerResponse)) }
         let cache = SessionCache(configuration, request)
-        cache.keep(CachedURLResponse(response: response, data: held.data, storagePolicy: .allowed), for: request)
+        if let renewed = CachedAnswer.kept(response, held.data) { cache.keep(renewed, for: request) }
         answerWith(response, held.data)
         finish(nil)
     }
@@ -295,22 +316,6 @@ extension OrdinaryRun: BodySink {
             }
             finish(trouble.urlError)
         }
-    }
-}
-
-extension OrdinaryRun.State {
-    /// What is here and can be added to.
-    var heldPart: PartialFile? {
-        guard let file, var partial = machine?.partial else { return nil }
-        partial.durableBytes = file.count
-        return partial.isResumable ? partial : nil
-    }
-
-    /// Asks the machine what an ended attempt means, with what is on disk.
-    @discardableResult
-    mutating func settle(_ end: WireEnd) -> DownloadCommand? {
-        guard let file else { return nil }
-        return machine?.ended(end, durableBytes: file.count, now: runtime.now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 }
 

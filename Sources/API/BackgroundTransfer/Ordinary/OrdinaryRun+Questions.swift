@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Synchronization
 import TransferMachines
 
 // What the delegate is asked on the way: redirects and credentials.
@@ -15,10 +16,19 @@ extension OrdinaryRun {
         guard count <= RedirectRule.limit else {
             return finish(TransferTrouble(.tooManyRedirects).urlError)
         }
+        let first = FirstAnswer()
         let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
-            if let chosen { follow(chosen) } else { takeDetour() }
+            guard first.isThis else { return }
+            if let chosen { follow(chosen, proposed) } else { takeDetour() }
         }
-        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return goOn(proposed) }
+        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else {
+            // Into the files of this machine nobody is led unasked.
+            let scheme = proposed.url?.scheme?.lowercased()
+            if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
+                return finish(URLError(.unsupportedURL).concerning(proposed.url))
+            }
+            return goOn(proposed)
+        }
         let (session, task) = (task.session, task)
         session.delegateQueue.addOperation {
             guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
@@ -28,24 +38,30 @@ extension OrdinaryRun {
     }
 
     /// As it stands: nothing of the configuration's is added, as its secrets are not for another host.
-    private func follow(_ request: URLRequest) {
+    private func follow(_ request: URLRequest, _ proposed: URLRequest) {
         do {
             let bare = URLSessionConfiguration.bare
             bare.timeoutIntervalForRequest = configuration.timeoutIntervalForRequest
             task.facts.withLock { $0.currentRequest = request }
             let next = try order(of: request, adding: bare)
             state.withLock { state in
-                if let next, next.method != state.order?.method || request.httpBody != nil { state.leavesBody = true }
+                if let next, next.method != state.order?.method || request.httpBody != proposed.httpBody {
+                    state.leavesBody = true
+                }
+                let isSameServer = Self.origin(state.order?.url) == Self.origin(next?.url)
                 (state.request, state.order) = (request, next)
-                if state.file != nil { state.machine = next.map { machine($0, nil) } }
-                // Of the host that asked for it, not of another.
-                state.credential = nil
+                // What is here of it is its validator's, wherever that is asked for.
+                if state.file != nil { state.machine = next.map { machine($0, state.machine?.partial) } }
+                // Of the host that asked for it, not of another, which may ask anew.
+                if !isSameServer { (state.credential, state.challenges) = (nil, 0) }
             }
             attempt()
         } catch {
             finish(URLError(bridging: error))
         }
     }
+
+    private static func origin(_ url: String?) -> String? { url.flatMap { URL(string: $0) }.map(RedirectRule.origin) }
 
     // MARK: Credentials
 
@@ -73,7 +89,9 @@ extension OrdinaryRun {
         }
         // What the store has is tried once, as it may be old.
         let proposed = failures == 0 ? known.flatMap { known in known.user.map { ($0, known.password ?? "") } } : nil
+        let first = FirstAnswer()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
+            guard first.isThis else { return }
             switch disposition {
             case .useCredential:
                 guard let credential, let user = credential.user else { return takeDetour() }
@@ -134,4 +152,17 @@ private final class ChallengeSender: NSObject, URLAuthenticationChallengeSender 
     func cancel(_ challenge: URLAuthenticationChallenge) {}
     func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}
+
+/// Of the answers to one question the first counts.
+final class FirstAnswer: Sendable {
+    private let isAnswered = Mutex(false)
+
+    /// `true`, once.
+    var isThis: Bool {
+        isAnswered.withLock { isAnswered in
+            defer { isAnswered = true }
+            return !isAnswered
+        }
+    }
 }

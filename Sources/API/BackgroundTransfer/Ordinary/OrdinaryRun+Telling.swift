@@ -22,11 +22,13 @@ extension OrdinaryRun {
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
         post(isHead: true) {
+            let first = FirstAnswer()
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
+                guard first.isThis else { return }
                 switch disposition {
                 case .allow: break
                 case .cancel:
-                    self.state.withLock { $0.body = .rejected }
+                    self.state.withLock { ($0.body, $0.copy) = (.rejected, nil) }
                     task.cancel()
                 case .becomeDownload: self.becomeDownload(task)
                 case .becomeStream: self.refuse(URLError(.unsupportedURL, userInfo: URLSessionStreamTask.leftOut))
@@ -39,7 +41,7 @@ extension OrdinaryRun {
     /// Ends the task, whatever still arrives.
     private func refuse(_ error: URLError) {
         let attempt = state.withLock { state in
-            state.body = .rejected
+            (state.body, state.copy) = (.rejected, nil)
             return state.attempt
         }
         finish(error)
@@ -52,12 +54,20 @@ extension OrdinaryRun {
             return refuse(URLError(.cannotCreateFile))
         }
         let download = URLSessionDownloadTask(session: dataTask.session, source: .request(request))
-        download.facts.withLock { facts in facts.description = dataTask.taskDescription }
-        pass(to: download)
+        let old = dataTask.facts.withLock { $0 }
+        download.facts.withLock { facts in
+            (facts.description, facts.priority, facts.delegate, facts.currentRequest) = (
+                old.description, old.priority, old.delegate, old.currentRequest
+            )
+        }
         state.withLock { $0.becomes = file }
+        pass(to: download)
         engine.replace(dataTask, by: download)
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
-        if let delegate = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) {
+        guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
+        nonisolated(unsafe) let delegate = hearer
+        // Before what waits for the gate, which opens next.
+        dataTask.session.delegateQueue.addOperation {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
     }
@@ -152,10 +162,16 @@ extension OrdinaryRun {
         }
         if final == nil { task.progress.totalUnitCount = max(task.progress.totalUnitCount, task.progress.completedUnitCount) }
         if final == nil { offerToCache(ended) }
+        // Whoever answers in the network's place is not wanted any more.
+        ended.load?.cancel()
         let session = task.session
         let sessionDelegate = HeldDelegate(engine.delegate)
         if let feed = task.facts.withLock({ $0.feed }) { feed.end(final) }
-        post { [self] in tellEnd(ended, final, sessionDelegate?.object, session) }
+        let end: @Sendable (URLError?) -> Void = { [self] cancelled in
+            tellEnd(ended, final ?? cancelled?.concerning(ended.request?.url), sessionDelegate?.object, session)
+        }
+        state.withLock { ($0.end, $0.load) = (end, nil) }
+        post { end(nil) }
     }
 
     private func tellEnd(
@@ -170,11 +186,14 @@ extension OrdinaryRun {
         }
         let error = error ?? late
         let file = ended.file ?? state.withLock { $0.becomes }
-        let completion = task.facts.withLock { facts in
-            (facts.isCompleted, facts.error) = (true, error)
+        let (isFirst, completion) = task.facts.withLock { facts in
             defer { facts.completion = nil }
-            return facts.completion
+            guard !facts.isCompleted else { return (false, facts.completion) }
+            (facts.isCompleted, facts.error) = (true, error)
+            return (true, facts.completion)
         }
+        guard isFirst else { return }
+        state.withLock { $0.end = nil }
         // Who hears of the end does not find it among the session's tasks any more.
         engine.forget(task)
         if let completion {
@@ -201,7 +220,8 @@ extension OrdinaryRun {
     }
 
     private func resumeData(_ ended: State) -> Data? {
-        guard let file = ended.file, let order = ended.order, let held = ended.heldPart else { return nil }
+        // Of the app's own request: where a redirect led its server knows, and the configuration's secrets are for it alone.
+        guard let file = ended.file, let order = ended.firstOrder, let held = ended.heldPart else { return nil }
         return ResumeData(token: file.token, order: order, partial: held, taskDescription: task.taskDescription).data
     }
 
@@ -210,21 +230,26 @@ extension OrdinaryRun {
     private func offerToCache(_ ended: State) {
         guard let task = task as? URLSessionDataTask, let request = ended.request, let order = ended.order else { return }
         let cache = SessionCache(configuration, request)
-        if !["GET", "HEAD", "OPTIONS"].contains(order.method) { return cache.forget(request) }
-        guard order.method == "GET", !(task is URLSessionUploadTask), let head = ended.head, ended.asksAbout == nil,
+        if !["GET", "HEAD", "OPTIONS"].contains(order.method) { return post { cache.forget(request) } }
+        guard order.method == "GET", !(task is URLSessionUploadTask), !ended.isDetourTheAnswer, ended.credential == nil,
+            let head = ended.head, ended.asksAbout == nil,
             let response = ended.status.response as? HTTPURLResponse,
             let data = ended.copy ?? (isStreaming ? nil : ended.data),
             let proposal = cache.proposal(response, head, data, headers: ended.sentHeaders)
         else { return }
-        // A handler has no say in it, a delegate has.
+        // A handler has no say in it, a delegate has. On the delegate's queue, as the disk may be slow; before the end is told.
         guard isStreaming, let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
-            return cache.keep(proposal, for: request)
+            return post { cache.keep(proposal, for: request) }
         }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
         post {
             delegate.urlSession(session, dataTask: task, willCacheResponse: proposal) { chosen in
-                if let chosen { cache.keep(chosen, for: request) }
+                if let chosen = chosen.flatMap({ CachedAnswer($0, for: request) }).flatMap({
+                    CachedAnswer.kept($0.response, $0.data)
+                }) {
+                    cache.keep(chosen, for: request)
+                }
             }
         }
     }

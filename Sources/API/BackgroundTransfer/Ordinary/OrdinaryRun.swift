@@ -7,107 +7,6 @@ import TransferMachines
 /// One task of an ordinary session while it runs: its attempts, redirects and challenges. The engine's thread calls it; the
 /// delegate is called on its own queue.
 final class OrdinaryRun: Sendable {
-    typealias Call = @Sendable () -> Void
-
-    enum Phase {
-        case active
-        case cancelling
-        /// Its end is known. Who hears of it may still be held, unless it was cancelled.
-        case over(wasCancelled: Bool)
-    }
-
-    /// Whether the app holds it.
-    enum Hold {
-        case none
-        /// With what its delegate will hear.
-        case held(withheld: [Call])
-    }
-
-    /// Whether the delegate has said that it wants the body.
-    enum Gate {
-        case open
-        /// It was asked, and will hear this when it has answered.
-        case asked(waiting: [Call])
-    }
-
-    enum Body {
-        case wanted
-        /// It goes nowhere: the machine wants none.
-        case unwanted
-        /// Nor does it here: the delegate refused the answer by its head.
-        case rejected
-    }
-
-    struct State {
-        /// What is asked for now: the task's request, or where a redirect led.
-        var request: URLRequest?
-        /// The same as it goes to the wire.
-        var order: WireOrder?
-        var attempt: AttemptID?
-        /// Answers in the network's place.
-        var load: CustomLoad?
-        var attempts = 0
-        var status = TaskStatus(state: .running)
-        var machine: DownloadMachine?
-        var file: PartFile?
-        /// A data task's answer became a download: its bytes go there as they would be told.
-        var becomes: PartFile?
-        var head: ResponseHead?
-        var data = Data()
-        /// What the cache may get, of an answer that is told as it comes.
-        var copy: Data?
-        /// What the cache has, while the server is asked whether it holds.
-        var asksAbout: CachedAnswer?
-        /// Of the attempt.
-        var sentHeaders: [HeaderField] = []
-        /// The request's own stream was read.
-        var isStreamUsed = false
-        var detour: Detour?
-        var detourBody = DetourBody()
-        /// A redirect that turns a POST into a GET, or has a body of its own, leaves the upload's behind.
-        var leavesBody = false
-        var redirects = 0
-        var challenges = 0
-        var credential: WireCredential?
-        var phase = Phase.active
-        var hold = Hold.none
-        var gate = Gate.open
-        var body = Body.wanted
-        /// Bytes that the delegate was not called with yet.
-        var backlog = 0
-        var keepPart: [CheckedContinuation<Data?, Never>] = []
-        /// Kept: what outlives its test goes on by the clock that it began by.
-        let runtime = AppRuntime.shared
-        /// Tells how old cookies and answers are.
-        let storesRuntime = AppRuntime.ofWork
-        let began: Date
-        var transactions: [URLSessionTaskTransactionMetrics] = []
-        var attemptBegan: Date
-        var hasSaidWaiting = false
-
-        init() {
-            began = runtime.now
-            attemptBegan = began
-        }
-
-        var isOver: Bool { if case .over = phase { true } else { false } }
-
-        /// Its end is told at once.
-        var wasCancelled: Bool {
-            switch phase {
-            case .active: false
-            case .cancelling: true
-            case .over(let wasCancelled): wasCancelled
-            }
-        }
-
-        var isCancelling: Bool { if case .cancelling = phase { true } else { false } }
-
-        var isHeld: Bool { if case .held = hold { true } else { false } }
-
-        var wantsBody: Bool { if case .wanted = body { true } else { false } }
-    }
-
     let engine: OrdinarySession
     let state = Mutex(State())
     /// Whose run it began as.
@@ -130,12 +29,13 @@ final class OrdinaryRun: Sendable {
         original = task
         owner = Mutex(task)
         self.engine = engine
+        configuration = engine.configuration.resolved()
         number = transport.nextNumber()
     }
 
     var task: URLSessionTask { owner.withLock { $0 } }
     var status: TaskStatus { state.withLock { $0.status } }
-    var configuration: URLSessionConfiguration { engine.configuration }
+    let configuration: URLSessionConfiguration
 
     /// From here on the run is another task's.
     func pass(to task: URLSessionTask) { owner.withLock { $0 = task } }
@@ -178,7 +78,7 @@ final class OrdinaryRun: Sendable {
         let made = (part, partial)
         let order = try order(of: request, adding: configuration)
         state.withLock { state in
-            (state.request, state.order, state.file) = (request, order, made.0)
+            (state.request, state.order, state.firstOrder, state.file) = (request, order, order, made.0)
             if let order, made.0 != nil { state.machine = machine(order, made.1) }
         }
     }
@@ -209,7 +109,7 @@ final class OrdinaryRun: Sendable {
             else { return nil }
             state.attempts += 1
             let attempt = AttemptID(transfer: number, number: state.attempts)
-            state.attempt = attempt
+            (state.attempt, state.isUnderWay, state.isDetourTheAnswer) = (attempt, false, false)
             (state.head, state.detour, state.detourBody, state.data) = (nil, nil, DetourBody(), Data())
             (state.copy, state.asksAbout, state.attemptBegan) = (nil, nil, state.runtime.now)
             if case .unwanted = state.body { state.body = .wanted }
@@ -231,19 +131,31 @@ final class OrdinaryRun: Sendable {
         guard let kind = (try? engine.protocolClass(for: request, task)) ?? nil else {
             return give(attempt, URLError(.unsupportedURL))
         }
-        let load = CustomLoad(self, attempt)
-        state.withLock { $0.load = load }
-        load.begin(kind, request)
+        let load = CustomLoad(self, attempt, limit: configuration.maximumBodyBytes)
+        let isWanted = state.withLock { state in
+            guard state.mayBegin(attempt) else { return false }
+            (state.load, state.isUnderWay) = (load, true)
+            return true
+        }
+        if isWanted { load.begin(kind, request) }
     }
 
     private func send(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
     ) {
-        let wire = state.withLock { state -> WireRequest in
+        let begun = state.withLock { state -> WireRequest? in
+            // Cancelled, held or over meanwhile: a body may have been long in coming.
+            guard state.mayBegin(attempt) else { return nil }
+            state.isUnderWay = true
             var wire = state.machine?.begin() ?? WireRequest(method: order.method, url: order.url)
             (wire.url, wire.method) = (order.url, order.method)
             wire.headers =
-                order.headers + (state.machine == nil ? [] : wire.headers.filter { Self.own.contains($0.name) }) + added
+                order.headers
+                + (state.machine == nil
+                    ? []
+                    : wire.headers.filter { own in
+                        Self.own.contains(own.name) && !order.headers.contains { $0.name.lowercased() == own.name.lowercased() }
+                    }) + added
             if let url = URL(string: order.url), let cookies = SessionCookies(configuration) {
                 wire.headers = cookies.added(to: wire.headers, for: url, of: request, now: state.storesRuntime.now)
             }
@@ -256,12 +168,13 @@ final class OrdinaryRun: Sendable {
             wire.rateLimit = configuration.maximumBytesPerSecond
             wire.leastTLS = configuration.leastTLS
             // A download asks for the file as it is, and decodes what comes coded all the same.
-            wire.decodesContent = !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
+            wire.decodesContent = !state.isTakenRaw && !order.headers.contains { $0.name.lowercased() == "accept-encoding" }
             wire.credential = state.credential
             if let source { state.status.bytesExpectedToSend = max(-1, source.byteCount) }
             state.sentHeaders = wire.headers
             return wire
         }
+        guard let wire = begun else { return }
         transport.start(attempt, wire, source: source, sink: self, launch: launch, isOnTestHost: isOnTestHost) { [self] event in
             switch event {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
@@ -270,21 +183,34 @@ final class OrdinaryRun: Sendable {
             case .ended(let attempt, let end): ended(attempt, end)
             }
         }
+        // Whoever stopped it in between found nothing to stop.
+        if state.withLock({ $0.attempt == attempt && !$0.mayGoOn }) { transport.cancel(attempt) }
     }
 
     /// Headers that the machine adds to the app's own.
     private static let own: Set<String> = ["Range", "If-Range", "Accept-Encoding"]
 
     /// Has the server, or who answers in its place, go on.
-    func goOn() { if let attempt = state.withLock({ $0.attempt }) { transport.goOn(attempt) } }
+    func goOn() {
+        let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
+        load?.goOn()
+        if let attempt { transport.goOn(attempt) }
+    }
 
     // MARK: Stopping
 
     func cancel() {
-        let attempt = state.withLock { state -> AttemptID? in
-            state.phase = state.isOver ? .over(wasCancelled: true) : .cancelling
-            return state.attempt
+        let (attempt, end) = state.withLock { state -> (AttemptID?, (@Sendable (URLError?) -> Void)?) in
+            guard state.isOver else {
+                state.phase = .cancelling
+                return (state.takeIfPreparing() ? nil : state.attempt, nil)
+            }
+            // Its end is known and held back: it is a cancelled one now, and nothing before it is told.
+            state.phase = .over(wasCancelled: true)
+            (state.gate, state.hold) = (.open, .none)
+            return (nil, state.end)
         }
+        if let end { return enqueue { end(URLError(.cancelled)) } }
         if let attempt { stop(attempt) } else { finish(URLError(.cancelled)) }
     }
 
@@ -320,7 +246,9 @@ final class OrdinaryRun: Sendable {
         state.withLock { state in
             guard case .asked(let waiting) = state.gate else { return }
             state.gate = .open
-            if !state.wasCancelled, case .held(let withheld) = state.hold {
+            // Its end was told.
+            if state.wasCancelled { return }
+            if case .held(let withheld) = state.hold {
                 state.hold = .held(withheld: withheld + waiting)
             } else {
                 waiting.forEach(enqueue)
@@ -345,7 +273,7 @@ final class OrdinaryRun: Sendable {
             if !state.isHeld { state.hold = .held(withheld: []) }
             state.status.state = .suspended
             // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
-            return state.file == nil ? nil : state.attempt
+            return state.file == nil || state.takeIfPreparing() ? nil : state.attempt
         }
         if let attempt { stop(attempt) }
     }
@@ -355,7 +283,7 @@ final class OrdinaryRun: Sendable {
             guard case .held(let withheld) = state.hold else { return false }
             state.hold = .none
             if !state.isOver { state.status.state = .running }
-            withheld.forEach(enqueue)
+            if !state.wasCancelled { withheld.forEach(enqueue) }
             // Its attempt may not have ended yet: that end begins the next one.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
@@ -364,9 +292,10 @@ final class OrdinaryRun: Sendable {
 
     private func timeOut() {
         guard !state.withLock({ $0.isOver }) else { return }
-        let attempt = state.withLock { $0.attempt }
+        let (attempt, load) = state.withLock { ($0.attempt, $0.load) }
         finish(URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "The task took longer than it may."]))
-        if let attempt { stop(attempt) }
+        load?.cancel()
+        if let attempt { transport.cancel(attempt) }
     }
 
     static func memoryLimit(_ configuration: URLSessionConfiguration) -> Int64 { configuration.maximumBodyBytes ?? memoryLimit }

@@ -7,20 +7,40 @@ struct CachedAnswer: Sendable {
     var response: HTTPURLResponse
     var data: Data
 
-    init?(_ cached: CachedURLResponse) {
-        guard let response = cached.response as? HTTPURLResponse else { return nil }
-        (self.response, data) = (response, cached.data)
+    /// `nil`: it is no answer to this request. Foundation's cache finds what it has by host and path alone.
+    init?(_ cached: CachedURLResponse, for request: URLRequest) {
+        guard let response = cached.response as? HTTPURLResponse, let url = request.url,
+            Self.name(response.url) == Self.name(url)
+        else { return nil }
+        let head = Self.head(response)
+        self.response = head.response(asked: url.absoluteString) ?? response
+        data = cached.data
     }
 
-    var head: ResponseHead {
+    private static func name(_ url: URL?) -> String? {
+        url?.absoluteString.split(separator: "#", maxSplits: 1).first.map(String.init)
+    }
+
+    private static func head(_ response: HTTPURLResponse) -> ResponseHead {
         ResponseHead(
             status: response.statusCode,
             headers: response.allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") },
             url: response.url?.absoluteString ?? "")
     }
+
+    var head: ResponseHead { Self.head(response) }
+
+    /// For the disk: Foundation's own class, as a class of ours would be bound to its module's name there.
+    static func kept(_ response: HTTPURLResponse, _ data: Data) -> CachedURLResponse? {
+        guard let url = response.url else { return nil }
+        let headers = Dictionary(
+            response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }, uniquingKeysWith: { first, _ in first })
+        let plain = HTTPURLResponse(url: url, statusCode: response.statusCode, httpVersion: "HTTP/1.1", headerFields: headers)
+        return plain.map { CachedURLResponse(response: $0, data: data, storagePolicy: .allowed) }
+    }
 }
 
-/// The cache of an ordinary session, asked for data tasks with GET.
+/// The cache of an ordinary session, asked for data tasks with GET. Of two queries of one path it holds the last.
 struct SessionCache {
     enum Finding: Sendable {
         case askTheServer(adding: [HeaderField])
@@ -46,7 +66,7 @@ struct SessionCache {
     var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
 
     func look(for request: URLRequest, headers: [HeaderField], now: Date) -> Finding {
-        let held = cache?.cachedResponse(for: request).flatMap(CachedAnswer.init)
+        let held = cache?.cachedResponse(for: request).flatMap { CachedAnswer($0, for: request) }
         // Who asks with conditions of their own wants the server's answer to them.
         let isConditional = headers.contains { $0.name.lowercased().hasPrefix("if-") || $0.name.lowercased() == "range" }
         switch policy {
@@ -70,7 +90,14 @@ struct SessionCache {
     /// What may be kept of this answer; `nil`: nothing.
     func proposal(_ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField]) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
-        return CachedURLResponse(response: response, data: data, storagePolicy: .allowed)
+        // Who chose a coding has the bytes as they were sent, and nobody else wants them so.
+        guard
+            !headers.contains(where: { $0.name.lowercased() == "accept-encoding" && $0.value.lowercased() != "identity" })
+                || data.isEmpty
+        else {
+            return nil
+        }
+        return CachedAnswer.kept(response, data)
     }
 
     func keep(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }

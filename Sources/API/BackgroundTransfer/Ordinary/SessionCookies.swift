@@ -47,9 +47,12 @@ struct SessionCookies {
         }
         // One header at a time: joined by commas, a date in one is two.
         for field in head.headers where field.name.lowercased() == "set-cookie" {
-            let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": Self.dated(field.value, now)], for: url)
-                .filter { Self.maySet($0, url) }
+            let header = Self.placed(Self.dated(field.value, now), url)
+            let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url).filter {
+                maySet($0, url)
+            }
             storage.setCookies(cookies, for: url, mainDocumentURL: request.mainDocumentURL)
+            if storage === HTTPCookieStorage.shared { SharedStores.hideCookies() }
         }
     }
 
@@ -78,10 +81,36 @@ struct SessionCookies {
         return path == cookie.path || path.hasPrefix(cookie.path.hasSuffix("/") ? cookie.path : cookie.path + "/")
     }
 
-    /// Not for all hosts of a top domain, and over a plain connection none that only a secure one may carry.
-    private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
+    /// A cookie that names no path, or no whole one, is for the folder that it came from. Source of the rule: RFC 6265, 5.1.4 and 5.2.4.
+    static func placed(_ header: String, _ url: URL) -> String {
+        let parts = header.split(separator: ";", omittingEmptySubsequences: false)
+        func isPath(_ part: Substring) -> Bool {
+            part.split(separator: "=", maxSplits: 1).first?.trimmingCharacters(in: .whitespaces).lowercased() == "path"
+        }
+        let named = parts.dropFirst().last(where: isPath)?.split(separator: "=", maxSplits: 1)
+        if let named, named.count == 2, named[1].trimmingCharacters(in: .whitespaces).hasPrefix("/") { return header }
+        let path = url.path.hasPrefix("/") ? url.path : "/"
+        let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? ""
+        return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
+    }
+
+    /// Not for all hosts of a top domain, nor for other addresses; over a plain connection none that only a secure one may carry, and none in the
+    /// place of such a one. Source of the rule: RFC 6265bis, 5.7.
+    ///
+    /// Which domains are public (`github.io`) nobody here knows: a page of one may set cookies for its neighbours.
+    private func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
+        let host = url.host?.lowercased() ?? ""
         let domain = cookie.domain.drop { $0 == "." }.lowercased()
-        guard domain == url.host?.lowercased() || domain.contains(".") else { return false }
-        return !cookie.isSecure || url.scheme?.lowercased() == "https"
+        let isSecure = url.scheme?.lowercased() == "https"
+        let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
+        guard domain == host || domain.contains(".") && !isAddress else { return false }
+        if cookie.isSecure && !isSecure { return false }
+        let name = cookie.name.lowercased()
+        if name.hasPrefix("__secure-") || name.hasPrefix("__host-"), !cookie.isSecure { return false }
+        if name.hasPrefix("__host-"), cookie.path != "/" || cookie.domain.hasPrefix(".") { return false }
+        guard !isSecure else { return true }
+        return !(storage.cookies ?? []).contains { held in
+            held.isSecure && held.name == cookie.name && held.domain.drop { $0 == "." }.lowercased() == domain
+        }
     }
 }

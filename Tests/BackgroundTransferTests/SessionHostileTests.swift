@@ -1,0 +1,314 @@
+import BackgroundTransfer
+import FaultyServer
+import Foundation
+import Synchronization
+import Testing
+
+/// What goes wrong between a session, its server and an app that changes its mind.
+@Suite(.timeLimit(.minutes(5))) struct SessionHostileTests {
+    let server: FaultyServer
+
+    init() async throws { server = try await FaultyServer.start() }
+
+    private func url(_ path: String) throws -> URL { try #require(URL(string: server.url + path)) }
+
+    private static func date(_ date: Date) -> String {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: date)
+    }
+
+    // MARK: The cache
+
+    /// Foundation archives what goes to the disk, and finds it by host and path alone.
+    @Test func aCacheOnTheDiskAnswersOnlyItsOwnQuestion() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("cache-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let fresh: HeaderList = ["Date": Self.date(Date()), "Cache-Control": "max-age=600"]
+        server.handle("GET", "/search") { .status(200, headers: fresh, body: .text($0.query ?? "none")) }
+        func configuration() -> URLSessionConfiguration {
+            let configuration = URLSessionConfiguration.ephemeral
+            // Nothing of it is in memory: what is found was on the disk.
+            configuration.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 20 << 20, directory: folder)
+            return configuration
+        }
+        func ask(_ query: String) async throws -> (String, URLResponse) {
+            let (data, response) = try await URLSession(configuration: configuration()).data(from: url("/search?" + query))
+            return (String(decoding: data, as: UTF8.self), response)
+        }
+        #expect(try await ask("q=a").0 == "q=a")
+        let (again, response) = try await ask("q=a")
+        #expect(again == "q=a" && server.requests(matching: "/search").count == 1, "the second is the disk's")
+        #expect(response.suggestedFilename == "search")
+        #expect(try await ask("q=b").0 == "q=b")
+        #expect(try await ask("q=a").0 == "q=a")
+        #expect(server.requests(matching: "/search").count == 3)
+    }
+
+    @Test func whatAPasswordOpenedIsNotKept() async throws {
+        let fresh: HeaderList = ["Date": Self.date(Date()), "Cache-Control": "max-age=600"]
+        server.handle(nil, "/secret") { request in
+            request.headers["Authorization"] != nil
+                ? .status(200, headers: fresh, body: "private")
+                : .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""], body: "who?")
+        }
+        final class Tom: NSObject, URLSessionTaskDelegate, Sendable {
+            func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) async
+                -> (URLSession.AuthChallengeDisposition, URLCredential?)
+            { (.useCredential, URLCredential(user: "tom", password: "x", persistence: .none)) }
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        let (data, _) = try await URLSession(configuration: configuration).data(from: url("/secret"), delegate: Tom())
+        #expect(String(decoding: data, as: UTF8.self) == "private")
+        let (other, _) = try await URLSession(configuration: configuration).data(from: url("/secret"))
+        #expect(String(decoding: other, as: UTF8.self) == "who?")
+    }
+
+    @Test func aChangedAnswerTakesTheOldOnesPlace() async throws {
+        let version = Mutex(1)
+        server.handle("GET", "/f") { request in
+            let tag = version.withLock { "\"\($0)\"" }
+            if request.headers["If-None-Match"] == tag { return .status(304, headers: ["ETag": tag]) }
+            return .status(200, headers: ["Cache-Control": "no-cache", "ETag": tag], body: .text(tag))
+        }
+        let session = URLSession(configuration: .ephemeral)
+        for expected in ["\"1\"", "\"2\"", "\"2\""] {
+            if expected == "\"2\"" { version.withLock { $0 = 2 } }
+            let (data, _) = try await session.data(from: url("/f"))
+            #expect(String(decoding: data, as: UTF8.self) == expected)
+        }
+        #expect(server.requests(matching: "/f").map(\.status) == [200, 200, 304])
+    }
+
+    // MARK: What goes out
+
+    @Test func privateMarksAreNotSent() async throws {
+        server.route(nil, "/x", .status(200))
+        var request = try URLRequest(url: url("/x"))
+        (request.allowsExpensiveNetworkAccess, request.assumesHTTP3Capable) = (false, true)
+        let marked = try #require((request as NSURLRequest).mutableCopy() as? NSMutableURLRequest)
+        BackgroundTransfer.URLProtocol.setProperty(true, forKey: "seen", in: marked)
+        _ = try await URLSession(configuration: .ephemeral).data(for: marked as URLRequest)
+        let names = try #require(server.requests().last).headers.lines.map { $0.name.lowercased() }
+        #expect(!names.contains { $0.hasPrefix("url") }, "\(names)")
+    }
+
+    /// The configuration's secrets are for the app's own server, also when a download goes on that was led to another.
+    @Test func resumeDataBringsNoSecretsToAnotherHost() async throws {
+        let other = try await FaultyServer.start()
+        let file = Payload.pattern(4_000_000)
+        server.route("GET", "/f", .redirect(302, to: other.url + "/cdn"))
+        other.route(
+            "GET", "/cdn",
+            .init([
+                .status(200), .headers(["Content-Length": "4000000", "ETag": "\"1\"", "Accept-Ranges": "bytes"]),
+                .body(.bytes(file.data.prefix(1_000_000))), .cut,
+            ]), .file(file, etag: "\"1\""))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpAdditionalHeaders = ["Authorization": "Bearer secret"]
+        let session = URLSession(configuration: configuration)
+        let error = await #expect(throws: URLError.self) { try await session.download(from: url("/f")) }
+        let resume = try #require(error?.downloadTaskResumeData)
+        let (place, _) = try await session.download(resumeFrom: resume)
+        let isWhole = try Data(contentsOf: place) == file.data
+        #expect(isWhole)
+        try FileManager.default.removeItem(at: place)
+        #expect(server.requests(matching: "/f").allSatisfy { $0.headers["Authorization"] == "Bearer secret" })
+        #expect(other.requests(matching: "/cdn").allSatisfy { $0.headers["Authorization"] == nil })
+        #expect(other.requests(matching: "/cdn").last?.headers["Range"] == "bytes=1000000-")
+    }
+
+    @Test(arguments: ["file:///etc/hostname", "data:,x"]) func nobodyIsLedIntoThisMachinesFilesUnasked(_ place: String)
+        async throws
+    {
+        final class Leading: BackgroundTransfer.URLProtocol {
+            override class func canInit(with request: URLRequest) -> Bool { request.url?.host == "lead.test" }
+            override func startLoading() {
+                guard let url = request.url, let to = URL(string: url.fragment ?? ""),
+                    let head = HTTPURLResponse(url: url, statusCode: 302, httpVersion: nil, headerFields: nil)
+                else { return }
+                client?.urlProtocol(self, wasRedirectedTo: URLRequest(url: to), redirectResponse: head)
+            }
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Leading.self]
+        let session = URLSession(configuration: configuration)
+        let from = try #require(URL(string: "https://lead.test/#" + place))
+        let error = await #expect(throws: URLError.self) { try await session.data(from: from) }
+        #expect(error?.code == .unsupportedURL)
+    }
+
+    // MARK: Changing one's mind
+
+    /// Its delegate never gives it a stream: a cancellation ends it all the same.
+    @Test func aTaskThatWaitsForItsStreamCanBeCancelled() async throws {
+        final class Silent: NSObject, URLSessionTaskDelegate, Sendable {
+            let (asks, asked) = AsyncStream.makeStream(of: Void.self)
+            let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+            let answer = Mutex<(@Sendable (InputStream?) -> Void)?>(nil)
+            func urlSession(
+                _ session: URLSession, task: URLSessionTask,
+                needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+            ) {
+                answer.withLock { $0 = completionHandler }
+                asked.finish()
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                ended.yield(error as? URLError)
+                ended.finish()
+            }
+        }
+        server.route("POST", "/s", .status(200))
+        let silent = Silent()
+        let session = URLSession(configuration: .ephemeral, delegate: silent, delegateQueue: nil)
+        var request = try URLRequest(url: url("/s"))
+        request.httpMethod = "POST"
+        let task = session.uploadTask(withStreamedRequest: request)
+        task.resume()
+        for await _ in silent.asks {}
+        task.cancel()
+        for await error in silent.ends { #expect(error?.code == .cancelled) }
+        // Too late: nothing is sent any more.
+        silent.answer.withLock { $0 }?(InputStream(data: Data("late".utf8)))
+        server.route("GET", "/ping", .status(200))
+        _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping"))
+        #expect(server.requests(matching: "/s").isEmpty)
+    }
+
+    /// Resumed and cancelled in one breath, again and again: each ends, once.
+    @Test func aTaskThatIsCancelledAtOnceEnds() async throws {
+        server.route("GET", "/never", .silence)
+        let session = URLSession(configuration: .ephemeral)
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+        for _ in 0..<100 {
+            let task = try session.dataTask(with: url("/never")) { _, _, error in ended.yield(error as? URLError) }
+            task.resume()
+            task.cancel()
+        }
+        var count = 0
+        for await error in ends {
+            #expect(error?.code == .cancelled)
+            count += 1
+            if count == 100 { break }
+        }
+        try await server.waitUntil { $0.connectionsOpen == 0 }
+    }
+
+    /// All of the answer is here when the delegate cancels instead of answering.
+    @Test(arguments: [true, false]) func aDelegateThatCancelsOverTheHeadHearsTheEnd(_ answersToo: Bool) async throws {
+        final class Cancelling: NSObject, URLSessionDataDelegate, Sendable {
+            let answersToo: Bool
+            let heard = Mutex<[String]>([])
+            let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+            let server: FaultyServer
+            init(_ answersToo: Bool, _ server: FaultyServer) { (self.answersToo, self.server) = (answersToo, server) }
+            func urlSession(
+                _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+                completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+            ) {
+                dataTask.cancel()
+                if answersToo { completionHandler(.allow) }
+            }
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                heard.withLock { $0.append("data") }
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                heard.withLock { $0.append("end") }
+                ended.yield(error as? URLError)
+            }
+        }
+        server.route("GET", "/small", .status(200, body: "small"))
+        let cancelling = Cancelling(answersToo, server)
+        let session = URLSession(configuration: .ephemeral, delegate: cancelling, delegateQueue: nil)
+        try session.dataTask(with: url("/small")).resume()
+        for await error in cancelling.ends {
+            #expect(error?.code == .cancelled)
+            break
+        }
+        session.finishTasksAndInvalidate()
+        while session.delegate != nil { await Task.yield() }
+        await withCheckedContinuation { done in session.delegateQueue.addOperation { done.resume() } }
+        #expect(cancelling.heard.withLock { $0.filter { $0 == "end" }.count == 1 && $0.last == "end" })
+    }
+
+    /// Held when its answer came, and then cancelled.
+    @Test func aHeldTaskWhoseAnswerIsHereCanBeCancelled() async throws {
+        server.route("GET", "/small", .status(200, body: "small"))
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+        let session = URLSession(configuration: .ephemeral)
+        let task = try session.dataTask(with: url("/small")) { _, _, error in
+            ended.yield(error as? URLError)
+            ended.finish()
+        }
+        task.resume()
+        task.suspend()
+        try await server.waitUntil { $0.requests.contains { $0.outcome == .answered } }
+        while task.countOfBytesReceived < 5 { await Task.yield() }
+        task.cancel()
+        for await error in ends { #expect(error?.code == .cancelled) }
+    }
+
+    /// A loop that is left: nobody can read any more.
+    @Test func whoeverLeavesTheLoopLetsGoOfTheConnection() async throws {
+        server.route(
+            "GET", "/events",
+            .init([.status(200), .headers(["Transfer-Encoding": "chunked"]), .chunked("one\ntwo\n"), .stall]))
+        let session = URLSession(configuration: .ephemeral)
+        func first() async throws -> String? {
+            let (bytes, _) = try await session.bytes(from: url("/events"))
+            for try await line in bytes.lines { return line }
+            return nil
+        }
+        #expect(try await first() == "one")
+        try await server.waitUntil { $0.connectionsOpen == 0 }
+        #expect(await session.allTasks.isEmpty)
+    }
+
+    @Test func aProtocolThatSaysNothingTimesOut() async throws {
+        final class Mute: BackgroundTransfer.URLProtocol {
+            override class func canInit(with request: URLRequest) -> Bool { true }
+            override func startLoading() {}
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Mute.self]
+        var request = try URLRequest(url: url("/"))
+        request.timeoutInterval = 0.2
+        let asked = request
+        let error = await #expect(throws: URLError.self) { try await URLSession(configuration: configuration).data(for: asked) }
+        #expect(error?.code == .timedOut)
+    }
+
+    /// A coding that nobody knows is taken as it is sent.
+    @Test func anUnknownCodingIsTakenAsItIs() async throws {
+        server.route("GET", "/f", .status(200, headers: ["Content-Encoding": "aws-chunked"], body: "as it is"))
+        let (place, _) = try await URLSession(configuration: .ephemeral).download(from: url("/f"))
+        #expect(try String(contentsOf: place, encoding: .utf8) == "as it is")
+        try FileManager.default.removeItem(at: place)
+    }
+
+    /// A name and a password hold for a server, wherever on it a redirect leads.
+    @Test func aCredentialHoldsForItsServer() async throws {
+        server.handle(nil, "/in*") { request in
+            guard request.headers["Authorization"] != nil else {
+                return .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
+            }
+            return request.path == "/in" ? .redirect(302, to: "/inner") : .status(200, body: "in")
+        }
+        final class Once: NSObject, URLSessionTaskDelegate, Sendable {
+            let asked = Mutex(0)
+            func urlSession(_ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge) async
+                -> (URLSession.AuthChallengeDisposition, URLCredential?)
+            {
+                asked.withLock { $0 += 1 }
+                return challenge.previousFailureCount == 0
+                    ? (.useCredential, URLCredential(user: "tom", password: "x", persistence: .none))
+                    : (.cancelAuthenticationChallenge, nil)
+            }
+        }
+        let once = Once()
+        let (data, _) = try await URLSession(configuration: .ephemeral).data(from: url("/in"), delegate: once)
+        #expect(String(decoding: data, as: UTF8.self) == "in" && once.asked.withLock { $0 } == 1)
+    }
+}
