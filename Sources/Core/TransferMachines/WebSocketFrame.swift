@@ -1,0 +1,93 @@
+import Foundation
+
+/// One frame of the WebSocket protocol. Source of the rules: RFC 6455, 5.
+package struct WebSocketFrame: Equatable, Sendable {
+    package enum Opcode: UInt8, Sendable {
+        case continuation = 0x0
+        case text = 0x1
+        case binary = 0x2
+        case close = 0x8
+        case ping = 0x9
+        case pong = 0xA
+
+        /// Such a frame is whole by itself, small, and may come between the parts of a message.
+        var isControl: Bool { rawValue >= 0x8 }
+    }
+
+    /// Bytes of a control frame, at most.
+    static let controlLimit = 125
+
+    package var opcode: Opcode
+    /// The last of its message.
+    package var isFinal: Bool
+    package var payload: Data
+
+    package init(_ opcode: Opcode, _ payload: Data = Data(), isFinal: Bool = true) {
+        (self.opcode, self.payload, self.isFinal) = (opcode, payload, isFinal)
+    }
+
+    /// As a client sends it.
+    ///
+    /// - Parameter mask: nobody can guess it; another one for each frame.
+    package func bytes(mask: UInt32) -> Data {
+        var bytes = Data(capacity: payload.count + 14)
+        bytes.append(opcode.rawValue | (isFinal ? 0x80 : 0))
+        switch payload.count {
+        case ...125: bytes.append(UInt8(payload.count) | 0x80)
+        case ...0xFFFF:
+            bytes.append(126 | 0x80)
+            Self.append(UInt16(payload.count), to: &bytes)
+        default:
+            bytes.append(127 | 0x80)
+            Self.append(UInt64(payload.count), to: &bytes)
+        }
+        Self.append(mask, to: &bytes)
+        let start = bytes.count
+        bytes.append(payload)
+        bytes.withUnsafeMutableBytes { bytes in
+            for index in start..<bytes.count {
+                bytes[index] ^= UInt8(truncatingIfNeeded: mask >> (24 - 8 * ((index - start) % 4)))
+            }
+        }
+        return bytes
+    }
+
+    private static func append(_ number: some FixedWidthInteger, to bytes: inout Data) {
+        withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
+    }
+}
+
+extension WebSocketFrame {
+    /// What stands before the payload of a server's frame.
+    struct Header: Equatable {
+        var opcode: Opcode
+        var isFinal: Bool
+        /// Bytes of the header itself.
+        var byteCount: Int
+        var payloadCount: Int
+    }
+
+    /// `nil`: not all of it is here yet.
+    ///
+    /// A length in more bytes than it needs is taken: nobody is misled by it.
+    /// - Throws: ``WebSocketMachine/BrokenRule`` as soon as the bytes that are here say so.
+    static func header(in bytes: Data) throws(WebSocketMachine.BrokenRule) -> Header? {
+        let start = bytes.startIndex
+        guard let first = bytes.first else { return nil }
+        guard first & 0x70 == 0 else { throw .init(.protocolError, "a reserved bit is set, and no extension was agreed on") }
+        guard let opcode = Opcode(rawValue: first & 0x0F) else { throw .init(.protocolError, "an opcode that nobody knows") }
+        let isFinal = first & 0x80 != 0
+        guard isFinal || !opcode.isControl else { throw .init(.protocolError, "a control frame in parts") }
+        guard bytes.count >= 2 else { return nil }
+        let second = bytes[start + 1]
+        guard second & 0x80 == 0 else { throw .init(.protocolError, "a server's frame is masked") }
+        let short = Int(second & 0x7F)
+        guard short <= controlLimit || !opcode.isControl else { throw .init(.protocolError, "a control frame too long") }
+        let width = short == 126 ? 2 : short == 127 ? 8 : 0
+        guard bytes.count >= 2 + width else { return nil }
+        if width == 0 { return Header(opcode: opcode, isFinal: isFinal, byteCount: 2, payloadCount: short) }
+        let count = bytes[(start + 2)..<(start + 2 + width)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        guard let payloadCount = Int(exactly: count) else { throw .init(.protocolError, "a length that is none") }
+        return Header(opcode: opcode, isFinal: isFinal, byteCount: 2 + width, payloadCount: payloadCount)
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+
+/// How a connection becomes a web socket: what a client asks over HTTP, and what a server must answer. Source of the rules: RFC 6455, 4.
+package struct WebSocketHandshake: Equatable, Sendable {
+    /// Why there is no web socket.
+    package struct Refusal: Error, Equatable, Sendable {
+        /// `nil`: what came is no answer of HTTP.
+        package var head: ResponseHead?
+        package var why: String
+    }
+
+    /// Bytes of all lines of an answer, at most.
+    static let headLimit = 256 * 1024
+
+    /// As `http` or `https`.
+    package let url: String
+    /// As they go to the wire, without those that make it a handshake.
+    private let headers: [HeaderField]
+    /// Subprotocols, the preferred one first.
+    package let offered: [String]
+    /// Chosen by chance, 16 bytes in base64.
+    package let key: String
+    /// What the server must answer to the key.
+    private let expected: String
+
+    /// - Parameters:
+    ///   - headers: the app's. Subprotocols stand among them, the preferred one first; a key there takes the place of the one of chance.
+    ///   - accept: the answer to a key: SHA-1 in base64 of ``proof(of:)``.
+    package init(url: String, headers: [HeaderField], key: String, accept: (String) -> String) {
+        func values(_ name: String) -> [String] { headers.filter { $0.name.lowercased() == name }.map(\.value) }
+        self.url = url
+        self.headers = headers.filter { !Self.own.contains($0.name.lowercased()) }
+        var offered: [String] = []
+        for name in values("sec-websocket-protocol").flatMap(Self.tokens) where !offered.contains(name) {
+            offered.append(name)
+        }
+        self.offered = offered
+        self.key = values("sec-websocket-key").first { Data(base64Encoded: $0)?.count == 16 } ?? key
+        expected = accept(self.key)
+    }
+
+    /// What a server proves by its answer that it has read the key.
+    package static func proof(of key: String) -> Data { Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8) }
+
+    /// Headers that are the handshake's, or would announce a body.
+    private static let own: Set<String> = [
+        "upgrade", "connection", "content-length", "transfer-encoding", "expect", "te", "sec-websocket-key",
+        "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
+    ]
+
+    // MARK: The question
+
+    /// The bytes that ask for it.
+    package var request: Data {
+        let address = URLComponents(string: url)
+        let path = address?.percentEncodedPath ?? ""
+        let query = address?.percentEncodedQuery.map { "?\($0)" } ?? ""
+        var lines = ["GET \(path.isEmpty ? "/" : path)\(query) HTTP/1.1"]
+        func has(_ name: String) -> Bool { headers.contains { $0.name.lowercased() == name } }
+        if !has("host") { lines.append("Host: \(Self.host(of: address))") }
+        lines += ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: \(key)", "Sec-WebSocket-Version: 13"]
+        if !offered.isEmpty { lines.append("Sec-WebSocket-Protocol: \(offered.joined(separator: ", "))") }
+        if let user = address?.user, !has("authorization") {
+            let pair = Data("\(user):\(address?.password ?? "")".utf8).base64EncodedString()
+            lines.append("Authorization: Basic \(pair)")
+        }
+        lines += headers.map { "\($0.name): \($0.value)" }
+        return Data((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+    }
+
+    private static func host(of address: URLComponents?) -> String {
+        let name = address?.encodedHost ?? ""
+        guard let port = address?.port, port != (address?.scheme?.lowercased() == "https" ? 443 : 80) else { return name }
+        return "\(name):\(port)"
+    }
+
+    // MARK: The answer
+
+    /// Reads the head that answers, and takes it out of the bytes. `nil`: it is not whole yet.
+    package func answer(in bytes: inout Data) throws(Refusal) -> ResponseHead? {
+        while true {
+            guard zip(bytes, "HTTP/1.".utf8).allSatisfy({ $0 == $1 }) else { throw Refusal(why: "this is no HTTP/1.1") }
+            guard let end = bytes.firstRange(of: Data("\r\n\r\n".utf8)) else {
+                guard bytes.count <= Self.headLimit else { throw Refusal(why: "more than \(Self.headLimit) bytes of headers") }
+                return nil
+            }
+            guard bytes.distance(from: bytes.startIndex, to: end.lowerBound) <= Self.headLimit else {
+                throw Refusal(why: "more than \(Self.headLimit) bytes of headers")
+            }
+            let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+            bytes = Data(bytes[end.upperBound...])
+            let words = (lines.first ?? "").split(separator: " ", maxSplits: 2)
+            guard words.count >= 2, let status = Int(words[1]), (100...999).contains(status) else {
+                throw Refusal(why: "an answer without a status")
+            }
+            // Interim answers are none.
+            if status < 200, status != 101 { continue }
+            return ResponseHead(status: status, headers: lines.dropFirst().compactMap(Self.field), url: url)
+        }
+    }
+
+    private static func field(_ line: String) -> HeaderField? {
+        guard let colon = line.firstIndex(of: ":") else { return nil }
+        return HeaderField(
+            String(line[..<colon]), line[line.index(after: colon)...].trimmingCharacters(in: .whitespaces))
+    }
+
+    /// The subprotocol that the server chose; `nil`: it chose none.
+    package func judge(_ head: ResponseHead) throws(Refusal) -> String? {
+        func refused(_ why: String) -> Refusal { Refusal(head: head, why: why) }
+        func values(_ name: String) -> [String] { head.headers.filter { $0.name.lowercased() == name }.map(\.value) }
+        guard head.status == 101 else { throw refused("the server answered with status \(head.status)") }
+        guard values("upgrade").flatMap(Self.tokens).contains(where: { $0.lowercased() == "websocket" }) else {
+            throw refused("the server does not change to web sockets")
+        }
+        guard values("connection").flatMap(Self.tokens).contains(where: { $0.lowercased() == "upgrade" }) else {
+            throw refused("the server does not upgrade the connection")
+        }
+        guard values("sec-websocket-accept") == [expected] else {
+            throw refused("the server did not prove that it read the question (Sec-WebSocket-Accept)")
+        }
+        guard values("sec-websocket-extensions").allSatisfy(\.isEmpty) else {
+            throw refused("the server uses an extension that nobody offered")
+        }
+        let chosen = values("sec-websocket-protocol").filter { !$0.isEmpty }
+        guard chosen.count <= 1, chosen.allSatisfy(offered.contains) else {
+            throw refused("the server chose a subprotocol that nobody offered")
+        }
+        return chosen.first
+    }
+
+    private static func tokens(_ list: String) -> [String] {
+        list.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+}

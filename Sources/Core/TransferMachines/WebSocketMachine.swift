@@ -1,0 +1,292 @@
+import Foundation
+
+/// A client's side of one web socket, from the handshake to the end. Source of the rules: RFC 6455.
+///
+/// Bytes and wishes go in; frames to send and what to tell come out. It knows no connection and no chance: masks are for whoever sends.
+package struct WebSocketMachine: Sendable {
+    package enum Message: Equatable, Sendable {
+        case text(String)
+        case binary(Data)
+
+        /// Of its payload.
+        package var byteCount: Int {
+            switch self {
+            case .text(let text): text.utf8.count
+            case .binary(let data): data.count
+            }
+        }
+    }
+
+    /// Numbers by which an end is said. Source: RFC 6455, 7.4.1.
+    package enum Code {
+        package static let normal = 1000
+        package static let protocolError = 1002
+        package static let noStatus = 1005
+        package static let invalidPayload = 1007
+        package static let tooBig = 1009
+
+        /// Whether it may be sent: registered with the IANA, or an app's own.
+        package static func isSendable(_ code: Int) -> Bool {
+            [1000...1003, 1007...1014, 3000...4999].contains { $0.contains(code) }
+        }
+    }
+
+    /// The server sent what it may not.
+    package struct BrokenRule: Error, Equatable, Sendable {
+        package enum Kind: Sendable {
+            case protocolError
+            case invalidPayload
+            case tooBig
+
+            package var code: Int {
+                switch self {
+                case .protocolError: Code.protocolError
+                case .invalidPayload: Code.invalidPayload
+                case .tooBig: Code.tooBig
+                }
+            }
+        }
+
+        package var kind: Kind
+        package var why: String
+
+        package init(_ kind: Kind, _ why: String) { (self.kind, self.why) = (kind, why) }
+    }
+
+    package enum Failure: Equatable, Sendable {
+        /// The server answered the handshake with something else.
+        case refused(WebSocketHandshake.Refusal)
+        /// The connection ended before an answer.
+        case noAnswer
+        case brokenRule(BrokenRule)
+        /// The connection ended, and nobody had said so.
+        ///
+        /// - Parameter isOrderly: the server ended it; else it broke.
+        case lost(isOrderly: Bool)
+    }
+
+    package enum Command: Equatable, Sendable {
+        /// The handshake, as it is.
+        case ask(Data)
+        /// To be masked.
+        case transmit(WebSocketFrame)
+        case opened(subprotocol: String?, ResponseHead)
+        case deliver(Message)
+        /// The server answered this ping.
+        case answered(ping: Int)
+        /// Nothing is awaited any more: what is to be transmitted goes out, then the connection ends.
+        ///
+        /// - Parameters: code: ``Code/noStatus``: none was said.
+        case closed(code: Int, reason: Data)
+        case failed(Failure)
+    }
+
+    private enum State {
+        case fresh
+        case asking
+        case open(Assembly?)
+        /// The end was said here; the server's word is awaited. A message's parts must be right all the same.
+        case closing(Assembly?, code: Int, reason: Data)
+        case over
+    }
+
+    /// Parts of a message.
+    private struct Assembly {
+        var isText: Bool
+        var bytes: Data
+    }
+
+    /// Bytes of a message, at most: a longer one is refused by its length.
+    package var maximumMessageSize: Int
+    private let handshake: WebSocketHandshake
+    private var state = State.fresh
+    /// What came and is not read yet.
+    private var pending = Data()
+    /// Without an answer, the oldest first.
+    private var pings: [Int] = []
+
+    package init(_ handshake: WebSocketHandshake, maximumMessageSize: Int) {
+        (self.handshake, self.maximumMessageSize) = (handshake, maximumMessageSize)
+    }
+
+    package var isOpen: Bool { if case .open = state { true } else { false } }
+    package var isClosing: Bool { if case .closing = state { true } else { false } }
+    package var isOver: Bool { if case .over = state { true } else { false } }
+
+    // MARK: Wishes
+
+    /// The connection is there.
+    package mutating func connected() -> [Command] {
+        guard case .fresh = state else { return [] }
+        state = .asking
+        return [.ask(handshake.request)]
+    }
+
+    /// Nothing, unless it is open.
+    package mutating func send(_ message: Message) -> [Command] {
+        guard case .open = state else { return [] }
+        return switch message {
+        case .text(let text): [.transmit(WebSocketFrame(.text, Data(text.utf8)))]
+        case .binary(let data): [.transmit(WebSocketFrame(.binary, data))]
+        }
+    }
+
+    /// Nothing, unless it is open.
+    ///
+    /// - Parameter number: comes back with its answer. Pings are alike on the wire: an answer is that of the oldest.
+    package mutating func ping(_ number: Int) -> [Command] {
+        guard case .open = state else { return [] }
+        pings.append(number)
+        return [.transmit(WebSocketFrame(.ping))]
+    }
+
+    /// Says the end. Nothing, unless it is open.
+    ///
+    /// - Parameters:
+    ///   - code: one that may not be sent is left out, and the reason with it.
+    ///   - reason: UTF-8, at most 123 bytes of which go out.
+    package mutating func close(code: Int, reason: Data) -> [Command] {
+        guard case .open(let assembly) = state else { return [] }
+        let reason = Self.fitting(reason)
+        state = .closing(assembly, code: code, reason: reason)
+        return [.transmit(Self.closeFrame(code, reason))]
+    }
+
+    /// The connection is no more.
+    ///
+    /// - Parameter isOrderly: the server ended it; else it broke.
+    package mutating func ended(isOrderly: Bool) -> [Command] {
+        defer { state = .over }
+        return switch state {
+        case .fresh, .asking: [.failed(.noAnswer)]
+        case .open: [.failed(.lost(isOrderly: isOrderly))]
+        case .closing(_, let code, let reason): [.closed(code: code, reason: reason)]
+        case .over: []
+        }
+    }
+
+    // MARK: Bytes
+
+    package mutating func received(_ bytes: Data) -> [Command] {
+        if case .over = state { return [] }
+        pending.append(bytes)
+        var commands: [Command] = []
+        if case .asking = state {
+            do {
+                guard let head = try handshake.answer(in: &pending) else { return [] }
+                let chosen = try handshake.judge(head)
+                state = .open(nil)
+                commands.append(.opened(subprotocol: chosen, head))
+            } catch {
+                state = .over
+                return [.failed(.refused(error))]
+            }
+        }
+        do {
+            while let frame = try nextFrame() { commands += try take(frame) }
+        } catch {
+            // Whoever said the end already does not say another one.
+            if case .open = state { commands.append(.transmit(Self.closeFrame(error.kind.code, Data()))) }
+            state = .over
+            commands.append(.failed(.brokenRule(error)))
+        }
+        // What was read is let go of.
+        if case .over = state { pending = Data() } else if pending.startIndex != 0 { pending = Data(pending) }
+        return commands
+    }
+
+    private mutating func nextFrame() throws(BrokenRule) -> WebSocketFrame? {
+        let assembly: Assembly?
+        switch state {
+        case .open(let begun), .closing(let begun, _, _): assembly = begun
+        case .fresh, .asking, .over: return nil
+        }
+        guard let header = try WebSocketFrame.header(in: pending) else { return nil }
+        if !header.opcode.isControl {
+            guard (header.opcode == .continuation) == (assembly != nil) else {
+                throw .init(.protocolError, assembly == nil ? "a part of no message" : "a message within another one")
+            }
+            guard header.payloadCount <= maximumMessageSize - (assembly?.bytes.count ?? 0) else {
+                throw .init(.tooBig, "a message of more than \(maximumMessageSize) bytes")
+            }
+        }
+        guard pending.count - header.byteCount >= header.payloadCount else { return nil }
+        let payload = pending.dropFirst(header.byteCount).prefix(header.payloadCount)
+        defer { pending = pending.dropFirst(header.byteCount + header.payloadCount) }
+        return WebSocketFrame(header.opcode, Data(payload), isFinal: header.isFinal)
+    }
+
+    private mutating func take(_ frame: WebSocketFrame) throws(BrokenRule) -> [Command] {
+        switch frame.opcode {
+        case .ping:
+            if case .closing = state { return [] }
+            return [.transmit(WebSocketFrame(.pong, frame.payload))]
+        case .pong:
+            // Ours have no payload; another one is nobody's answer.
+            guard frame.payload.isEmpty, !pings.isEmpty else { return [] }
+            return [.answered(ping: pings.removeFirst())]
+        case .close: return try takeClose(frame.payload)
+        case .text, .binary: return try take(Assembly(isText: frame.opcode == .text, bytes: frame.payload), frame.isFinal)
+        case .continuation:
+            switch state {
+            case .open(var assembly?), .closing(var assembly?, _, _):
+                assembly.bytes.append(frame.payload)
+                return try take(assembly, frame.isFinal)
+            case .open(nil), .closing(nil, _, _), .fresh, .asking, .over: return []
+            }
+        }
+    }
+
+    private mutating func take(_ assembly: Assembly, _ isWhole: Bool) throws(BrokenRule) -> [Command] {
+        let message = isWhole ? try Self.message(assembly) : nil
+        if case .closing(_, let code, let reason) = state {
+            // Nobody here listens any more.
+            state = .closing(isWhole ? nil : assembly, code: code, reason: reason)
+            return []
+        }
+        state = .open(isWhole ? nil : assembly)
+        return message.map { [.deliver($0)] } ?? []
+    }
+
+    private static func message(_ assembly: Assembly) throws(BrokenRule) -> Message {
+        guard assembly.isText else { return .binary(assembly.bytes) }
+        guard let text = String(validating: assembly.bytes, as: UTF8.self) else {
+            throw .init(.invalidPayload, "a text that is no UTF-8")
+        }
+        return .text(text)
+    }
+
+    private mutating func takeClose(_ payload: Data) throws(BrokenRule) -> [Command] {
+        guard payload.count != 1 else { throw .init(.protocolError, "half a code") }
+        let bytes = Array(payload)
+        let code = bytes.isEmpty ? Code.noStatus : Int(bytes[0]) << 8 | Int(bytes[1])
+        let reason = Data(bytes.dropFirst(2))
+        guard bytes.isEmpty || Code.isSendable(code) else { throw .init(.protocolError, "the code \(code), which none may say") }
+        guard String(validating: reason, as: UTF8.self) != nil else {
+            throw .init(.invalidPayload, "a reason that is no UTF-8")
+        }
+        defer { state = .over }
+        // The first word is the one that counts.
+        if case .closing(_, let said, let ownReason) = state { return [.closed(code: said, reason: ownReason)] }
+        return [.transmit(WebSocketFrame(.close, payload)), .closed(code: code, reason: reason)]
+    }
+
+    private static func closeFrame(_ code: Int, _ reason: Data) -> WebSocketFrame {
+        guard Code.isSendable(code) else { return WebSocketFrame(.close) }
+        return WebSocketFrame(.close, Data([UInt8(code >> 8), UInt8(code & 0xFF)]) + reason)
+    }
+
+    /// Ends before a character rather than in it; what is no UTF-8 is nothing.
+    private static func fitting(_ reason: Data) -> Data {
+        let limit = WebSocketFrame.controlLimit - 2
+        guard let text = String(validating: reason, as: UTF8.self) else { return Data() }
+        guard reason.count > limit else { return reason }
+        var (kept, count) = (String.UnicodeScalarView(), 0)
+        for scalar in text.unicodeScalars {
+            count += UTF8.width(scalar)
+            guard count <= limit else { break }
+            kept.append(scalar)
+        }
+        return Data(String(kept).utf8)
+    }
+}
