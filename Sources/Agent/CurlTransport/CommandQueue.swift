@@ -22,7 +22,7 @@ final class CommandQueue: Sendable {
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state = Mutex(State())
 
-    private static let globalInit: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
+    static let globalInit: CURLcode = curl_global_init(Int(CURL_GLOBAL_ALL))
 
     init() {
         precondition(Self.globalInit == CURLE_OK, "libcurl cannot start")

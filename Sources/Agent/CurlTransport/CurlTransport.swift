@@ -64,31 +64,3 @@ package final class CurlTransport: Transport {
         }
     }
 }
-
-/// Carries the loop's closure into its thread. Not a Foundation thread: those cannot be joined.
-private final class Boot {
-    private let body: @Sendable () -> Void
-
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-    static func spawn(_ boot: Boot) -> pthread_t {
-        var thread = pthread_t()
-        let context = Unmanaged.passRetained(boot).toOpaque()
-        // The new thread inherits this mask, and libcurl's resolver threads inherit it from there. The process's
-        // signals belong to others, and with NOSIGNAL a broken TLS connection may raise SIGPIPE.
-        var all = sigset_t()
-        var old = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &old)
-        let code = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Boot>.fromOpaque(context).takeRetainedValue().body()
-                return nil
-            }, context)
-        pthread_sigmask(SIG_SETMASK, &old, nil)
-        precondition(code == 0, "no thread for transfers (error \(code))")
-        return thread
-    }
-}

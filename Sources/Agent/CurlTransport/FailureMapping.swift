@@ -19,13 +19,6 @@ extension RunningAttempt {
             return .connectionLost
         case CURLE_OK:
             return head == nil ? .badAnswer("no headers") : nil
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
-            return .couldNotResolveHost
-        case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
-            return .couldNotConnect
-        case CURLE_OPERATION_TIMEDOUT:
-            // The only time libcurl measures for us is the connecting.
-            return .timedOutConnecting
         case CURLE_RECV_ERROR where isAnsweredByItsHead:
             return nil
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2_STREAM, CURLE_HTTP2:
@@ -39,9 +32,6 @@ extension RunningAttempt {
             return .tooManyRedirects
         case CURLE_FILESIZE_EXCEEDED:
             return .bodyTooLarge
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
-            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-            return .tlsUntrusted(words(for: code))
         case CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
             return .badAnswer(words(for: code))
         case CURLE_OUT_OF_MEMORY where head == nil:
@@ -50,7 +40,7 @@ extension RunningAttempt {
         case CURLE_WRITE_ERROR, CURLE_READ_ERROR, CURLE_ABORTED_BY_CALLBACK, CURLE_SEND_FAIL_REWIND:
             return .stoppedByOwner
         default:
-            return .other(code: code.code, message: String(cString: curl_easy_strerror(code)))
+            return WireFailure(connecting: code, words(for: code))
         }
     }
 
@@ -65,6 +55,28 @@ extension RunningAttempt {
     private func words(for code: CURLcode) -> String {
         let detail = String(cString: errorText)
         return detail.isEmpty ? String(cString: curl_easy_strerror(code)) : String(detail.prefix(200))
+    }
+}
+
+extension WireFailure {
+    /// Why there is no connection.
+    ///
+    /// - Parameter words: libcurl's detailed sentence.
+    init(connecting code: CURLcode, _ words: String) {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            self = .couldNotResolveHost
+        case CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_INTERFACE_FAILED:
+            self = .couldNotConnect
+        case CURLE_OPERATION_TIMEDOUT:
+            // The only time libcurl measures for us is the connecting.
+            self = .timedOutConnecting
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            self = .tlsUntrusted(words)
+        default:
+            self = .other(code: code.code, message: String(cString: curl_easy_strerror(code)))
+        }
     }
 }
 

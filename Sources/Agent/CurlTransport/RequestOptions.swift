@@ -33,29 +33,14 @@ struct RequestOptions {
         let easy = attempt.easy
         let request = attempt.request
         let secure = request.scheme == "https"
-        set(easy, CURLOPT_NOSIGNAL, 1)
-        // Without it, ending an attempt would wait for its name to be resolved, and everything else with it.
-        set(easy, CURLOPT_QUICK_EXIT, 1)
-        set(easy, CURLOPT_URL, request.url)
-        set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        applyConnection(to: easy, request)
         // A request that began encrypted is not continued in the clear.
         set(easy, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https")
         set(easy, CURLOPT_FOLLOWLOCATION, request.followsRedirects ? 1 : 0)
         set(easy, CURLOPT_MAXREDIRS, request.maximumRedirects)
-        switch request.leastTLS {
-        case .v10: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_0))
-        case .v11: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_1))
-        case .v12: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        case .v13: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_3))
-        case nil: break
-        }
-        set(easy, CURLOPT_SSL_VERIFYPEER, 1)
-        set(easy, CURLOPT_SSL_VERIFYHOST, 2)
-        if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
         set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
         set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(easy, CURLOPT_USERAGENT, userAgent)
-        set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
         set(easy, CURLOPT_BUFFERSIZE, 64 * 1024)
         if let limit = request.rateLimit {
             _ = clibcurl_set_offset(easy, CURLOPT_MAX_SEND_SPEED_LARGE, curl_off_t(max(1, limit)))
@@ -78,6 +63,34 @@ struct RequestOptions {
         applyMethod(attempt)
         applyHeaders(attempt)
         applyCallbacks(attempt)
+    }
+
+    /// How the server is reached and known, whatever is then said.
+    func applyConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
+        set(easy, CURLOPT_NOSIGNAL, 1)
+        // Without it, ending an attempt would wait for its name to be resolved, and everything else with it.
+        set(easy, CURLOPT_QUICK_EXIT, 1)
+        set(easy, CURLOPT_URL, request.url)
+        set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        switch request.leastTLS {
+        case .v10: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_0))
+        case .v11: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_1))
+        case .v12: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        case .v13: set(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_3))
+        case nil: break
+        }
+        set(easy, CURLOPT_SSL_VERIFYPEER, 1)
+        set(easy, CURLOPT_SSL_VERIFYHOST, 2)
+        if let certificateAuthorities { set(easy, CURLOPT_CAINFO, certificateAuthorities) }
+        set(easy, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(min(request.connectTimeout, 86_400) * 1000)))
+    }
+
+    /// The connection alone, for whoever speaks over it by itself: through a proxy by a tunnel, and never HTTP/2.
+    func applyBareConnection(to easy: UnsafeMutableRawPointer, _ request: WireRequest) {
+        applyConnection(to: easy, request)
+        set(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        set(easy, CURLOPT_HTTPPROXYTUNNEL, 1)
+        set(easy, CURLOPT_CONNECT_ONLY, 1)
     }
 
     private func applyMethod(_ attempt: RunningAttempt) {

@@ -55,6 +55,11 @@ static inline void *clibcurl_get_openssl(CURL *easy) {
     CURLcode code = curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &info);
     return code == CURLE_OK && info && info->backend == CURLSSLBACKEND_OPENSSL ? info->internals : NULL;
 }
+// The socket of a connection that libcurl only made; CURL_SOCKET_BAD where there is none.
+static inline curl_socket_t clibcurl_active_socket(CURL *easy) {
+    curl_socket_t found = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &found) == CURLE_OK ? found : CURL_SOCKET_BAD;
+}
 static inline CURLMcode clibcurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -29,6 +29,13 @@ package enum FileDigest {
     /// For protocols that name a file by it. Hex; empty if it cannot be read.
     package static func sha1(of url: URL) -> String { Hex.text(Data(digest(of: url, .sha1))) }
 
+    /// For protocols that prove by it that something was read: nothing secret hangs on it.
+    package static func sha1(of data: Data) -> Data {
+        var digest = RunningDigest(.sha1)
+        data.withUnsafeBytes { digest.update($0) }
+        return Data(digest.bytes)
+    }
+
     private static func digest(of url: URL, _ algorithm: RunningDigest.Algorithm) -> [UInt8] {
         let descriptor = clinux_open(url.path, O_RDONLY | O_CLOEXEC, 0)
         guard descriptor >= 0 else { return [] }
