@@ -316,7 +316,11 @@ let package = Package(
             ], swiftSettings: strict),
         .testTarget(
             name: "BackgroundTransferTests",
-            dependencies: ["BackgroundLedger", "BackgroundTransfer", "FaultyServer", "TransferMachines"], swiftSettings: strict),
+            dependencies: [
+                "BackgroundLedger", "BackgroundTransfer", "FaultyServer", "TransferMachines",
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"), .product(name: "NIOWebSocket", package: "swift-nio"),
+            ], swiftSettings: strict),
         // Real code has warnings; what must hold is that it compiles.
         .testTarget(
             name: "APICompileTests",

@@ -139,6 +139,8 @@ struct House {
             "NIOCore": ["FaultyServer"],
             "NIOPosix": ["FaultyServer"],
             "NIOHTTP1": ["FaultyServer"],
+            // For a test's server.
+            "NIOWebSocket": [],
         ],
         pure: ["CNlohmannJSON", "BackgroundScheduling", "TransferMachines", "BackgroundNotices", "StormyWeather"],
         agentSide: ["BackgroundAgent", "CurlTransport", "DesktopServices", "BackgroundAgentTool"])

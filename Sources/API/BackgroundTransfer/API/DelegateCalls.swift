@@ -184,6 +184,26 @@ public struct URLSessionDownloadDelegateCalls {
     }
 }
 
+/// The methods of ``URLSessionWebSocketDelegate``, to be called as optional ones.
+public struct URLSessionWebSocketDelegateCalls {
+    let delegate: any URLSessionWebSocketDelegate
+
+    /// See ``URLSessionWebSocketDelegate/urlSession(_:webSocketTask:didOpenWithProtocol:)``.
+    public func callAsFunction(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+    ) {
+        delegate.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
+    }
+
+    /// See ``URLSessionWebSocketDelegate/urlSession(_:webSocketTask:didCloseWith:reason:)``.
+    public func callAsFunction(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?
+    ) {
+        delegate.urlSession(session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
+    }
+}
+
 extension URLSessionDelegate {
     /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDelegateCalls? { URLSessionDelegateCalls(delegate: self) }
@@ -205,4 +225,9 @@ extension URLSessionDataDelegate {
 extension URLSessionDownloadDelegate {
     /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
     public var urlSession: URLSessionDownloadDelegateCalls? { URLSessionDownloadDelegateCalls(delegate: self) }
+}
+
+extension URLSessionWebSocketDelegate {
+    /// The delegate's methods, called as optional ones: `delegate.urlSession?(…)`.
+    public var urlSession: URLSessionWebSocketDelegateCalls? { URLSessionWebSocketDelegateCalls(delegate: self) }
 }

@@ -195,3 +195,19 @@ extension URLSessionDownloadDelegate {
             session, downloadTask: downloadTask, didResumeAtOffset: fileOffset, expectedTotalBytes: expectedTotalBytes)
     }
 }
+
+extension URLSessionWebSocketDelegate {
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+    ) {
+        let next = session.delegate(of: webSocketTask, after: self) as? any URLSessionWebSocketDelegate
+        next?.urlSession(session, webSocketTask: webSocketTask, didOpenWithProtocol: `protocol`)
+    }
+    public func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?
+    ) {
+        let next = session.delegate(of: webSocketTask, after: self) as? any URLSessionWebSocketDelegate
+        next?.urlSession(session, webSocketTask: webSocketTask, didCloseWith: closeCode, reason: reason)
+    }
+}

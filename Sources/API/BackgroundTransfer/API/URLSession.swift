@@ -9,10 +9,10 @@ import FoundationNetworking
 /// through `.backgroundTask(.urlSession(…))`. Awaits of equal requests on one background session share one transfer.
 /// Several processes may have a session of one identifier at once; each event is told by one of them.
 ///
-/// Left out, on both kinds of session: WebSocket and stream tasks (their tasks end in `URLError.unsupportedURL`), informational responses,
+/// Left out, on both kinds of session: stream tasks (they end in `URLError.unsupportedURL`), informational responses,
 /// `willBeginDelayedRequest` (declared, never called). Left out on background sessions: authentication challenges (a 401
-/// is an answer; a request carries its own `Authorization`), upload streams, ``bytes(for:delegate:)``, cookies, caches, stored credentials and
-/// ``URLProtocol``.
+/// is an answer; a request carries its own `Authorization`), upload streams, ``bytes(for:delegate:)``, web sockets, cookies, caches, stored
+/// credentials and ``URLProtocol``.
 ///
 /// A file that imports both this module and FoundationNetworking sees two types of this name: import this one alone.
 open class URLSession: NSObject, @unchecked Sendable {  // because its engine guards what changes

@@ -150,5 +150,17 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
         expectedTotalBytes: Int64)
 }
 
+/// Hears of web sockets.
+public protocol URLSessionWebSocketDelegate: URLSessionTaskDelegate {
+    /// The server took the handshake, and chose this of the protocols that it was offered; `nil`: none.
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?)
+
+    /// A socket that was open is closed, by either side, or lost. The end of the task follows.
+    func urlSession(
+        _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didCloseWith closeCode: URLSessionWebSocketTask.CloseCode,
+        reason: Data?)
+}
+
 /// Hears of stream tasks. Differs from Apple: there are none that work, and nobody is called.
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {}

@@ -28,6 +28,8 @@ package final class InProcessTransport: Sendable {
     private let state = Mutex(State())
     private let testHost: (any TestWire)?
 
+    var isOfTestHost: Bool { testHost != nil }
+
     package init(onTestHost testHost: (any TestWire)?) { self.testHost = testHost }
 
     func nextNumber() -> Int64 {

@@ -6,7 +6,7 @@ import TransferMachines
 
 /// One task of an ordinary session while it runs: its attempts, redirects and challenges. The engine's thread calls it; the
 /// delegate is called on its own queue.
-final class OrdinaryRun: Sendable {
+final class OrdinaryRun: TaskRun {
     let engine: OrdinarySession
     let state = Mutex(State())
     /// Whose run it began as.

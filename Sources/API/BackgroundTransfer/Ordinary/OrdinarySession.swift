@@ -12,7 +12,7 @@ final class OrdinarySession: SessionEngine {
         var delegate: HeldDelegate?
         var lastIdentifier = 0
         var tasks: [Int: URLSessionTask] = [:]
-        var runs: [Int: OrdinaryRun] = [:]
+        var runs: [Int: any TaskRun] = [:]
         var life = Life.open
     }
 
@@ -89,14 +89,18 @@ final class OrdinarySession: SessionEngine {
 
     func resume(_ task: URLSessionTask) {
         guard task.facts.withLock({ !$0.isCompleted }) else { return }
-        let (run, isNew) = state.withLock { state -> (OrdinaryRun, Bool) in
+        let (run, isNew) = state.withLock { state -> (any TaskRun, Bool) in
             if let run = state.runs[task.taskIdentifier] { return (run, false) }
-            let run = OrdinaryRun(task, self)
+            let run = makeRun(task)
             state.runs[task.taskIdentifier] = run
             state.kept = task.session
             return (run, true)
         }
         if isNew { run.begin() } else { run.release() }
+    }
+
+    private func makeRun(_ task: URLSessionTask) -> any TaskRun {
+        if let task = task as? URLSessionWebSocketTask { WebSocketRun(task, self) } else { OrdinaryRun(task, self) }
     }
 
     /// The connection is held too: it is ended, and a download goes on from what is here.
@@ -109,17 +113,25 @@ final class OrdinarySession: SessionEngine {
         }
         guard !isOver else { return }
         // Never resumed, its delegate hears of its end all the same: once.
-        let (run, isNew) = state.withLock { state -> (OrdinaryRun, Bool) in
+        let (run, isNew) = state.withLock { state -> (any TaskRun, Bool) in
             if let run = state.runs[task.taskIdentifier] { return (run, false) }
-            let run = OrdinaryRun(task, self)
+            let run = makeRun(task)
             state.runs[task.taskIdentifier] = run
             return (run, true)
         }
         if isNew { run.finish(URLError(.cancelled)) } else { run.cancel() }
     }
 
+    /// Says the end of a web socket to its server.
+    func close(_ task: URLSessionWebSocketTask, _ code: Int, _ reason: Data) {
+        guard let run = state.withLock({ $0.runs[task.taskIdentifier] }) as? WebSocketRun else { return cancel(task) }
+        task.facts.withLock { facts in if !facts.isCompleted { facts.isCanceling = true } }
+        run.close(code, reason)
+    }
+
     func cancelProducingResumeData(_ task: URLSessionTask) async -> Data? {
-        guard task is URLSessionDownloadTask, let run = state.withLock({ $0.runs[task.taskIdentifier] }) else {
+        guard task is URLSessionDownloadTask, let run = state.withLock({ $0.runs[task.taskIdentifier] }) as? OrdinaryRun
+        else {
             cancel(task)
             return nil
         }
@@ -218,7 +230,7 @@ final class OrdinarySession: SessionEngine {
         if let refused { throw refused }
         task.facts.withLock { ($0.delegate, $0.feed) = (held, feed) }
         task.resume()
-        let run = state.withLock { $0.runs[task.taskIdentifier] }
+        let run = state.withLock { $0.runs[task.taskIdentifier] } as? OrdinaryRun
         feed.onRoom { [weak run] in run?.goOn() }
         let response = try await withTaskCancellationHandler(operation: { try await feed.head() }, onCancel: { task.cancel() })
         return (URLSession.AsyncBytes(task: task, feed: feed), response)

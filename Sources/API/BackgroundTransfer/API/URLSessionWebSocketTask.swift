@@ -1,0 +1,191 @@
+import BackgroundRuntime
+import Foundation
+import FoundationNetworking
+import TransferMachines
+
+/// A connection that carries messages both ways (RFC 6455). It begins with `resume()`; what is sent before waits for it. Ordinary sessions
+/// only: in a background session it ends in `URLError.unsupportedURL`.
+///
+/// Differs from Apple: the handshake follows no redirects and answers no challenges: what is no web socket ends the task in
+/// `URLError.badServerResponse`, with the answer in ``URLSessionTask/response``. A configuration's `timeoutIntervalForRequest` is for the
+/// connection and the answer to the handshake; a socket that is open may be silent for ever. `waitsForConnectivity`, `timeoutIntervalForResource`
+/// and ``URLProtocol`` have no effect on it. No message is compressed.
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // because its base is
+    /// Why a web socket is closed. Source: RFC 6455, 7.4.
+    ///
+    /// Differs from Apple: what has no name here, as an app's own 3000 to 4999, is ``policyViolation``, the protocol's word for all else; its number is
+    /// ``URLSessionWebSocketTask/closeNumber``.
+    public enum CloseCode: Int, Sendable {
+        /// It is not closed.
+        case invalid = 0
+        case normalClosure = 1000
+        case goingAway = 1001
+        case protocolError = 1002
+        case unsupportedData = 1003
+        /// Closed without a code.
+        case noStatusReceived = 1005
+        /// The connection broke.
+        case abnormalClosure = 1006
+        case invalidFramePayloadData = 1007
+        case policyViolation = 1008
+        case messageTooBig = 1009
+        case mandatoryExtensionMissing = 1010
+        case internalServerError = 1011
+        case tlsHandshakeFailure = 1015
+    }
+
+    /// What is sent and received.
+    public enum Message: Sendable {
+        case data(Data)
+        case string(String)
+    }
+
+    let exchange = WebSocketExchange()
+
+    init(session: URLSession, request: URLRequest) { super.init(session: session, request: request) }
+
+    // MARK: Messages
+
+    /// Sends a message, after those before.
+    ///
+    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost, or what else ended the task.
+    open func send(_ message: Message) async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            exchange.send(message.onWire) { error in
+                if let error { done.resume(throwing: error) } else { done.resume() }
+            }
+        }
+    }
+
+    /// The same; the handler is called on the session's delegate queue when the message is with the system, whole.
+    open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+        exchange.send(message.onWire) { [self] error in post { completionHandler(error) } }
+    }
+
+    /// The next message. Those that come unasked are kept, up to a megabyte of them: then the server is made to wait.
+    ///
+    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost and every message was given out, or what else ended the
+    ///   task; `.dataLengthExceedsMaximum` after a message above ``maximumMessageSize``; `.cancelled` when the awaiting task is cancelled, which
+    ///   loses no message (differs from Apple, where it has no effect).
+    open func receive() async throws -> Message {
+        let number = exchange.reserve()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (done: CheckedContinuation<Message, any Error>) in
+                exchange.receive(number) { done.resume(with: $0.map(Message.init(onWire:)).mapError { $0 as any Error }) }
+                // A cancellation that came first found nobody.
+                if Task.isCancelled { exchange.giveUp(number) }
+            }
+        } onCancel: {
+            exchange.giveUp(number)
+        }
+    }
+
+    /// The same; the handler is called on the session's delegate queue.
+    open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
+        exchange.receive { [self] result in
+            let result = result.map(Message.init(onWire:)).mapError { $0 as any Error }
+            post { completionHandler(result) }
+        }
+    }
+
+    /// Asks the server for a sign of life. The handler is called on the session's delegate queue when it came, or with what ended the task.
+    open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
+        exchange.ping { [self] error in post { pongReceiveHandler(error) } }
+    }
+
+    /// Asks the server for a sign of life, and waits for it.
+    ///
+    /// - Throws: `URLError`: what ended the task before.
+    open func sendPing() async throws {
+        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
+            exchange.ping { error in
+                if let error { done.resume(throwing: error) } else { done.resume() }
+            }
+        }
+    }
+
+    /// Bytes of a message that is received, at most; 1 MiB. A longer one ends the task, and the server is told why.
+    open var maximumMessageSize: Int {
+        get { exchange.maximumMessageSize }
+        set { exchange.maximumMessageSize = newValue }
+    }
+
+    // MARK: The end
+
+    /// Says the end to the server, after what was sent before, and ends when the server has said so too; ten seconds later at the latest. The task
+    /// then has no error. Before the socket is open it is the same as `cancel()`.
+    ///
+    /// - Parameters:
+    ///   - closeCode: those that the protocol lets nobody send (``CloseCode/invalid``, ``CloseCode/noStatusReceived``,
+    ///     ``CloseCode/abnormalClosure``, ``CloseCode/tlsHandshakeFailure``) are left out on the wire, and the reason with them.
+    ///   - reason: UTF-8; what is above 123 bytes is cut off.
+    open func cancel(with closeCode: CloseCode, reason: Data?) {
+        guard let engine = session.engine as? OrdinarySession else { return cancel() }
+        engine.close(self, closeCode.rawValue, reason ?? Data())
+    }
+
+    /// Why it was closed: what was said first, by either side. ``CloseCode/invalid`` until then, and where there never was an open socket.
+    open var closeCode: CloseCode { CloseCode(rawValue: closeNumber) ?? .policyViolation }
+
+    /// The same as a number, which an app may have of its own: 3000 to 4999. 0 until it is closed. Beyond Apple.
+    public var closeNumber: Int { exchange.closing.code }
+
+    /// What was said with the code.
+    open var closeReason: Data? { exchange.closing.reason }
+
+    /// On the delegate's queue, in order.
+    func post(_ call: @escaping @Sendable () -> Void) {
+        let calls = OutstandingCalls.shared
+        calls.enter()
+        session.delegateQueue.addOperation {
+            call()
+            calls.leave()
+        }
+    }
+}
+
+extension URLSessionWebSocketTask.Message {
+    var onWire: WebSocketMachine.Message {
+        switch self {
+        case .data(let data): .binary(data)
+        case .string(let text): .text(text)
+        }
+    }
+
+    init(onWire message: WebSocketMachine.Message) {
+        switch message {
+        case .text(let text): self = .string(text)
+        case .binary(let data): self = .data(data)
+        }
+    }
+}
+
+extension URLSession {
+    /// A web socket: an address of `ws` or `wss`.
+    public func webSocketTask(with url: URL) -> URLSessionWebSocketTask { webSocketTask(with: URLRequest(url: url)) }
+
+    /// The same, in one of several protocols that both sides know.
+    ///
+    /// - Parameter protocols: the preferred one first.
+    public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
+        var request = URLRequest(url: url)
+        if !protocols.isEmpty {
+            request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
+        }
+        return webSocketTask(with: request)
+    }
+
+    /// The same, with the request's headers in the handshake. `Sec-WebSocket-Protocol` may be one of them.
+    public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        let task = URLSessionWebSocketTask(session: self, request: request)
+        if !(engine is OrdinarySession) {
+            let why =
+                "A background session has no web sockets: the agent that makes its transfers cannot be talked with. Use an ordinary session."
+            let error = URLError(.unsupportedURL, userInfo: [NSLocalizedDescriptionKey: why]).concerning(request.url)
+            task.facts.withLock { $0.error = error }
+            task.exchange.end(error, keeping: false)
+        }
+        engine.add(task)
+        return task
+    }
+}

@@ -1,0 +1,144 @@
+import CurlTransport
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TransferMachines
+
+/// What a web socket task was asked for and what came for it, from its making on: what is sent or asked before there is a connection waits here.
+final class WebSocketExchange: Sendable {
+    typealias Done = @Sendable (URLError?) -> Void
+    typealias Receiver = @Sendable (Result<WebSocketMachine.Message, URLError>) -> Void
+
+    private enum Wish {
+        case send(WebSocketMachine.Message, Int)
+        case ping(Int)
+    }
+
+    private struct State {
+        var lastNumber = 0
+        var connection: WebSocketConnection?
+        var wishes: [Wish] = []
+        /// Whoever waits for a message to be out, or a ping to be answered.
+        var waiting: [Int: Done] = [:]
+        var arrived: [WebSocketMachine.Message] = []
+        var receivers: [(number: Int, call: Receiver)] = []
+        /// What everybody hears from here on.
+        var end: URLError?
+        var maximumMessageSize = 1 << 20
+        var closing: (code: Int, reason: Data?) = (0, nil)
+
+        mutating func nextNumber() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// 0: it is not closed.
+    var closing: (code: Int, reason: Data?) {
+        get { state.withLock { $0.closing } }
+        set { state.withLock { $0.closing = newValue } }
+    }
+
+    var maximumMessageSize: Int {
+        get { state.withLock { $0.maximumMessageSize } }
+        set {
+            state.withLock { state in
+                state.maximumMessageSize = newValue
+                state.connection?.limit(messageSize: newValue)
+            }
+        }
+    }
+
+    // MARK: The app's side
+
+    func send(_ message: WebSocketMachine.Message, _ done: @escaping Done) { wish(done) { .send(message, $0) } }
+
+    func ping(_ done: @escaping Done) { wish(done) { .ping($0) } }
+
+    private func wish(_ done: @escaping Done, _ make: (Int) -> Wish) {
+        let end = state.withLock { state -> URLError? in
+            if let end = state.end { return end }
+            let number = state.nextNumber()
+            state.waiting[number] = done
+            let wish = make(number)
+            if let connection = state.connection { Self.pass(wish, connection) } else { state.wishes.append(wish) }
+            return nil
+        }
+        if let end { done(end) }
+    }
+
+    private static func pass(_ wish: Wish, _ connection: WebSocketConnection) {
+        switch wish {
+        case .send(let message, let number): connection.send(message, number)
+        case .ping(let number): connection.ping(number)
+        }
+    }
+
+    /// The next message that nobody has yet; what came before the end is given out after it.
+    ///
+    /// - Parameter number: of ``reserve()``, for whoever may give up.
+    func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
+        let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
+            if !state.arrived.isEmpty {
+                let message = state.arrived.removeFirst()
+                state.connection?.took(message)
+                return .success(message)
+            }
+            if let end = state.end { return .failure(end) }
+            state.receivers.append((number ?? state.nextNumber(), call))
+            return nil
+        }
+        if let answer { call(answer) }
+    }
+
+    func reserve() -> Int { state.withLock { $0.nextNumber() } }
+
+    /// Whoever waited under this number does no more; no message is lost by it.
+    func giveUp(_ number: Int) {
+        let call = state.withLock { state in
+            state.receivers.firstIndex { $0.number == number }.map { state.receivers.remove(at: $0).call }
+        }
+        call?(.failure(URLError(.cancelled)))
+    }
+
+    // MARK: The connection's side
+
+    func attach(_ connection: WebSocketConnection) {
+        state.withLock { state in
+            state.connection = connection
+            for wish in state.wishes { Self.pass(wish, connection) }
+            state.wishes = []
+        }
+    }
+
+    func deliver(_ message: WebSocketMachine.Message) {
+        let call = state.withLock { state -> Receiver? in
+            guard state.end == nil else { return nil }
+            guard !state.receivers.isEmpty else {
+                state.arrived.append(message)
+                return nil
+            }
+            state.connection?.took(message)
+            return state.receivers.removeFirst().call
+        }
+        call?(.success(message))
+    }
+
+    /// A message is out, or a ping is answered.
+    func done(_ number: Int) { state.withLock { $0.waiting.removeValue(forKey: number) }?(nil) }
+
+    /// - Parameter keeping: what arrived is still given out.
+    func end(_ error: URLError, keeping: Bool) {
+        let (waiting, receivers) = state.withLock { state -> ([Done], [Receiver]) in
+            guard state.end == nil else { return ([], []) }
+            state.end = error
+            if !keeping { state.arrived = [] }
+            defer { (state.waiting, state.receivers, state.wishes, state.connection) = ([:], [], [], nil) }
+            return (state.waiting.sorted { $0.key < $1.key }.map(\.value), state.receivers.map(\.call))
+        }
+        for done in waiting { done(error) }
+        for receiver in receivers { receiver(.failure(error)) }
+    }
+}

@@ -1,0 +1,395 @@
+import BackgroundTransfer
+import Foundation
+import Synchronization
+import Testing
+
+/// Web sockets of ordinary sessions, against a server of another make.
+@Suite(.timeLimit(.minutes(5))) struct SessionWebSocketTests {
+    let server: SocketServer
+    let configuration = URLSessionConfiguration.ephemeral
+
+    init() async throws { server = try await SocketServer.start() }
+
+    /// What a delegate hears, in order, to the end of a task.
+    private final class Recorder: NSObject, URLSessionWebSocketDelegate, Sendable {
+        let lines = Mutex<[String]>([])
+        let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+        let (openings, opened) = AsyncStream.makeStream(of: Void.self)
+
+        private func note(_ line: String) { lines.withLock { $0.append(line) } }
+
+        func urlSession(
+            _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+        ) {
+            note("open \(`protocol` ?? "-")")
+            opened.finish()
+        }
+        func urlSession(
+            _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+            didCloseWith closeCode: URLSessionWebSocketTask.CloseCode, reason: Data?
+        ) { note("close \(closeCode.rawValue) \(reason.map { String(decoding: $0, as: UTF8.self) } ?? "-")") }
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            note("end \((error as? URLError)?.code.rawValue ?? 0)")
+            ended.finish()
+        }
+
+        func untilItEnds() async -> [String] {
+            for await _ in ends {}
+            return lines.withLock { $0 }
+        }
+    }
+
+    private func begin(_ path: String) -> (URLSessionWebSocketTask, Recorder) { begin(URLRequest(url: server.url(path))) }
+
+    private func begin(_ request: URLRequest) -> (URLSessionWebSocketTask, Recorder) {
+        let recorder = Recorder()
+        let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+        let task = session.webSocketTask(with: request)
+        task.resume()
+        session.finishTasksAndInvalidate()
+        return (task, recorder)
+    }
+
+    private func code(_ body: () async throws -> Void) async -> URLError.Code? {
+        let error = await #expect(throws: URLError.self) { try await body() }
+        #expect(error?.failingURL != nil && error?.localizedDescription.isEmpty == false)
+        return error?.code
+    }
+
+    // MARK: Messages
+
+    @Test func messagesGoBothWays() async throws {
+        let (task, recorder) = begin("/echo")
+        try await task.send(.string("Grüße"))
+        try await task.send(.data(Data([0x20, 0x22, 0x10, 0x03])))
+        guard case .string("Grüße") = try await task.receive() else { throw CancellationError() }
+        guard case .data(Data([0x20, 0x22, 0x10, 0x03])) = try await task.receive() else { throw CancellationError() }
+        try await task.sendPing()
+        #expect(task.state == .running && task.closeCode == .invalid && task.closeReason == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 101)
+        #expect(task.countOfBytesReceived == 11 && task.countOfBytesSent == 11)
+        task.cancel(with: .goingAway, reason: Data("BuhBye".utf8))
+        #expect(await recorder.untilItEnds() == ["open -", "close 1001 BuhBye", "end 0"])
+        #expect(task.closeCode == .goingAway && task.closeReason == Data("BuhBye".utf8) && task.error == nil)
+        #expect(task.state == .completed)
+        let said = server.now.closes.map { "\($0.code ?? 0) \($0.reason)" }
+        #expect(said == ["1001 BuhBye"])
+        #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
+        #expect(await code { try await task.send(.string("late")) } == .networkConnectionLost)
+        #expect(await code { try await task.sendPing() } == .networkConnectionLost)
+    }
+
+    @Test func handlersAreCalledOnTheDelegatesQueue() async throws {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession(configuration: configuration, delegate: nil, delegateQueue: queue)
+        let task = session.webSocketTask(with: server.url("/echo"))
+        // What is asked before it runs waits for it.
+        let (lines, note) = AsyncStream.makeStream(of: String.self)
+        task.receive { result in
+            if case .success(.string(let text)) = result { note.yield("\(text) \(OperationQueue.current === queue)") }
+        }
+        task.send(.string("one")) { note.yield("sent \($0 == nil) \(OperationQueue.current === queue)") }
+        task.resume()
+        var iterator = lines.makeAsyncIterator()
+        #expect(await iterator.next() == "sent true true")
+        #expect(await iterator.next() == "one true")
+        task.sendPing { note.yield("pong \($0 == nil) \(OperationQueue.current === queue)") }
+        #expect(await iterator.next() == "pong true true")
+        task.receive { result in
+            if case .failure(let error) = result { note.yield("\((error as? URLError)?.code.rawValue ?? 0)") }
+        }
+        task.cancel()
+        #expect(await iterator.next() == "-999")
+    }
+
+    @Test func theServersPingIsAnswered() async throws {
+        let (task, _) = begin("/ping")
+        guard case .string("answered") = try await task.receive() else { throw CancellationError() }
+        task.cancel()
+    }
+
+    @Test func partsAreOneMessage() async throws {
+        let (task, _) = begin("/fragments")
+        guard case .string("Hello") = try await task.receive() else { throw CancellationError() }
+        task.cancel()
+    }
+
+    @Test(arguments: [0, 125, 126, 65_535, 65_536, 1 << 20, 5 << 20]) func anyLengthGoesBothWays(_ count: Int) async throws {
+        let (task, _) = begin("/echo")
+        task.maximumMessageSize = 8 << 20
+        let data = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        async let sent: Void = task.send(.data(data))
+        guard case .data(let echo) = try await task.receive() else { throw CancellationError() }
+        try await sent
+        #expect(echo == data)
+        task.cancel()
+    }
+
+    /// Both sides have more to say than their sockets hold.
+    @Test func manyMessagesKeepTheirOrder() async throws {
+        let (task, _) = begin("/echo")
+        let count = 3000
+        let sending = Task {
+            for number in 0..<count { try await task.send(.string("\(number) " + String(repeating: "x", count: number))) }
+        }
+        for number in 0..<count {
+            guard case .string(let text) = try await task.receive() else { throw CancellationError() }
+            try #require(text.prefix { $0 != " " } == "\(number)")
+        }
+        try await sending.value
+        task.cancel()
+    }
+
+    @Test func aMessageTooLongEndsIt() async throws {
+        let (task, recorder) = begin("/large/\((1 << 20) + 1)")
+        #expect(await code { _ = try await task.receive() } == .dataLengthExceedsMaximum)
+        #expect(await recorder.untilItEnds() == ["open -", "close 1009 -", "end -1103"])
+        #expect(task.closeCode == .messageTooBig)
+        let (whole, _) = begin("/large/\(1 << 20)")
+        guard case .data(let data) = try await whole.receive() else { throw CancellationError() }
+        #expect(data.count == 1 << 20)
+        whole.cancel()
+    }
+
+    /// Nobody reads: the server is made to wait, and nothing is lost.
+    @Test func aSlowReaderMakesTheServerWait() async throws {
+        let (task, _) = begin("/flood/64")
+        let (other, _) = begin("/echo")
+        var last = -1
+        // What both sides' sockets and the session hold, after the server was given the time for more.
+        while server.now.flooded != last || last == 0 {
+            last = server.now.flooded
+            // A round trip through the server's only thread.
+            for _ in 0..<20 { try await other.sendPing() }
+        }
+        #expect(last < 24, "\(last) megabytes were sent to nobody")
+        for left in (1...64).reversed() {
+            guard case .data(let data) = try await task.receive() else { throw CancellationError() }
+            #expect(data.count == 1 << 20 && data.first == UInt8(left))
+        }
+        task.cancel()
+        other.cancel()
+    }
+
+    @Test func whoeverWaitsCanGiveUp() async throws {
+        let (task, recorder) = begin("/echo")
+        for await _ in recorder.openings {}
+        let waiting = Task { try await task.receive() }
+        waiting.cancel()
+        let error = await #expect(throws: URLError.self) { _ = try await waiting.value }
+        #expect(error?.code == .cancelled)
+        try await task.send(.string("for the next"))
+        guard case .string("for the next") = try await task.receive() else { throw CancellationError() }
+        task.cancel()
+    }
+
+    // MARK: The handshake
+
+    @Test func aProtocolIsChosen() async throws {
+        let recorder = Recorder()
+        let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+        let task = session.webSocketTask(with: server.url("/protocol"), protocols: ["chatbot", "IRC", "BulletinBoard"])
+        task.resume()
+        for await _ in recorder.openings {}
+        task.cancel(with: .normalClosure, reason: nil)
+        #expect(await recorder.untilItEnds() == ["open IRC", "close 1000 -", "end 0"])
+        #expect(server.now.requests.first?.headers["Sec-WebSocket-Protocol"] == ["chatbot, IRC, BulletinBoard"])
+    }
+
+    @Test func headersAndCookiesGoWithIt() async throws {
+        configuration.httpAdditionalHeaders = ["X-Session": "s", "X-Both": "session"]
+        var request = URLRequest(url: server.url("/cookie"))
+        request.setValue("mine", forHTTPHeaderField: "X-Both")
+        request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
+        let (first, opening) = begin(request)
+        for await _ in opening.openings {}
+        first.cancel()
+        #expect(configuration.httpCookieStorage?.cookies?.map(\.name) == ["fruit"])
+        let (second, again) = begin("/echo?x=1")
+        for await _ in again.openings {}
+        second.cancel()
+        let seen = server.now.requests
+        #expect(seen.first?.headers["X-Session"] == ["s"] && seen.first?.headers["X-Both"] == ["mine"])
+        #expect(seen.first?.headers["Authorization"] == ["Bearer t"] && seen.first?.headers["Cookie"] == [])
+        #expect(seen.last?.headers["Cookie"] == ["fruit=apple"] && seen.last?.uri == "/echo?x=1")
+        #expect(seen.last?.headers["Host"] == ["127.0.0.1:\(server.port)"])
+    }
+
+    @Test func noWebSocketIsABadAnswer() async throws {
+        let (refused, recorder) = begin("/refuse")
+        #expect(await code { _ = try await refused.receive() } == .badServerResponse)
+        #expect(await recorder.untilItEnds() == ["end -1011"])
+        let response = refused.response as? HTTPURLResponse
+        #expect(response?.statusCode == 403 && response?.value(forHTTPHeaderField: "X-Why") == "no")
+        #expect(refused.closeCode == .invalid)
+        let (silent, other) = begin("/hang-up")
+        #expect(await code { _ = try await silent.receive() } == .badServerResponse)
+        #expect(await code { _ = try await silent.receive() } == .badServerResponse)
+        #expect(await other.untilItEnds() == ["end -1011"])
+        #expect(silent.closeCode == .invalid && silent.closeReason == nil)
+    }
+
+    @Test func nobodyAnswersInTime() async throws {
+        configuration.timeoutIntervalForRequest = 1
+        let (task, recorder) = begin("/wait")
+        #expect(await code { try await task.send(.string("x")) } == .timedOut)
+        #expect(await recorder.untilItEnds() == ["end -1001"])
+    }
+
+    @Test func nobodyIsThere() async throws {
+        let closed = try await SocketServer.start()
+        let address = closed.url("/echo")
+        await closed.stop()
+        let (task, recorder) = begin(URLRequest(url: address))
+        #expect(await code { _ = try await task.receive() } == .cannotConnectToHost)
+        #expect(await recorder.untilItEnds() == ["end -1004"])
+    }
+
+    @Test(arguments: ["ftp://127.0.0.1/", "ws:///x", "file:///etc/passwd"]) func otherAddressesAreRefused(_ address: String)
+        async throws
+    {
+        let (task, recorder) = begin(URLRequest(url: try #require(URL(string: address))))
+        #expect(await code { _ = try await task.receive() } == .unsupportedURL)
+        #expect(await recorder.untilItEnds() == ["end -1002"])
+    }
+
+    /// A line break would be another header, written by whoever wrote the value.
+    @Test func noHeaderIsSmuggled() async throws {
+        let session = URLSession(configuration: configuration)
+        let task = session.webSocketTask(with: server.url("/bye/1000"), protocols: ["a\r\nX-Evil: 1"])
+        task.resume()
+        _ = await code { _ = try await task.receive() }
+        #expect(server.now.requests.allSatisfy { $0.headers["X-Evil"].isEmpty })
+    }
+
+    // MARK: Ends
+
+    @Test(arguments: [(1000, "BuhBye", 1000), (1011, "", 1011), (4001, "log in", 1008), (0, "", 1005)])
+    func theServerSaysTheEnd(_ number: Int, _ reason: String, _ code: Int) async throws {
+        let (task, recorder) = begin("/bye/\(number)/\(reason)".replacingOccurrences(of: " ", with: "_"))
+        #expect(await self.code { _ = try await task.receive() } == .networkConnectionLost)
+        let text = reason.replacingOccurrences(of: " ", with: "_")
+        #expect(await recorder.untilItEnds() == ["open -", "close \(code) \(text.isEmpty ? "-" : text)", "end 0"])
+        #expect(task.closeNumber == (number == 0 ? 1005 : number))
+        await server.wait { !$0.closes.isEmpty }
+        // The same is said back.
+        let said = server.now.closes.map { "\($0.code ?? 0) \($0.reason)" }
+        #expect(said == ["\(number) \(text)"])
+    }
+
+    @Test func messagesBeforeTheEndAreKept() async throws {
+        let (task, recorder) = begin("/echo")
+        try await task.send(.string("a"))
+        try await task.send(.string("b"))
+        try await task.sendPing()
+        task.cancel(with: .normalClosure, reason: nil)
+        _ = await recorder.untilItEnds()
+        guard case .string("a") = try await task.receive() else { throw CancellationError() }
+        guard case .string("b") = try await task.receive() else { throw CancellationError() }
+        #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
+    }
+
+    @Test func theServerLeavesInOrderWithoutAWord() async throws {
+        let (task, recorder) = begin("/lost")
+        #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
+        #expect(await recorder.untilItEnds() == ["open -", "close 1000 -", "end -1005"])
+        #expect(task.closeCode == .normalClosure && task.closeReason == nil)
+        #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
+    }
+
+    @Test func theConnectionBreaks() async throws {
+        let (task, recorder) = begin("/reset")
+        try await task.send(.string("x"))
+        #expect(await code { _ = try await task.receive() } == .networkConnectionLost)
+        #expect(await recorder.untilItEnds() == ["open -", "close 1006 -", "end -1005"])
+    }
+
+    @Test func theServerBreaksARule() async throws {
+        let (task, recorder) = begin("/masked")
+        #expect(await code { _ = try await task.receive() } == .badServerResponse)
+        #expect(await recorder.untilItEnds() == ["open -", "close 1002 -", "end -1011"])
+        await server.wait { !$0.closes.isEmpty }
+        #expect(server.now.closes.first?.code == 1002)
+    }
+
+    /// What was sent before goes out before.
+    @Test func theAppSaysTheEndAndTheServerLeaves() async throws {
+        let (task, recorder) = begin("/drop-at-close")
+        for await _ in recorder.openings {}
+        for _ in 0..<20 { task.send(.data(Data(count: 100_000))) { _ in } }
+        task.cancel(with: .normalClosure, reason: Data("BuhBye".utf8))
+        #expect(task.state == .canceling)
+        let drain = Task { while (try? await task.receive()) != nil {} }
+        #expect(await recorder.untilItEnds() == ["open -", "close 1000 BuhBye", "end 0"])
+        await drain.value
+        await server.wait { !$0.closes.isEmpty }
+        #expect(server.now.closes.first?.reason == "BuhBye")
+    }
+
+    enum Moment: CaseIterable { case unbegun, connecting, open, twice, withCode }
+
+    @Test(arguments: Moment.allCases) func cancelEndsItAtOnce(_ moment: Moment) async throws {
+        let recorder = Recorder()
+        let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+        let task = session.webSocketTask(with: server.url(moment == .connecting || moment == .withCode ? "/wait" : "/echo"))
+        if moment != .unbegun { task.resume() }
+        if moment == .open || moment == .twice { for await _ in recorder.openings {} }
+        let waiting = Task { try await task.receive() }
+        if moment == .withCode { task.cancel(with: .goingAway, reason: nil) } else { task.cancel() }
+        if moment == .twice { task.cancel() }
+        #expect(await code { _ = try await waiting.value } == .cancelled)
+        let wasOpen = moment == .open || moment == .twice
+        #expect(await recorder.untilItEnds() == (wasOpen ? ["open -"] : []) + ["end -999"])
+        #expect(task.closeCode == .invalid && task.state == .completed)
+        #expect(await session.allTasks.isEmpty)
+    }
+
+    @Test func aHeldTaskReadsNothing() async throws {
+        let (task, recorder) = begin("/flood/64")
+        for await _ in recorder.openings {}
+        task.suspend()
+        #expect(task.state == .suspended)
+        task.resume()
+        for _ in 0..<64 { _ = try await task.receive() }
+        #expect(task.state == .running)
+        task.cancel()
+    }
+
+    @Test func theSessionsEndEndsIt() async throws {
+        let recorder = Recorder()
+        let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+        let task = session.webSocketTask(with: server.url("/echo"))
+        task.resume()
+        for await _ in recorder.openings {}
+        #expect(await session.allTasks == [task])
+        session.invalidateAndCancel()
+        #expect(await recorder.untilItEnds() == ["open -", "end -999"])
+    }
+
+    // MARK: Who hears
+
+    @Test func aTasksOwnDelegateHandsOn() async throws {
+        final class Own: NSObject, URLSessionWebSocketDelegate, Sendable {
+            let opened = Mutex(0)
+            func urlSession(
+                _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?
+            ) { opened.withLock { $0 += 1 } }
+        }
+        let (recorder, own) = (Recorder(), Own())
+        let session = URLSession(configuration: configuration, delegate: recorder, delegateQueue: nil)
+        let task = session.webSocketTask(with: server.url("/bye/1000"))
+        task.delegate = own
+        task.resume()
+        #expect(await recorder.untilItEnds() == ["close 1000 -", "end 0"])
+        #expect(own.opened.withLock { $0 } == 1)
+    }
+
+    @Test func aBackgroundSessionHasNone() async throws {
+        let session = URLSession(configuration: .background(withIdentifier: "sockets-\(UUID().uuidString)"))
+        let task = session.webSocketTask(with: server.url("/echo"))
+        let error = await #expect(throws: URLError.self) { _ = try await task.receive() }
+        #expect(error?.code == .unsupportedURL && error?.localizedDescription.contains("ordinary session") == true)
+        #expect((task.error as? URLError)?.code == .unsupportedURL)
+    }
+}
