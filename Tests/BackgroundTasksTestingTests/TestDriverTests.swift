@@ -11,6 +11,16 @@ import UserNotifications
 
 /// An author's tests of an app, as the tutorial shows them.
 @Suite struct TestDriverTests {
+    /// A web socket must not find the real network, and says so.
+    @Test func noWebSocketLeavesATest() async throws {
+        try await TestDriver.run(permitting: []) { _ in
+            let task = URLSession.shared.webSocketTask(with: try #require(URL(string: "wss://example.org/chat")))
+            task.resume()
+            let error = await #expect(throws: URLError.self) { _ = try await task.receive() }
+            #expect(error?.code == .notConnectedToInternet && error?.localizedDescription.contains("loopback") == true)
+        }
+    }
+
     @Test func aRefreshIsLaunchedWhenItsTimeHasCome() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let calls = Mutex(0)

@@ -110,7 +110,7 @@ final class WebSocketInbox: Sendable {
     private static let overhead = 64
 
     // Unsafe only to the compiler, because other threads pass it to nothing but curl_multi_wakeup, which libcurl
-    // allows, and only under the lock while it is not over: its thread frees it after that.
+    // allows, and only under the lock while it is not over.
     nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let state: Mutex<State>
 
@@ -120,6 +120,8 @@ final class WebSocketInbox: Sendable {
         self.multi = multi
         state = Mutex(State(maximumMessageSize: maximumMessageSize))
     }
+
+    deinit { curl_multi_cleanup(multi) }
 
     /// Wakes the thread, if the change is one that it waits for.
     private func change(_ body: (inout State) -> Bool) {

@@ -81,7 +81,6 @@ final class WebSocketLoop {
             curl_multi_remove_handle(inbox.multi, easy)
             curl_easy_cleanup(easy)
         }
-        curl_multi_cleanup(inbox.multi)
         errorText.deallocate()
         handler(.ended(end ?? .noConnection(.other(code: CURLE_OUT_OF_MEMORY.code, message: "No memory for a connection"))))
     }

@@ -20,7 +20,7 @@ final class WebSocketExchange: Sendable {
         var wishes: [Wish] = []
         /// Whoever waits for a message to be out, or a ping to be answered.
         var waiting: [Int: Done] = [:]
-        var arrived: [WebSocketMachine.Message] = []
+        var arrived: ArraySlice<WebSocketMachine.Message> = []
         var receivers: [(number: Int, call: Receiver)] = []
         /// What everybody hears from here on.
         var end: URLError?
@@ -81,8 +81,7 @@ final class WebSocketExchange: Sendable {
     /// - Parameter number: of ``reserve()``, for whoever may give up.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
         let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
-            if !state.arrived.isEmpty {
-                let message = state.arrived.removeFirst()
+            if let message = state.arrived.popFirst() {
                 state.connection?.took(message)
                 return .success(message)
             }
@@ -107,6 +106,7 @@ final class WebSocketExchange: Sendable {
 
     func attach(_ connection: WebSocketConnection) {
         state.withLock { state in
+            guard state.end == nil else { return }
             state.connection = connection
             for wish in state.wishes { Self.pass(wish, connection) }
             state.wishes = []
