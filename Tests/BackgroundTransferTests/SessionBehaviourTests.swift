@@ -208,6 +208,20 @@ import Testing
         #expect(data.count == 1)
     }
 
+    @Test func anInvalidatedSessionListsNothing() async throws {
+        server.route("GET", "/never", .silence)
+        let session = URLSession(configuration: .ephemeral)
+        for resumes in [true, true, false] {
+            let task = try session.dataTask(with: url("/never"))
+            if resumes { task.resume() }
+        }
+        let unused = try session.downloadTask(with: url("/never"))
+        unused.cancel()
+        #expect(await session.allTasks.count == 3)
+        session.invalidateAndCancel()
+        #expect(await session.allTasks.isEmpty)
+    }
+
     @Test func whoHearsOfAnEndFindsItGone() async throws {
         server.route("GET", "/x", .status(200))
         let (counts, counted) = AsyncStream.makeStream(of: Int.self)

@@ -27,7 +27,8 @@ final class DataAddressProtocol: URLProtocol {
 /// What a `data:` address says. Source of the rule: RFC 2397.
 struct DataAddress: Equatable {
     var mediaType = "text/plain"
-    var charset: String? = "US-ASCII"
+    /// As written. The RFC's own for a text that names none is US-ASCII; as on iOS, nobody says so.
+    var charset: String?
     var bytes: Data
 
     /// `nil`: no comma, or no base64 where it says so.
@@ -43,7 +44,7 @@ struct DataAddress: Equatable {
             guard type.split(separator: "/", omittingEmptySubsequences: false).filter({ !$0.isEmpty }).count == 2 else {
                 return nil
             }
-            (mediaType, charset) = (String(type), nil)
+            mediaType = String(type)
         }
         // The first of a name counts.
         let named = words.dropFirst().map { $0.split(separator: "=", maxSplits: 1) }.first {

@@ -119,7 +119,9 @@ final class OrdinarySession: SessionEngine {
             state.runs[task.taskIdentifier] = run
             return (run, true)
         }
-        if isNew { run.finish(URLError(.cancelled)) } else { run.cancel() }
+        guard isNew else { return run.cancel() }
+        forget(task)
+        run.finish(URLError(.cancelled))
     }
 
     /// Says the end of a web socket to its server.
@@ -180,7 +182,11 @@ final class OrdinarySession: SessionEngine {
             if state.life == .open { state.life = .ending }
             return Array(state.tasks.values)
         }
-        if cancelling { for task in tasks { cancel(task) } }
+        if cancelling {
+            for task in tasks { cancel(task) }
+            // Their delegate still hears of their ends; nobody finds them any more.
+            state.withLock { $0.tasks = [:] }
+        }
         considerEnding()
     }
 
