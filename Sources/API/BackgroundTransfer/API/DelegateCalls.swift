@@ -126,7 +126,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
     }
 
-    /// See ``URLSessionDataDelegate/urlSession(_:dataTask:didReceive:)``.
+    /// Bytes of the answer, as the method `urlSession(_:dataTask:didReceive:)` hears them.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data
     ) {
@@ -134,7 +134,7 @@ public struct URLSessionDataDelegateCalls {
             session, dataTask: dataTask, didReceive: data)
     }
 
-    /// See ``URLSessionDataDelegate/urlSession(_:dataTask:didBecome:)``.
+    /// The answer became a download, as the method `urlSession(_:dataTask:didBecome:)` hears it.
     public func callAsFunction(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {

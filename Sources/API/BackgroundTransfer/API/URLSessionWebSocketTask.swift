@@ -166,7 +166,9 @@ extension URLSession {
 
     /// The same, in one of several protocols that both sides know.
     ///
-    /// - Parameter protocols: the preferred one first.
+    /// - Parameters:
+    ///   - url: an address of `ws` or `wss`.
+    ///   - protocols: the preferred one first.
     public func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         var request = URLRequest(url: url)
         if !protocols.isEmpty {
