@@ -1,5 +1,6 @@
 // Mocks as the tests of real apps write them: subclasses, as Apple's classes are open. That they compile, and are what is called, is the test.
 import BackgroundTasks
+import BackgroundTransfer
 import Foundation
 import Testing
 
@@ -99,4 +100,43 @@ private final class MarkedContinued: BGContinuedProcessingTaskRequest, @unchecke
     }
 
     @Test func theSharedOneIsTheRealOne() { #expect(type(of: MockScheduler.shared) == BGTaskScheduler.self) }
+}
+
+/// The mocks that tests of networking layers have had since 2015.
+private final class MockDataTask: URLSessionDataTask, @unchecked Sendable {
+    private let onResume: () -> Void
+
+    init(onResume: @escaping () -> Void) {
+        self.onResume = onResume
+        super.init()
+    }
+
+    override func resume() { onResume() }
+    override func cancel() {}
+}
+
+private final class MockSession: URLSession, @unchecked Sendable {
+    var answer: (Data?, URLResponse?, (any Error)?) = (nil, nil, nil)
+    private(set) var asked: [URL] = []
+
+    override init() { super.init() }
+
+    override func dataTask(
+        with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+    ) -> URLSessionDataTask {
+        if let url = request.url { asked.append(url) }
+        let answer = answer
+        return MockDataTask { completionHandler(answer.0, answer.1, answer.2) }
+    }
+}
+
+@Suite struct MockSessionTests {
+    @Test func aMockAnswersInTheSessionsPlace() throws {
+        let session = MockSession()
+        session.answer = (Data("mocked".utf8), nil, nil)
+        let url = try #require(URL(string: "https://example.org/"))
+        nonisolated(unsafe) var heard: Data?
+        session.dataTask(with: URLRequest(url: url)) { data, _, _ in heard = data }.resume()
+        #expect(heard == Data("mocked".utf8) && session.asked == [url])
+    }
 }

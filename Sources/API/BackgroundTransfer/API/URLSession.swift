@@ -41,7 +41,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// An ordinary session of the default configuration, without a delegate. It cannot be invalidated.
     public class var shared: URLSession { sharedSession }
-    private static let sharedSession = URLSession(configuration: .default, isShared: true)
+    private static let sharedSession = URLSession(shared: .default)
 
     private let ownConfiguration: URLSessionConfiguration
     let engine: any SessionEngine
@@ -61,29 +61,43 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ///   - configuration: copied: later changes of it have no effect.
     ///   - delegate: hears of what happens to tasks.
     ///   - delegateQueue: `nil`: a serial queue of the session's own.
-    public convenience init(
+    public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil
-    ) { self.init(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue, isShared: false) }
-
-    private init(
-        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)? = nil, delegateQueue: OperationQueue? = nil,
-        isShared: Bool
     ) {
         let configuration = configuration.copied()
         ownConfiguration = configuration
-        if let delegateQueue {
-            self.delegateQueue = delegateQueue
-        } else {
-            self.delegateQueue = OperationQueue()
-            self.delegateQueue.maxConcurrentOperationCount = 1
-        }
+        self.delegateQueue = delegateQueue ?? Self.serialQueue()
         if let identifier = configuration.identifier {
             engine = BackgroundSession.named(identifier, configuration)
         } else {
-            engine = OrdinarySession(configuration: configuration, isShared: isShared)
+            engine = OrdinarySession(configuration: configuration, isShared: false)
         }
         super.init()
         engine.attach(self, delegate: delegate)
+    }
+
+    /// An ordinary session of the default configuration: for the mocks of an app's tests, which subclass this class.
+    public override init() {
+        ownConfiguration = .default
+        delegateQueue = Self.serialQueue()
+        engine = OrdinarySession(configuration: ownConfiguration, isShared: false)
+        super.init()
+        engine.attach(self, delegate: nil)
+    }
+
+    /// The process's own.
+    private init(shared configuration: URLSessionConfiguration) {
+        ownConfiguration = configuration
+        delegateQueue = Self.serialQueue()
+        engine = OrdinarySession(configuration: configuration, isShared: true)
+        super.init()
+        engine.attach(self, delegate: nil)
+    }
+
+    private static func serialQueue() -> OperationQueue {
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        return queue
     }
 
     /// Hears of the session and its tasks. `nil` once it is invalid.

@@ -77,6 +77,14 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
         super.init()
     }
 
+    /// A task of nobody's: for the mocks of an app's tests, which subclass this class and its kinds.
+    public override init() {
+        session = .shared
+        originalRequest = nil
+        taskIdentifier = 0
+        super.init()
+    }
+
     private func change<Value>(_ key: WritableKeyPath<Facts, Value>, _ value: Value) {
         facts.withLock { $0[keyPath: key] = value }
         session.engine.update(self)
@@ -185,6 +193,12 @@ open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}  // becaus
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // because its base is
     let source: DownloadSource
 
+    /// A task of nobody's, for mocks.
+    public override init() {
+        source = .resumeData(Data())
+        super.init()
+    }
+
     init(session: URLSession, source: DownloadSource, identifier: Int? = nil) {
         self.source = source
         switch source {
@@ -245,6 +259,12 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     private let chosenDelivery = Mutex(UploadDelivery.plain)
     private let chosenKey = Mutex<String?>(nil)
     private let snapshot = Mutex<Snapshot?>(nil)
+
+    /// A task of nobody's, for mocks.
+    public override init() {
+        body = nil
+        super.init()
+    }
 
     init(session: URLSession, request: URLRequest?, body: UploadBody?, identifier: Int? = nil) {
         self.body = body
