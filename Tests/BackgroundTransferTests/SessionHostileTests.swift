@@ -311,4 +311,134 @@ import Testing
         let (data, _) = try await URLSession(configuration: .ephemeral).data(from: url("/in"), delegate: once)
         #expect(String(decoding: data, as: UTF8.self) == "in" && once.asked.withLock { $0 } == 1)
     }
+
+    // MARK: After the second reading
+
+    @Test func nothingIsNoPiece() async throws {
+        final class Empty: BackgroundTransfer.URLProtocol {
+            override class func canInit(with request: URLRequest) -> Bool { true }
+            override func startLoading() {
+                guard let url = request.url,
+                    let head = HTTPURLResponse(url: url, statusCode: 204, httpVersion: nil, headerFields: nil)
+                else { return }
+                client?.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed)
+                client?.urlProtocol(self, didLoad: Data())
+                client?.urlProtocolDidFinishLoading(self)
+            }
+        }
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Empty.self]
+        let (bytes, _) = try await URLSession(configuration: configuration).bytes(from: url("/"))
+        for try await _ in bytes { Issue.record("a byte of nothing") }
+        let (other, _) = try await URLSession(configuration: .ephemeral).bytes(from: #require(URL(string: "data:,")))
+        for try await _ in other { Issue.record("a byte of nothing") }
+    }
+
+    /// Writes down what it hears, and answers when it is told to.
+    private final class Slow: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
+        let heard = Mutex<[String]>([])
+        let answer = Mutex<(@Sendable () -> Void)?>(nil)
+        let (asks, asked) = AsyncStream.makeStream(of: Void.self)
+        let (ends, ended) = AsyncStream.makeStream(of: URLError?.self)
+
+        private func note(_ line: String) { heard.withLock { $0.append(line) } }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            note("head")
+            answer.withLock { $0 = { completionHandler(.becomeDownload) } }
+            asked.finish()
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            note("redirect")
+            task.cancel()
+            completionHandler(nil)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) { note("data") }
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask) {
+            note("became")
+        }
+        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {
+            note("file")
+        }
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            note("end")
+            ended.yield(error as? URLError)
+        }
+    }
+
+    private func settled(_ session: URLSession) async {
+        session.finishTasksAndInvalidate()
+        while session.delegate != nil { await Task.yield() }
+        await withCheckedContinuation { done in session.delegateQueue.addOperation { done.resume() } }
+    }
+
+    @Test func aCancelledTaskBecomesNothing() async throws {
+        server.route("GET", "/small", .status(200, body: "small"))
+        let slow = Slow()
+        let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
+        let task = try session.dataTask(with: url("/small"))
+        task.resume()
+        for await _ in slow.asks {}
+        task.cancel()
+        for await error in slow.ends {
+            #expect(error?.code == .cancelled)
+            break
+        }
+        slow.answer.withLock { $0 }?()
+        #expect(await session.allTasks.isEmpty)
+        await settled(session)
+        #expect(slow.heard.withLock { $0 } == ["head", "end"])
+    }
+
+    @Test func nothingIsToldAfterTheEnd() async throws {
+        server.route("GET", "/a", .init([.status(302), .headers(["Location": "/b", "Content-Length": "5"]), .body("moved")]))
+        let slow = Slow()
+        let session = URLSession(configuration: .ephemeral, delegate: slow, delegateQueue: nil)
+        try session.dataTask(with: url("/a")).resume()
+        for await error in slow.ends {
+            #expect(error?.code == .cancelled)
+            break
+        }
+        await settled(session)
+        #expect(slow.heard.withLock { $0 } == ["redirect", "end"])
+    }
+
+    /// Whoever adds up what was written has the whole.
+    @Test func whatWasWrittenAddsUp() async throws {
+        final class Sum: NSObject, URLSessionDownloadDelegate, Sendable {
+            let sum = Mutex<Int64>(0)
+            let total = Mutex<Int64>(0)
+            let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+            func urlSession(
+                _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
+                totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
+            ) {
+                sum.withLock { $0 += bytesWritten }
+                total.withLock { $0 = totalBytesWritten }
+            }
+            func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL) {}
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                ended.finish()
+            }
+        }
+        server.route(
+            "GET", "/f",
+            .init([
+                .status(200), .headers(["Content-Length": "400000"]), .drip(.pattern(400_000), chunkSize: 50_000, interval: 0.15),
+            ]))
+        let sum = Sum()
+        let session = URLSession(configuration: .ephemeral, delegate: sum, delegateQueue: nil)
+        try session.downloadTask(with: url("/f")).resume()
+        for await _ in sum.ends {}
+        let (added, total) = (sum.sum.withLock { $0 }, sum.total.withLock { $0 })
+        #expect(added == total && added > 0)
+    }
 }

@@ -99,6 +99,10 @@ final class WebSocketLoop {
             if case .flushing = phase { return nil }
             return .cancelled
         }
+        // From when it is wished for: what waits before it may never go out.
+        if deadline == nil, waiting.contains(where: { if case .close = $0 { true } else { false } }) {
+            deadline = monotonicSeconds() + Self.closeTimeout
+        }
         var count = 0
         for command in waiting {
             guard outputBytes < Self.outputLimit else { break }
@@ -108,11 +112,15 @@ final class WebSocketLoop {
             case .ping(let number): perform(machine.ping(number))
             case .close(let code, let reason):
                 perform(machine.close(code: code, reason: reason))
-                deadline = monotonicSeconds() + Self.closeTimeout
             case .cancel: return .cancelled
             }
         }
         waiting.removeFirst(count)
+        return nil
+    }
+
+    private var wishedClose: (Int, Data)? {
+        for case .close(let code, let reason) in waiting { return (code, reason) }
         return nil
     }
 
@@ -218,7 +226,8 @@ final class WebSocketLoop {
 
     private var isReading: Bool {
         guard case .talking = phase else { return false }
-        return !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
+        // A broken connection is read to its end, whoever takes what it says: there is no more of it than is here.
+        return isBroken || !(machine.isOpen && inbox.isFull) && pongs < Self.pongLimit
     }
 
     /// As much as is here, unless nobody takes it.
@@ -247,6 +256,10 @@ final class WebSocketLoop {
         case .connecting: return nil
         case .flushing(let end): return end
         case .talking:
+            if machine.isOpen, let (code, reason) = wishedClose {
+                // The server takes nothing: the close never got its turn.
+                perform(machine.close(code: code, reason: reason))
+            }
             if !machine.isClosing { return .noConnection(.stalled) }
             lose()
             guard case .flushing(let end) = phase else { return nil }

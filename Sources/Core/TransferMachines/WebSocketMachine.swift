@@ -229,7 +229,13 @@ package struct WebSocketMachine: Sendable {
         case .text, .binary: return try take(Assembly(isText: frame.opcode == .text, bytes: frame.payload), frame.isFinal)
         case .continuation:
             switch state {
-            case .open(var assembly?), .closing(var assembly?, _, _):
+            case .open(var assembly?):
+                // Let go of first: what two hold is copied whole with each part.
+                state = .open(nil)
+                assembly.bytes.append(frame.payload)
+                return try take(assembly, frame.isFinal)
+            case .closing(var assembly?, let code, let reason):
+                state = .closing(nil, code: code, reason: reason)
                 assembly.bytes.append(frame.payload)
                 return try take(assembly, frame.isFinal)
             case .open(nil), .closing(nil, _, _), .fresh, .asking, .over: return []

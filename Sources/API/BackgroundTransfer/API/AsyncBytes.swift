@@ -45,7 +45,7 @@ extension URLSession {
             /// The next byte; `nil`: the answer is complete.
             /// - Throws: `URLError`; `.cancelled` when the task, or whoever awaits, is cancelled.
             public mutating func next() async throws -> UInt8? {
-                if position == piece.count {
+                while position == piece.count {
                     let reader = reader
                     let more = try await withTaskCancellationHandler(
                         operation: { try await reader.feed.next() }, onCancel: { reader.task.cancel() })
@@ -115,7 +115,10 @@ final class ByteFeed: Sendable {
     /// - Parameter goOn: has a server go on that waits.
     func onRoom(_ goOn: @escaping @Sendable () -> Void) { state.withLock { $0.goOn = goOn } }
 
-    var isFull: Bool { state.withLock { $0.count > Self.limit } }
+    var isFull: Bool { waitingCount > Self.limit }
+
+    /// Bytes that nobody has read.
+    var waitingCount: Int { state.withLock { $0.count } }
 
     // MARK: From the task
 

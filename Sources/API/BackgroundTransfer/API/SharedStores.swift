@@ -4,8 +4,9 @@ import FoundationNetworking
 
 /// Cookies, cached answers and credentials of the default configurations: those of the process; on a test host the test's own.
 ///
-/// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME`, answers are below `$XDG_CACHE_HOME`, in folders named for the program; nobody else
-/// may read them.
+/// Differs from Apple: Foundation keeps cookies below `$XDG_DATA_HOME` in a folder named for the program's own folder (`bin`): programs that lie in one
+/// folder share them. Whoever wants none of that gives a configuration a storage of its own. Answers are below `$XDG_CACHE_HOME`, by the program's name.
+/// After each answer that sets cookies nobody else may read their file.
 final class SharedStores: Sendable {
     let cookies: HTTPCookieStorage
     let cache: URLCache

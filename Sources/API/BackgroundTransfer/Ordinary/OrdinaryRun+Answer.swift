@@ -135,8 +135,11 @@ extension OrdinaryRun: BodySink {
     var isStreaming: Bool { original is URLSessionDataTask && original.facts.withLock { $0.completion == nil } }
 
     func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        // A protocol of the app's may say nothing in so many words.
+        guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
+        let feedCount = isStreaming ? original.facts.withLock { $0.feed?.waitingCount ?? 0 } : 0
         let copyLimit = usesCache ? (state.withLock { $0.request }.map { SessionCache(configuration, $0).limit } ?? 0) : 0
         let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
             if state.detour != nil {
@@ -155,6 +158,11 @@ extension OrdinaryRun: BodySink {
             }
             state.status.bytesReceived += Int64(bytes.count)
             if isStreaming {
+                // A coded answer cannot be made to wait: libcurl would keep what it decodes.
+                guard state.backlog + feedCount <= Self.longestBacklog else {
+                    state.detour = .refused(URLError(.dataLengthExceedsMaximum))
+                    return (false, nil)
+                }
                 if let count = state.copy?.count {
                     if count + bytes.count > copyLimit { state.copy = nil } else { state.copy?.append(contentsOf: bytes) }
                 }
@@ -208,7 +216,7 @@ extension OrdinaryRun: BodySink {
         noteTransaction(end.timing, response: nil, from: isCustom ? .unknown : .networkLoad)
         let (detour, isHeld, isCancelled, goesOn) = state.withLock { state in
             let isHeld = state.isHeld && state.file != nil
-            return (state.detour, isHeld, state.isCancelling, !isHeld && end.failure == .cancelled)
+            return (state.detour, isHeld, state.isCancelling, !isHeld && state.file != nil && end.failure == .cancelled)
         }
         if isCancelled { return finish(URLError(.cancelled)) }
         if isHeld || goesOn {
@@ -275,12 +283,14 @@ extension OrdinaryRun: BodySink {
 
     /// Nobody goes where the answer leads: it is the task's.
     func takeDetour() {
-        let taken = state.withLock { state in
-            (
-                state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } } ?? state.status.response,
-                state.detourBody.data
-            )
+        let (isWanted, taken) = state.withLock { state -> (Bool, (URLResponse?, Data?)) in
+            // Whoever was asked has cancelled it instead, or too.
+            guard case .active = state.phase else { return (false, (nil, nil)) }
+            state.isDetourTheAnswer = true
+            let response = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
+            return (true, (response ?? state.status.response, state.detourBody.data))
         }
+        guard isWanted else { return finish(URLError(.cancelled)) }
         guard let response = taken.0 else { return finish(URLError(.badServerResponse)) }
         guard let data = taken.1 else { return finish(URLError(.dataLengthExceedsMaximum)) }
         answerWith(response, data)

@@ -46,6 +46,10 @@ extension OrdinaryRun {
         var attempt: AttemptID?
         /// The attempt is in the transport's hands, or a protocol's. Before that its body may be asked for.
         var isUnderWay = false
+        /// The end is on its way to the delegate, or held back: nothing is told after it.
+        var isEndPosted = false
+        /// Bytes of a download that its delegate has heard of.
+        var toldReceived: Int64 = 0
         /// Tells the end, which may be held back; once.
         var end: (@Sendable (URLError?) -> Void)?
         /// Nobody went where the answer led: it is no answer that others may get.

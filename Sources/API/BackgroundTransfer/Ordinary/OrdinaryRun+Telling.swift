@@ -60,9 +60,14 @@ extension OrdinaryRun {
                 old.description, old.priority, old.delegate, old.currentRequest
             )
         }
-        state.withLock { $0.becomes = file }
+        // Cancelled while the delegate thought: it is the data task that ends.
+        let isWanted = state.withLock { state in
+            if !state.wasCancelled { state.becomes = file }
+            return !state.wasCancelled
+        }
+        guard isWanted, engine.replace(dataTask, by: download) else { return file.remove() }
         pass(to: download)
-        engine.replace(dataTask, by: download)
+        download.facts.withLock { $0.last = old.last }
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
@@ -104,10 +109,15 @@ extension OrdinaryRun {
                     totalBytesExpectedToSend: status.bytesExpectedToSend)
             }
         }
-        if let download = task as? URLSessionDownloadTask, received > 0 {
+        let before = state.withLock { state in
+            defer { state.toldReceived = status.bytesReceived }
+            return min(state.toldReceived, status.bytesReceived)
+        }
+        if let download = task as? URLSessionDownloadTask, status.bytesReceived > before {
             tell((any URLSessionDownloadDelegate).self) { session, delegate in
                 delegate.urlSession(
-                    session, downloadTask: download, didWriteData: received, totalBytesWritten: status.bytesReceived,
+                    session, downloadTask: download, didWriteData: status.bytesReceived - before,
+                    totalBytesWritten: status.bytesReceived,
                     totalBytesExpectedToWrite: status.bytesExpectedToReceive)
             }
         }
@@ -172,6 +182,7 @@ extension OrdinaryRun {
         }
         state.withLock { ($0.end, $0.load) = (end, nil) }
         post { end(nil) }
+        state.withLock { $0.isEndPosted = true }
     }
 
     private func tellEnd(
@@ -209,7 +220,8 @@ extension OrdinaryRun {
             delegate?.urlSession(session, task: task, didFinishCollecting: metrics(ended))
             delegate?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        if error == nil || ended.file == nil { file?.remove() }
+        // It goes, unless it is what resume data goes on with.
+        if error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil { file?.remove() }
         engine.ended(task)
     }
 

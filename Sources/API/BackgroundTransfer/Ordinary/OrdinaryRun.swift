@@ -24,6 +24,8 @@ final class OrdinaryRun: TaskRun {
     private static let memoryLimit: Int64 = 256 << 20
     /// Bytes told to a delegate that did not take them yet, at which the server is made to wait.
     static let backlogLimit = 1 << 20
+    /// The same, of an answer that cannot be made to wait, at which it fails.
+    static let longestBacklog = 256 << 20
 
     init(_ task: URLSessionTask, _ engine: OrdinarySession) {
         original = task
@@ -224,6 +226,8 @@ final class OrdinaryRun: TaskRun {
     func post(isHead: Bool = false, _ call: @escaping @Sendable () -> Void) {
         // Queued under the lock: what comes from two threads keeps its order.
         state.withLock { state in
+            // What comes after the end is nobody's.
+            if state.isEndPosted { return }
             if isHead, case .open = state.gate { state.gate = .asked(waiting: []) }
             if state.wasCancelled { return enqueue(call) }
             if !isHead, case .asked(let waiting) = state.gate { return state.gate = .asked(waiting: waiting + [call]) }
@@ -262,7 +266,8 @@ final class OrdinaryRun: TaskRun {
                 if !state.isOver { state.keepPart.append(continuation) }
                 return state.isOver
             }
-            if isOver { return continuation.resume(returning: nil) }
+            // Its end is known, and may be held back.
+            if isOver { continuation.resume(returning: nil) }
             cancel()
         }
     }

@@ -157,11 +157,15 @@ final class OrdinarySession: SessionEngine {
     func forget(_ task: URLSessionTask) { state.withLock { $0.tasks[task.taskIdentifier] = nil } }
 
     /// A data task that became a download.
-    func replace(_ old: URLSessionTask, by new: URLSessionTask) {
+    ///
+    /// - Returns: `false`: nothing of it runs any more.
+    func replace(_ old: URLSessionTask, by new: URLSessionTask) -> Bool {
         state.withLock { state in
+            guard let run = state.runs.removeValue(forKey: old.taskIdentifier) else { return false }
             state.tasks[old.taskIdentifier] = nil
-            state.tasks[new.taskIdentifier] = new
-            state.runs[new.taskIdentifier] = state.runs.removeValue(forKey: old.taskIdentifier)
+            if state.life == .open { state.tasks[new.taskIdentifier] = new }
+            state.runs[new.taskIdentifier] = run
+            return true
         }
     }
 

@@ -20,7 +20,8 @@ final class WebSocketExchange: Sendable {
         var wishes: [Wish] = []
         /// Whoever waits for a message to be out, or a ping to be answered.
         var waiting: [Int: Done] = [:]
-        var arrived: ArraySlice<WebSocketMachine.Message> = []
+        /// Emptied from the front: a slice would keep what was taken.
+        var arrived: [WebSocketMachine.Message] = []
         var receivers: [(number: Int, call: Receiver)] = []
         /// What everybody hears from here on.
         var end: URLError?
@@ -81,7 +82,8 @@ final class WebSocketExchange: Sendable {
     /// - Parameter number: of ``reserve()``, for whoever may give up.
     func receive(_ number: Int? = nil, _ call: @escaping Receiver) {
         let answer = state.withLock { state -> Result<WebSocketMachine.Message, URLError>? in
-            if let message = state.arrived.popFirst() {
+            if !state.arrived.isEmpty {
+                let message = state.arrived.removeFirst()
                 state.connection?.took(message)
                 return .success(message)
             }

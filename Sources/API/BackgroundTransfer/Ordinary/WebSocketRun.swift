@@ -29,11 +29,14 @@ final class WebSocketRun: TaskRun {
     /// A test's network is not this one; loopback is everybody's.
     private let isOnTestHost = AppRuntime.isOnTestHost || InProcessTransport.shared.isOfTestHost
 
-    init(_ task: URLSessionWebSocketTask, _ engine: OrdinarySession) { (self.task, self.engine) = (task, engine) }
+    private let configuration: URLSessionConfiguration
+
+    init(_ task: URLSessionWebSocketTask, _ engine: OrdinarySession) {
+        (self.task, self.engine, configuration) = (task, engine, engine.configuration.resolved())
+    }
 
     var status: TaskStatus { state.withLock { $0.status } }
     private var exchange: WebSocketExchange { task.exchange }
-    private var configuration: URLSessionConfiguration { engine.configuration }
 
     // MARK: Beginning
 
