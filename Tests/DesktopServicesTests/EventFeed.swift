@@ -31,6 +31,8 @@ final class EventFeed<Event: Sendable>: Sendable {
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])
+    /// The same, to be awaited: a withdrawal is told when the server has answered it.
+    let withdrawals = EventFeed<UInt32>()
 
     /// Numbers of what it was told to take off the screen.
     var withdrawn: [UInt32] { taken.withLock { $0 } }
@@ -42,7 +44,9 @@ final class KnownServer: Sendable {
         { event in
             switch event {
             case .serverIs(let identity): self.told.withLock { $0 = identity }
-            case .withdrawn(_, let number): self.taken.withLock { $0.append(number) }
+            case .withdrawn(_, let number):
+                self.taken.withLock { $0.append(number) }
+                self.withdrawals.send(number)
             default: events.send(event)
             }
         }

@@ -218,7 +218,7 @@ extension RealDesktop {
                 #expect(try portal.nextCall().id == "Stormy/other")
                 #expect(try portal.nextCall().method == "remove")
                 _ = try await events.first { $0 == .serverAppeared }
-                #expect(known.withdrawn == [first] && second != first)
+                #expect(try await known.withdrawals.next() == first && known.withdrawn == [first] && second != first)
             }
         }
 
