@@ -279,7 +279,10 @@ let package = Package(
             dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundTasks", "ProcessSupport"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundScenesTests",
-            dependencies: ["BackgroundScenes", "BackgroundTasksTesting", "ServerScripts"], swiftSettings: strict),
+            dependencies: [
+                "BackgroundScenes", "BackgroundTasks", "BackgroundTasksTesting", "BackgroundTransfer", "ServerScripts",
+                "UserNotifications",
+            ], swiftSettings: strict),
         .testTarget(name: "PhotoMetadataTests", dependencies: ["PhotoMetadata"], swiftSettings: strict),
         .testTarget(
             name: "StormyTests", dependencies: ["BackgroundTasksTesting", "ServerScripts", "Stormy", grdb], swiftSettings: strict),
