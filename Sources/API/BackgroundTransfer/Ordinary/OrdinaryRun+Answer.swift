@@ -91,7 +91,9 @@ extension OrdinaryRun: BodySink {
             state.status.response = response
             guard state.machine != nil else {
                 state.status.bytesExpectedToReceive = head.announced
-                if usesCache, isStreaming, CacheRule.mayKeep(head, request: state.sentHeaders) { state.copy = Data() }
+                if usesCache, isStreaming, CacheRule.mayKeep(head, request: state.sentHeaders) {
+                    (state.copy, state.copyLimit) = (Data(), SessionCache(configuration, request).limit)
+                }
                 return (response, nil)
             }
             var offset: Int64?
@@ -140,7 +142,6 @@ extension OrdinaryRun: BodySink {
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
         let feedCount = isStreaming ? original.facts.withLock { $0.feed?.waitingCount ?? 0 } : 0
-        let copyLimit = usesCache ? (state.withLock { $0.request }.map { SessionCache(configuration, $0).limit } ?? 0) : 0
         let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
             if state.detour != nil {
                 state.detourBody.append(bytes)
@@ -164,7 +165,7 @@ extension OrdinaryRun: BodySink {
                     return (false, nil)
                 }
                 if let count = state.copy?.count {
-                    if count + bytes.count > copyLimit { state.copy = nil } else { state.copy?.append(contentsOf: bytes) }
+                    if count + bytes.count > state.copyLimit { state.copy = nil } else { state.copy?.append(contentsOf: bytes) }
                 }
                 return (true, Data(bytes))
             }
@@ -193,7 +194,7 @@ extension OrdinaryRun: BodySink {
         }
         task.progress.totalUnitCount = status.bytesExpectedToSend > 0 ? status.bytesExpectedToSend : status.bytesExpectedToReceive
         task.progress.completedUnitCount = status.bytesExpectedToSend > 0 ? sent : status.bytesReceived
-        tellProgress(sent: sent, before: before, received: received, status)
+        tellProgress(sent: sent, before: before, status)
     }
 
     // MARK: The end of an attempt
@@ -287,8 +288,7 @@ extension OrdinaryRun: BodySink {
             // Whoever was asked has cancelled it instead, or too.
             guard case .active = state.phase else { return (false, (nil, nil)) }
             state.isDetourTheAnswer = true
-            let response = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
-            return (true, (response ?? state.status.response, state.detourBody.data))
+            return (true, (state.headResponse ?? state.status.response, state.detourBody.data))
         }
         guard isWanted else { return finish(URLError(.cancelled)) }
         guard let response = taken.0 else { return finish(URLError(.badServerResponse)) }

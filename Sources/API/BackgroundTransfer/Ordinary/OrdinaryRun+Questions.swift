@@ -10,8 +10,7 @@ extension OrdinaryRun {
     func askAboutRedirect(_ proposed: URLRequest) {
         let (count, response) = state.withLock { state -> (Int, HTTPURLResponse?) in
             state.redirects += 1
-            let head = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
-            return (state.redirects, head ?? state.status.response as? HTTPURLResponse)
+            return (state.redirects, state.headResponse ?? state.status.response as? HTTPURLResponse)
         }
         guard count <= RedirectRule.limit else {
             return finish(TransferTrouble(.tooManyRedirects).urlError)

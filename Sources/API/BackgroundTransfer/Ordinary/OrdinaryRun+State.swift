@@ -68,6 +68,8 @@ extension OrdinaryRun {
         var data = Data()
         /// What the cache may get, of an answer that is told as it comes.
         var copy: Data?
+        /// Bytes of it, at most.
+        var copyLimit = 0
         /// What the cache has, while the server is asked whether it holds.
         var asksAbout: CachedAnswer?
         /// Of the attempt.
@@ -114,6 +116,12 @@ extension OrdinaryRun {
         }
 
         var isCancelling: Bool { if case .cancelling = phase { true } else { false } }
+
+        /// The head of the attempt, as the app sees it.
+        var headResponse: HTTPURLResponse? {
+            guard let order else { return nil }
+            return head?.response(asked: order.url)
+        }
 
         var isHeld: Bool { if case .held = hold { true } else { false } }
 

@@ -101,7 +101,7 @@ extension OrdinaryRun {
         }
     }
 
-    func tellProgress(sent: Int64, before: Int64, received: Int64, _ status: TaskStatus) {
+    func tellProgress(sent: Int64, before: Int64, _ status: TaskStatus) {
         if sent > before {
             tell((any URLSessionTaskDelegate).self) { session, delegate in
                 delegate.urlSession(
@@ -136,10 +136,10 @@ extension OrdinaryRun {
     func noteTransaction(_ timing: WireTiming?, response: URLResponse?, from type: URLSessionTaskMetrics.ResourceFetchType) {
         state.withLock { state in
             guard let request = state.request else { return }
-            let head = state.head.flatMap { head in state.order.flatMap { head.response(asked: $0.url) } }
             state.transactions.append(
                 URLSessionTaskTransactionMetrics(
-                    request: request, response: response ?? head ?? state.status.response, fetchStartDate: state.attemptBegan,
+                    request: request, response: response ?? state.headResponse ?? state.status.response,
+                    fetchStartDate: state.attemptBegan,
                     responseEndDate: state.runtime.now, received: state.status.bytesReceived, sent: state.status.bytesSent,
                     type: type, timing: timing))
         }
