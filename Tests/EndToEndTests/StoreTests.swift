@@ -1,3 +1,4 @@
+import BackgroundLedger
 import FaultyServer
 import Foundation
 import ProcessSupport
@@ -42,6 +43,26 @@ extension EndToEnd {
                 let mode = try Child.run("sqlite3", [url(file).path, "PRAGMA journal_mode"], environment: home.environment)
                 #expect(mode.output == "wal\n")
             }
+        }
+
+        /// `doctor` tells the person to type `why` so that the agent knows the desktop: it does so beside a process that writes, too.
+        @Test func whyTellsTheAgentOfTheDesktopOnceTheLedgerIsFree() throws {
+            let ledger = try Ledger(home.directories)
+            home.environment["DBUS_SESSION_BUS_ADDRESS"] = "unix:path=/of/this/desktop"
+            let output = home.folder.appendingPathComponent("output")
+            _ = FileManager.default.createFile(atPath: output.path, contents: nil)
+            let file = try FileHandle(forWritingTo: output)
+            let why = try ledger.write { transaction in
+                try transaction.setFact(.sessionEnvironment, nil)
+                let why = try Child(
+                    Home.product("stormy"), ["why"], environment: home.environment, output: file.fileDescriptor)
+                // What it explains comes first: nobody waits for that.
+                #expect(FileWatch.wait(output.path) { $0.contains("time: not yet due") } != nil)
+                return why
+            }
+            #expect(why.waitForEnd() == 0)
+            let told = try ledger.read { try $0.fact(.sessionEnvironment) }
+            #expect(told?.variables["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/of/this/desktop")
         }
 
         /// Somebody was stopped in the middle of a transaction: whoever only looks does not wait, whoever writes says who it is.

@@ -34,6 +34,21 @@ public struct WhyCommand: BackgroundCommand {
     }
 
     public func perform() async throws {
+        try await explain()
+        introduceApp()
+    }
+
+    /// This is what `doctor` tells the person to type so that the agent knows the program and the desktop. The first use of the ledger says so only
+    /// where nobody writes at that moment.
+    private func introduceApp() {
+        do {
+            try AppRuntime.shared.introduceApp()
+        } catch {
+            Output.note("The agent does not know yet where this program and this desktop are: \(CommandFailure(error).message)")
+        }
+    }
+
+    private func explain() async throws {
         let rows = try AppRuntime.shared.ledger().read { transaction -> [Row] in
             let picture = try Picture(transaction)
             let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
