@@ -50,12 +50,24 @@ import Testing
         #expect(isFresh(["Cache-Control": "max-age=60", "Expires": "0"], after: 1))
         #expect(!isFresh(["Expires": "0", "ETag": "\"1\""], after: 1))
         #expect(isFresh(["Expires": HTTPDate.text(Self.made.addingTimeInterval(10))], after: 9))
-        // A clock that is behind makes nothing young for ever; without the server's date nobody knows its age.
+        // A clock that is behind makes nothing young for ever; without any date nobody knows its age.
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: -3_600))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 1, isDated: false))
         #expect(!isFresh(["Cache-Control": "no-cache, max-age=60"], after: 1))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 1, request: [HeaderField("Cache-Control", "no-cache")]))
         #expect(!isFresh(["Cache-Control": "max-age=60"], after: 20, request: [HeaderField("Cache-Control", "max-age=10")]))
+    }
+
+    /// A server without a clock, or with one that nobody can read.
+    @Test(arguments: [[HeaderField](), [HeaderField("date", "yesterday")]]) func withoutADateItIsAsOldAsItsReceipt(
+        _ made: [HeaderField]
+    ) {
+        let headers = CacheRule.dated([HeaderField("Cache-Control", "max-age=60")] + made, received: Self.made)
+        let head = ResponseHead(status: 200, headers: headers, url: "https://example.org/")
+        #expect(CacheRule.state(of: head, request: [], now: Self.made.addingTimeInterval(59)) == .fresh)
+        #expect(CacheRule.state(of: head, request: [], now: Self.made.addingTimeInterval(60)) == .stale(validators: []))
+        // The server's own date counts before ours.
+        #expect(CacheRule.dated(headers, received: .distantFuture) == headers)
     }
 
     @Test func whatIsStaleIsAskedAbout() {
@@ -72,7 +84,9 @@ import Testing
                 HeaderField("etag", "\"1\""), HeaderField("Cache-Control", "max-age=9"), HeaderField("Content-Length", "0"),
             ],
             url: "https://example.org/")
-        let renewed = CacheRule.renewed(kept, by: answer)
+        let received = Self.made.addingTimeInterval(100)
+        let renewed = CacheRule.renewed(kept, by: answer, received: received)
+        #expect(renewed["Date"] == HTTPDate.text(received))
         #expect(renewed.status == 200 && renewed["Cache-Control"] == "max-age=9" && renewed["Content-Type"] == "text/plain")
         #expect(renewed["Content-Length"] == "5" && renewed.headers.filter { $0.name.lowercased() == "etag" }.count == 1)
     }

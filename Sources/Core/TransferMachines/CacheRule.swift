@@ -39,12 +39,20 @@ package enum CacheRule {
         return .fresh
     }
 
+    /// An answer whose server has no clock is as old as its receipt (RFC 9110, 6.6.1).
+    package static func dated(_ headers: [HeaderField], received: Date) -> [HeaderField] {
+        let isDated = headers.contains { $0.name.lowercased() == "date" && HTTPDate.parse($0.value) != nil }
+        guard !isDated else { return headers }
+        return headers.filter { $0.name.lowercased() != "date" } + [HeaderField("Date", HTTPDate.text(received))]
+    }
+
     /// What was kept, after the server said that it holds: with the headers of the 304.
-    package static func renewed(_ head: ResponseHead, by answer: ResponseHead) -> ResponseHead {
+    package static func renewed(_ head: ResponseHead, by answer: ResponseHead, received: Date) -> ResponseHead {
         var renewed = head
-        let replaced = Set(answer.headers.map { $0.name.lowercased() }).subtracting(["content-length", "content-encoding"])
+        let headers = dated(answer.headers, received: received)
+        let replaced = Set(headers.map { $0.name.lowercased() }).subtracting(["content-length", "content-encoding"])
         renewed.headers.removeAll { replaced.contains($0.name.lowercased()) }
-        renewed.headers += answer.headers.filter { replaced.contains($0.name.lowercased()) }
+        renewed.headers += headers.filter { replaced.contains($0.name.lowercased()) }
         return renewed
     }
 

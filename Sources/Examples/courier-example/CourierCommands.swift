@@ -36,10 +36,11 @@ struct CourierCommands {
             case ("post", let url?): await post(url, words[2])
             case ("await", let url?): try await awaitAnswer(url)
             case ("handler", let url?): await withHandler(url)
+            case ("ask", _?): try await ask(words.dropFirst().compactMap(URL.init(string:)))
             case ("drop", let url?): try await drop(url)
             default:
                 print(
-                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|drop URL … | mend | list | who | go | end"
+                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|ask|drop URL … | mend | list | who | go | end"
                 )
             }
         } catch {
@@ -164,6 +165,14 @@ struct CourierCommands {
                 continuation.resume()
             }
             task.resume()
+        }
+    }
+
+    /// In an ordinary session: nothing of it is the agent's.
+    private func ask(_ addresses: [URL]) async throws {
+        for url in addresses {
+            let (data, response) = try await URLSession.shared.data(from: url)
+            log("answer \((response as? HTTPURLResponse)?.statusCode ?? 0) \(String(decoding: data, as: UTF8.self))")
         }
     }
 

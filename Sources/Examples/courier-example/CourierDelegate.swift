@@ -53,6 +53,9 @@ final class CourierDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDat
         do {
             try FileManager.default.moveItem(at: location, to: place)
             log("finish \(name(downloadTask)) \(try Data(contentsOf: place).count)")
+            if ProcessInfo.processInfo.environment["COURIER_NAMES"] != nil {
+                log("name \(downloadTask.response?.suggestedFilename ?? "none")")
+            }
         } catch {
             log("finish \(name(downloadTask)) cannot be moved: \(error.localizedDescription)")
         }

@@ -254,11 +254,12 @@ extension OrdinaryRun: BodySink {
     }
 
     private func renew(_ held: CachedAnswer) {
-        guard let (head, request) = state.withLock({ state in state.head.flatMap { head in state.request.map { (head, $0) } } }),
-            let response = CacheRule.renewed(held.head, by: head).response(asked: held.head.url)
+        let known = state.withLock { state in state.head.flatMap { head in state.request.map { (head, $0, state.runtime.now) } } }
+        guard let (head, request, now) = known,
+            let response = CacheRule.renewed(held.head, by: head, received: now).response(asked: held.head.url)
         else { return finish(URLError(.badServerResponse)) }
         let cache = SessionCache(configuration, request)
-        if let renewed = CachedAnswer.kept(response, held.data) { cache.keep(renewed, for: request) }
+        if let renewed = CachedAnswer.kept(response, held.data, received: now) { cache.keep(renewed, for: request) }
         answerWith(response, held.data)
         finish(nil)
     }

@@ -247,7 +247,8 @@ extension OrdinaryRun {
             let head = ended.head, ended.asksAbout == nil,
             let response = ended.status.response as? HTTPURLResponse,
             let data = ended.copy ?? (isStreaming ? nil : ended.data),
-            let proposal = cache.proposal(response, head, data, headers: ended.sentHeaders)
+            let proposal = cache.proposal(
+                response, head, data, headers: ended.sentHeaders, received: ended.runtime.now)
         else { return }
         // A handler has no say in it, a delegate has. On the delegate's queue, as the disk may be slow; before the end is told.
         guard isStreaming, let hearer = task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else {
@@ -255,10 +256,11 @@ extension OrdinaryRun {
         }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
+        let now = ended.runtime.now
         post {
             delegate.urlSession(session, dataTask: task, willCacheResponse: proposal) { chosen in
                 if let chosen = chosen.flatMap({ CachedAnswer($0, for: request) }).flatMap({
-                    CachedAnswer.kept($0.response, $0.data)
+                    CachedAnswer.kept($0.response, $0.data, received: now)
                 }) {
                     cache.keep(chosen, for: request)
                 }

@@ -31,10 +31,12 @@ struct CachedAnswer: Sendable {
     var head: ResponseHead { Self.head(response) }
 
     /// For the disk: Foundation's own class, as a class of ours would be bound to its module's name there.
-    static func kept(_ response: HTTPURLResponse, _ data: Data) -> CachedURLResponse? {
+    ///
+    /// - Parameter received: when it came; counts where the server does not say when it made it.
+    static func kept(_ response: HTTPURLResponse, _ data: Data, received: Date) -> CachedURLResponse? {
         guard let url = response.url else { return nil }
-        let headers = Dictionary(
-            response.allHeaderFields.map { ("\($0.key)", "\($0.value)") }, uniquingKeysWith: { first, _ in first })
+        let fields = CacheRule.dated(head(response).headers, received: received)
+        let headers = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         let plain = HTTPURLResponse(url: url, statusCode: response.statusCode, httpVersion: "HTTP/1.1", headerFields: headers)
         return plain.map { CachedURLResponse(response: $0, data: data, storagePolicy: .allowed) }
     }
@@ -88,7 +90,9 @@ struct SessionCache {
     }
 
     /// What may be kept of this answer; `nil`: nothing.
-    func proposal(_ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField]) -> CachedURLResponse? {
+    func proposal(
+        _ response: HTTPURLResponse, _ head: ResponseHead, _ data: Data, headers: [HeaderField], received: Date
+    ) -> CachedURLResponse? {
         guard cache != nil, data.count <= limit, CacheRule.mayKeep(head, request: headers) else { return nil }
         // Who chose a coding has the bytes as they were sent, and nobody else wants them so.
         guard
@@ -97,7 +101,7 @@ struct SessionCache {
         else {
             return nil
         }
-        return CachedAnswer.kept(response, data)
+        return CachedAnswer.kept(response, data, received: received)
     }
 
     func keep(_ cached: CachedURLResponse, for request: URLRequest) { cache?.storeCachedResponse(cached, for: request) }

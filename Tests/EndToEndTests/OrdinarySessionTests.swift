@@ -1,0 +1,62 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// What an app of the iOS kind finds again in its next process.
+    @Suite struct OrdinarySessions {
+        let server: FaultyServer
+        let home: Home
+        let log: URL
+
+        init() async throws {
+            server = try await FaultyServer.start()
+            home = try Home(app: "courier-example")
+            log = home.folder.appendingPathComponent("courier.log")
+            try Data().write(to: log)
+            home.environment["COURIER_LOG"] = log.path
+            home.environment["COURIER_FOLDER"] = home.folder.path
+        }
+
+        private var lines: [String] {
+            ((try? String(contentsOf: log, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+        }
+
+        /// Cookies and cached answers of the default configuration outlive the process, and nobody else may read them.
+        @Test func theNextProcessHasTheCookiesAndTheAnswers() throws {
+            server.route(
+                "GET", "/kept",
+                [.status(200), .headers(["Cache-Control": "max-age=600", "Set-Cookie": "key=value; Max-Age=600"]), .body("answer")])
+            server.route("GET", "/asked", [.status(200), .headers(["Cache-Control": "no-store"]), .body("asked")])
+            for _ in 0..<2 {
+                let result = try home.run("courier-example", ["ask", server.url + "/kept", server.url + "/asked"])
+                #expect(result.status == 0, "\(result)")
+            }
+            #expect(lines == ["answer 200 answer", "answer 200 asked", "answer 200 answer", "answer 200 asked"])
+            #expect(server.requests(matching: "/kept").count == 1, "the second process has it from the first")
+            #expect(server.requests(matching: "/asked").map { $0.headers["Cookie"] } == ["key=value", "key=value"])
+            let files = try Child.run(
+                "find", [home.folder.path, "-type", "f", "-perm", "/077", "-newer", "/proc/self/exe"], environment: home.environment)
+            let readable = files.output.split(separator: "\n").filter { $0.contains("cookies") }
+            #expect(readable.isEmpty, "\(readable)")
+            #expect(try Ledger(home.directories).read { try $0.transfers() }.isEmpty, "none of it is the agent's")
+        }
+
+        /// A download that ended without its app: the process that is launched for it knows what the server called it.
+        @Test(arguments: [
+            ("attachment; filename=\"Episode 1.mp3\"", "Episode 1.mp3"), ("attachment; filename=\"../../.bashrc\"", "bashrc"),
+            (nil, "file.mp3"),
+        ])
+        func theLaunchedProcessKnowsTheName(_ disposition: String?, _ name: String) throws {
+            home.environment["COURIER_NAMES"] = "1"
+            var headers: HeaderList = ["Content-Length": "4", "ETag": "\"v1\""]
+            if let disposition { headers.lines.append(HeaderLine("Content-Disposition", disposition)) }
+            server.route("GET", "/file.mp3", [.status(200), .headers(headers), .body("body")])
+            _ = try home.run("courier-example", ["leave", server.url + "/file.mp3"])
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            #expect(lines.contains("launched for courier") && lines.contains("name \(name)"), "\(lines)")
+        }
+    }
+}
