@@ -29,6 +29,20 @@ import Testing
         #expect(PartFile(token: kept.token, holding: 2) != nil)
     }
 
+    /// Resume data that nobody uses: its part goes after a week, and nothing else does.
+    @Test func oneThatNobodyCameBackForIsRemoved() throws {
+        let (old, new) = (try part(of: [1]), try part(of: [2]))
+        let other = old.url.deletingLastPathComponent().appendingPathComponent("download-mine.part")
+        defer { for file in [old.url, new.url, other] { unlink(file.path) } }
+        try Data([3]).write(to: other)
+        for file in [old.url, other] {
+            let week = timeval(tv_sec: Int(Date().timeIntervalSince1970) - 8 * 86_400, tv_usec: 0)
+            #expect(utimes(file.path, [week, week]) == 0)
+        }
+        PartFile.removeOld()
+        #expect([old.url, new.url, other].map { access($0.path, F_OK) == 0 } == [false, true, true])
+    }
+
     @Test(arguments: ["", "../../etc/passwd", "x"]) func aTokenLeadsNowhereElse(_ token: String) {
         #expect(PartFile(token: token, holding: 0) == nil)
     }

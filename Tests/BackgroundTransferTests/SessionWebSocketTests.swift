@@ -263,15 +263,25 @@ import Testing
         #expect(server.now.requests.allSatisfy { $0.headers["X-Evil"].isEmpty })
     }
 
+    /// A cancelled await ends, whatever the server does.
+    @Test func aCancelledPingEnds() async throws {
+        let (task, _) = begin("/wait")
+        let waiting = Task { try await task.sendPing() }
+        waiting.cancel()
+        let error = await #expect(throws: URLError.self) { try await waiting.value }
+        #expect(error?.code == .cancelled)
+        task.cancel()
+    }
+
     // MARK: Ends
 
-    @Test(arguments: [(1000, "BuhBye", 1000), (1011, "", 1011), (4001, "log in", 1008), (0, "", 1005)])
+    @Test(arguments: [(1000, "BuhBye", 1000), (1011, "", 1011), (4001, "log in", 4001), (0, "", 1005)])
     func theServerSaysTheEnd(_ number: Int, _ reason: String, _ code: Int) async throws {
         let (task, recorder) = begin("/bye/\(number)/\(reason)".replacingOccurrences(of: " ", with: "_"))
         #expect(await self.code { _ = try await task.receive() } == .networkConnectionLost)
         let text = reason.replacingOccurrences(of: " ", with: "_")
         #expect(await recorder.untilItEnds() == ["open -", "close \(code) \(text.isEmpty ? "-" : text)", "end 0"])
-        #expect(task.closeNumber == (number == 0 ? 1005 : number))
+        #expect(task.closeCode.rawValue == code)
         await server.wait { !$0.closes.isEmpty }
         // The same is said back.
         let said = server.now.closes.map { "\($0.code ?? 0) \($0.reason)" }

@@ -28,6 +28,19 @@ private class Stub: BackgroundTransfer.URLProtocol {
         case "/fails": client.urlProtocol(self, didFailWithError: URLError(.notConnectedToInternet))
         case "/odd": client.urlProtocol(self, didFailWithError: CocoaError(.fileNoSuchFile))
         case "/silent": Self.silences.withLock { $0 += 1 }
+        case "/file":
+            let head = HTTPURLResponse(url: url, statusCode: 302, httpVersion: nil, headerFields: nil)
+            let file = URLRequest(url: URL(fileURLWithPath: "/etc/hostname"))
+            if let head { client.urlProtocol(self, wasRedirectedTo: file, redirectResponse: head) }
+        case "/echo":
+            let head = HTTPURLResponse(
+                url: url, statusCode: 200, httpVersion: nil,
+                headerFields: [
+                    "X-Token": request.value(forHTTPHeaderField: "X-Token") ?? "none", "X-Body": "\(request.httpBody == nil)",
+                ])
+            if let head { client.urlProtocol(self, didReceive: head, cacheStoragePolicy: .notAllowed) }
+            client.urlProtocol(self, didLoad: Self.read(request.httpBodyStream))
+            client.urlProtocolDidFinishLoading(self)
         default:
             let head = HTTPURLResponse(
                 url: url, statusCode: 429, httpVersion: "HTTP/1.1",
@@ -36,6 +49,15 @@ private class Stub: BackgroundTransfer.URLProtocol {
             for piece in ["stub", "bed"] { client.urlProtocol(self, didLoad: Data(piece.utf8)) }
             client.urlProtocolDidFinishLoading(self)
         }
+    }
+
+    private static func read(_ stream: InputStream?) -> Data {
+        guard let stream else { return Data("no stream".utf8) }
+        stream.open()
+        defer { stream.close() }
+        var (data, buffer) = (Data(), [UInt8](repeating: 0, count: 100))
+        while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 { data += buffer.prefix(count) }
+        return data
     }
 
     override func stopLoading() { Self.stops.withLock { $0 += 1 } }
@@ -69,6 +91,57 @@ private final class Foreign: FoundationNetworking.URLProtocol {}
     }
 
     /// Head, pieces, end: in their order.
+    /// As most stubs are installed: the list is there from the start.
+    @Test func oneThatIsInsertedAnswers() async throws {
+        for configuration in [URLSessionConfiguration.default, .ephemeral] {
+            configuration.protocolClasses?.insert(Stub.self, at: 0)
+            let (data, _) = try await URLSession(configuration: configuration).data(from: url("/answer"))
+            #expect(String(decoding: data, as: UTF8.self) == "stubbed")
+        }
+    }
+
+    /// As on iOS: the configuration's headers are there, and the body is a stream, whatever the app gave.
+    @Test(arguments: ["request", "data", "file"]) func itSeesWhatWouldBeSent(_ body: String) async throws {
+        stubbed.httpAdditionalHeaders = ["X-Token": "secret"]
+        let session = URLSession(configuration: stubbed)
+        let bytes = Data(repeating: 65, count: 1_000)
+        var request = URLRequest(url: try url("/echo"))
+        request.httpMethod = "POST"
+        let (data, response): (Data, URLResponse)
+        switch body {
+        case "request":
+            request.httpBody = bytes
+            (data, response) = try await session.data(for: request)
+        case "data": (data, response) = try await session.upload(for: request, from: bytes)
+        default:
+            let file = FileManager.default.temporaryDirectory.appendingPathComponent("body-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: file) }
+            try bytes.write(to: file)
+            (data, response) = try await session.upload(for: request, fromFile: file)
+        }
+        let head = try #require(response as? HTTPURLResponse)
+        #expect(data == bytes && head.value(forHTTPHeaderField: "X-Body") == "true")
+        #expect(head.value(forHTTPHeaderField: "X-Token") == "secret")
+    }
+
+    /// The configuration's patience is for a protocol, too.
+    @Test func oneThatSaysNothingTimesOut() async throws {
+        stubbed.timeoutIntervalForRequest = 0.2
+        let error = await #expect(throws: URLError.self) {
+            _ = try await URLSession(configuration: stubbed).data(from: url("/silent"))
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    /// Nobody is led into the files of this machine, whether there is a delegate or not.
+    @Test(arguments: [false, true]) func aRedirectLeadsIntoNoFile(_ hasDelegate: Bool) async throws {
+        final class Silent: NSObject, URLSessionTaskDelegate, Sendable {}
+        let error = await #expect(throws: URLError.self) {
+            _ = try await URLSession(configuration: stubbed).data(from: url("/file"), delegate: hasDelegate ? Silent() : nil)
+        }
+        #expect(error?.code == .unsupportedURL)
+    }
+
     @Test func aDelegateHearsItAsAnAnswer() async throws {
         final class Heard: NSObject, URLSessionDataDelegate, Sendable {
             let (lines, said) = AsyncStream.makeStream(of: String.self)

@@ -120,7 +120,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     /// The form of SDK 27 with a completion handler, called on a background queue.
     ///
     /// Differs from Apple: the request is durable when this returns, so that a process which then ends has asked.
-    open func submitTaskRequest(
+    @preconcurrency open func submitTaskRequest(
         _ taskRequest: BGTaskRequest, completionHandler: @escaping @Sendable ((any Swift.Error)?) -> Void
     ) {
         let outcome = Result { try submit(taskRequest) }
@@ -166,7 +166,7 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
     }
 
     /// The same for callers that do not await; `completionHandler` is called on a background queue.
-    open func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
+    @preconcurrency open func getPendingTaskRequests(completionHandler: @escaping @Sendable ([BGTaskRequest]) -> Void) {
         OutstandingCalls.shared.run { completionHandler(self.pendingNow()) }
     }
 

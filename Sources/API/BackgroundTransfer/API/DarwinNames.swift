@@ -80,7 +80,7 @@ extension URLError {
 
 extension URLCache {
     /// A cache with a folder of its own; `nil`: the default one.
-    public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL?) {
+    public convenience init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
         self.init(memoryCapacity: memoryCapacity, diskCapacity: diskCapacity, diskPath: directory?.path)
     }
 }

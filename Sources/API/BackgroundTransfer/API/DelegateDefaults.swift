@@ -4,6 +4,17 @@ import FoundationNetworking
 // What a delegate does that leaves a method out: nothing, or what is usual. A task's own delegate hands on to the session's. A question goes from
 // the form with a handler to the async one, and from there on.
 
+/// Waits for an answer. An author's second call is none.
+private func firstAnswer<Value>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) async -> Value {
+    let first = FirstAnswer()
+    return await withCheckedContinuation { answered in
+        ask { value in
+            nonisolated(unsafe) let value = value
+            if first.isThis { answered.resume(returning: value) }
+        }
+    }
+}
+
 extension URLSessionDelegate {
     public func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
@@ -38,10 +49,9 @@ extension URLSessionTaskDelegate {
         newRequest request: URLRequest
     ) async -> URLRequest? {
         guard let next = session.delegate(of: task, after: self) else { return request }
-        return await withCheckedContinuation { answered in
-            next.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request) {
-                answered.resume(returning: $0)
-            }
+        return await firstAnswer {
+            next.urlSession(
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request, completionHandler: $0)
         }
     }
 
@@ -59,10 +69,9 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
         let next = session.delegate(of: task, after: self)
-        return await withCheckedContinuation { answered in
-            let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = {
-                answered.resume(returning: ($0, $1))
-            }
+        return await firstAnswer {
+            (answered: @escaping @Sendable ((URLSession.AuthChallengeDisposition, URLCredential?)) -> Void) in
+            let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { answered(($0, $1)) }
             if let next {
                 next.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
             } else {
@@ -82,14 +91,7 @@ extension URLSessionTaskDelegate {
         -> InputStream?
     {
         guard let next = session.delegate(of: task, after: self) else { return nil }
-        return await withCheckedContinuation { answered in
-            next.urlSession(
-                session, task: task,
-                needNewBodyStream: {
-                    nonisolated(unsafe) let stream = $0
-                    answered.resume(returning: stream)
-                })
-        }
+        return await firstAnswer { next.urlSession(session, task: task, needNewBodyStream: $0) }
     }
 
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
@@ -136,8 +138,8 @@ extension URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
         guard let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate else { return .allow }
-        return await withCheckedContinuation { answered in
-            next.urlSession(session, dataTask: dataTask, didReceive: response) { answered.resume(returning: $0) }
+        return await firstAnswer {
+            next.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: $0)
         }
     }
 
@@ -156,10 +158,8 @@ extension URLSessionDataDelegate {
         guard let next = session.delegate(of: dataTask, after: self) as? any URLSessionDataDelegate else {
             return proposedResponse
         }
-        return await withCheckedContinuation { answered in
-            next.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse) {
-                answered.resume(returning: $0)
-            }
+        return await firstAnswer {
+            next.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse, completionHandler: $0)
         }
     }
 

@@ -5,7 +5,7 @@ import FoundationNetworking
 
 extension URLCredentialStorage {
     /// The credentials for a space, by their users.
-    public func getCredentials(
+    @preconcurrency public func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
         completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
     ) { completionHandler(credentials(for: protectionSpace)) }
@@ -27,7 +27,7 @@ extension URLCredentialStorage {
     ) { remove(credential, for: protectionSpace, options: options) }
 
     /// The credential that is proposed for a space.
-    public func getDefaultCredential(
+    @preconcurrency public func getDefaultCredential(
         for space: URLProtectionSpace, task: URLSessionTask, completionHandler: @escaping @Sendable (URLCredential?) -> Void
     ) { completionHandler(defaultCredential(for: space)) }
 
@@ -39,7 +39,7 @@ extension URLCredentialStorage {
 
 extension URLCache {
     /// What is kept for the task's current request.
-    public func getCachedResponse(
+    @preconcurrency public func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) { completionHandler(dataTask.currentRequest.flatMap { cachedResponse(for: $0) }) }
 
@@ -61,7 +61,9 @@ extension HTTPCookieStorage {
     }
 
     /// The cookies for the task's current request.
-    public func getCookiesFor(_ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void) {
+    @preconcurrency public func getCookiesFor(
+        _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
+    ) {
         completionHandler(task.currentRequest?.url.flatMap { cookies(for: $0) })
     }
 }

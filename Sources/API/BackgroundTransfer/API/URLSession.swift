@@ -40,13 +40,14 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// An ordinary session of the default configuration, without a delegate. It cannot be invalidated.
-    public class var shared: URLSession { sharedSession }
+    open class var shared: URLSession { sharedSession }
     private static let sharedSession = URLSession(shared: .default)
 
     private let ownConfiguration: URLSessionConfiguration
     let engine: any SessionEngine
     /// Where the delegate is called. One operation at a time.
-    public let delegateQueue: OperationQueue
+    open var delegateQueue: OperationQueue { queue }
+    private let queue: OperationQueue
     /// A label of the app's.
     open var sessionDescription: String?
 
@@ -66,7 +67,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) {
         let configuration = configuration.copied()
         ownConfiguration = configuration
-        self.delegateQueue = delegateQueue ?? Self.serialQueue()
+        queue = delegateQueue ?? Self.serialQueue()
         if let identifier = configuration.identifier {
             engine = BackgroundSession.named(identifier, configuration)
         } else {
@@ -79,7 +80,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// An ordinary session of the default configuration: for the mocks of an app's tests, which subclass this class.
     public override init() {
         ownConfiguration = .default
-        delegateQueue = Self.serialQueue()
+        queue = Self.serialQueue()
         engine = OrdinarySession(configuration: ownConfiguration, isShared: false)
         super.init()
         engine.attach(self, delegate: nil)
@@ -88,7 +89,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// The process's own.
     private init(shared configuration: URLSessionConfiguration) {
         ownConfiguration = configuration
-        delegateQueue = Self.serialQueue()
+        queue = Self.serialQueue()
         engine = OrdinarySession(configuration: configuration, isShared: true)
         super.init()
         engine.attach(self, delegate: nil)
@@ -130,12 +131,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// ``allTasks``, for a handler that is called on the delegate's queue.
-    open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
+    @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         delegateQueue.addOperation { completionHandler(self.engine.allTasks()) }
     }
 
     /// ``tasks``, for a handler.
-    open func getTasksWithCompletionHandler(
+    @preconcurrency open func getTasksWithCompletionHandler(
         _ completionHandler: @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) -> Void
     ) {
         Task {
@@ -199,7 +200,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     // MARK: Tasks with completion handlers
 
     /// The handler is called in place of the delegate, while this process lives.
-    open func dataTask(
+    @preconcurrency open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
         let task = dataTask(with: request)
@@ -208,12 +209,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// The same with a handler for its end, called on the session's delegate queue.
-    open func dataTask(
+    @preconcurrency open func dataTask(
         with url: URL, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask { dataTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
     /// The handler is called in place of the delegate, while this process lives. The file exists until it returns.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         let task = downloadTask(with: request)
@@ -222,12 +223,12 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// The same with a handler for its end, called on the session's delegate queue; the file is gone when it returns.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         with url: URL, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask { downloadTask(with: URLRequest(url: url), completionHandler: completionHandler) }
 
     /// The same, going on where another download stopped.
-    open func downloadTask(
+    @preconcurrency open func downloadTask(
         withResumeData resumeData: Data, completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
         let task = downloadTask(withResumeData: resumeData)
@@ -236,7 +237,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// The handler is called in place of the delegate, while this process lives.
-    open func uploadTask(
+    @preconcurrency open func uploadTask(
         with request: URLRequest, fromFile file: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
@@ -246,7 +247,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// The handler is called in place of the delegate, while this process lives.
-    open func uploadTask(
+    @preconcurrency open func uploadTask(
         with request: URLRequest, from bodyData: Data?,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
@@ -256,7 +257,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Always ends in `URLError.unsupportedURL`: no upload gives resume data yet.
-    open func uploadTask(
+    @preconcurrency open func uploadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
@@ -268,7 +269,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// Forgets cookies, cached answers and credentials of this session's stores, and calls back.
     ///
     /// Differs from Apple: connections stay open; they carry no secrets of their own.
-    open func reset(completionHandler: @escaping @Sendable () -> Void) {
+    @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let ownConfiguration = ownConfiguration.resolved()
         delegateQueue.addOperation {
             ownConfiguration.urlCache?.removeAllCachedResponses()
@@ -283,7 +284,9 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     }
 
     /// Everything is written at once: calls back.
-    open func flush(completionHandler: @escaping @Sendable () -> Void) { delegateQueue.addOperation { completionHandler() } }
+    @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
+        delegateQueue.addOperation { completionHandler() }
+    }
 
     /// The same as ``reset(completionHandler:)``.
     public func reset() async { await withCheckedContinuation { done in reset { done.resume() } } }

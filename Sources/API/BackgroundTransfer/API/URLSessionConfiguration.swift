@@ -72,7 +72,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var shouldUseExtendedBackgroundIdleMode = false
     /// Subclasses of ``URLProtocol`` that are asked before anything goes to the network, the first one first.
     /// What is no such class, or would take a request of a background session, ends the task in `URLError.unsupportedURL`.
-    open var protocolClasses: [AnyClass]?
+    /// Empty at first, as `insert` through `?` is what code from iOS does.
+    open var protocolClasses: [AnyClass]? = []
     /// Older TLS is refused. What the system's library refuses stays refused: on Debian TLS before 1.2.
     ///
     /// Differs from Apple: a background session that asks for more than TLS 1.2 ends every task in `URLError.unsupportedURL`.

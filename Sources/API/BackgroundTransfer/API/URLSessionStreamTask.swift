@@ -10,13 +10,15 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // becau
     private var refusal: URLError { URLError(.unsupportedURL, userInfo: Self.leftOut) }
 
     /// Calls back with `URLError.unsupportedURL`.
-    open func readData(
+    @preconcurrency open func readData(
         ofMinLength minBytes: Int, maxLength maxBytes: Int, timeout: TimeInterval,
         completionHandler: @escaping @Sendable (Data?, Bool, (any Error)?) -> Void
     ) { completionHandler(nil, true, refusal) }
 
     /// Calls back with `URLError.unsupportedURL`.
-    open func write(_ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    @preconcurrency open func write(
+        _ data: Data, timeout: TimeInterval, completionHandler: @escaping @Sendable ((any Error)?) -> Void
+    ) {
         completionHandler(refusal)
     }
 

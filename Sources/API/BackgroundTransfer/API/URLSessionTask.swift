@@ -62,26 +62,28 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
     let facts = Mutex(Facts())
 
     /// Unique in the session, also over relaunches.
-    public let taskIdentifier: Int
+    open var taskIdentifier: Int { identifier }
+    private let identifier: Int
     /// What was asked for.
-    public let originalRequest: URLRequest?
+    open var originalRequest: URLRequest? { request }
+    private let request: URLRequest?
     /// What is asked for now.
     ///
     /// Differs from Apple: for a background task always the same; redirects show in the response's URL.
-    public var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
+    open var currentRequest: URLRequest? { facts.withLock { $0.currentRequest } ?? originalRequest }
 
     init(session: URLSession, request: URLRequest?, identifier: Int? = nil) {
         self.session = session
-        originalRequest = request
-        taskIdentifier = identifier ?? session.engine.nextTaskIdentifier()
+        self.request = request
+        self.identifier = identifier ?? session.engine.nextTaskIdentifier()
         super.init()
     }
 
     /// A task of nobody's: for the mocks of an app's tests, which subclass this class and its kinds.
     public override init() {
         session = .shared
-        originalRequest = nil
-        taskIdentifier = 0
+        request = nil
+        identifier = 0
         super.init()
     }
 
@@ -161,7 +163,8 @@ open class URLSessionTask: NSObject, ProgressReporting, @unchecked Sendable {  /
 
     /// Counts the task's bytes: those of the body it sends, else those it receives. Follows while this process hears of the
     /// session's tasks.
-    public let progress = Progress(totalUnitCount: -1)
+    open var progress: Progress { counts }
+    private let counts = Progress(totalUnitCount: -1)
 
     /// Starts it, or lets it go on. In a background session durable when it returns; a failure to start is in ``error`` and
     /// told to the delegate.
@@ -235,7 +238,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // bec
 
     /// Ends the download and gives what ``URLSession/downloadTask(withResumeData:)`` goes on from. `nil` where nothing can be:
     /// no byte is here yet, or the server gave no strong validator. What is kept is kept for a week.
-    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+    @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 
@@ -293,7 +296,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // b
     }
 
     /// Always `nil`: no server that Stormy's plain uploads know can take an upload up again in its middle.
-    open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
+    @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         Task { completionHandler(await session.engine.cancelProducingResumeData(self)) }
     }
 

@@ -13,25 +13,55 @@ import TransferMachines
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // because its base is
     /// Why a web socket is closed. Source: RFC 6455, 7.4.
     ///
-    /// Differs from Apple: what has no name here, as an app's own 3000 to 4999, is ``policyViolation``, the protocol's word for all else; its number is
-    /// ``URLSessionWebSocketTask/closeNumber``.
-    public enum CloseCode: Int, Sendable {
+    /// As with Apple's, every number is one: an app's own, 3000 to 4999, is ``other(_:)``, with its `rawValue`.
+    public enum CloseCode: RawRepresentable, Hashable, Sendable {
         /// It is not closed.
-        case invalid = 0
-        case normalClosure = 1000
-        case goingAway = 1001
-        case protocolError = 1002
-        case unsupportedData = 1003
+        case invalid
+        case normalClosure
+        case goingAway
+        case protocolError
+        case unsupportedData
         /// Closed without a code.
-        case noStatusReceived = 1005
+        case noStatusReceived
         /// The connection broke.
-        case abnormalClosure = 1006
-        case invalidFramePayloadData = 1007
-        case policyViolation = 1008
-        case messageTooBig = 1009
-        case mandatoryExtensionMissing = 1010
-        case internalServerError = 1011
-        case tlsHandshakeFailure = 1015
+        case abnormalClosure
+        case invalidFramePayloadData
+        case policyViolation
+        case messageTooBig
+        case mandatoryExtensionMissing
+        case internalServerError
+        case tlsHandshakeFailure
+        /// A number without a name here.
+        case other(Int)
+
+        private static let named: [CloseCode] = [
+            .invalid, .normalClosure, .goingAway, .protocolError, .unsupportedData, .noStatusReceived, .abnormalClosure,
+            .invalidFramePayloadData, .policyViolation, .messageTooBig, .mandatoryExtensionMissing, .internalServerError,
+            .tlsHandshakeFailure,
+        ]
+
+        /// Never `nil`.
+        public init?(rawValue: Int) { self = Self.named.first { $0.rawValue == rawValue } ?? .other(rawValue) }
+
+        /// The number, as it goes over the wire.
+        public var rawValue: Int {
+            switch self {
+            case .invalid: 0
+            case .normalClosure: 1000
+            case .goingAway: 1001
+            case .protocolError: 1002
+            case .unsupportedData: 1003
+            case .noStatusReceived: 1005
+            case .abnormalClosure: 1006
+            case .invalidFramePayloadData: 1007
+            case .policyViolation: 1008
+            case .messageTooBig: 1009
+            case .mandatoryExtensionMissing: 1010
+            case .internalServerError: 1011
+            case .tlsHandshakeFailure: 1015
+            case .other(let number): number
+            }
+        }
     }
 
     /// What is sent and received.
@@ -48,17 +78,14 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
 
     /// Sends a message, after those before.
     ///
-    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost, or what else ended the task.
+    /// - Throws: `URLError`: `.networkConnectionLost` where the socket is closed or lost, or what else ended the task; `.cancelled` when the awaiting
+    ///   task is cancelled: the message may be sent all the same.
     open func send(_ message: Message) async throws {
-        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            exchange.send(message.onWire) { error in
-                if let error { done.resume(throwing: error) } else { done.resume() }
-            }
-        }
+        try await answered { exchange.send(message.onWire, $0) }
     }
 
     /// The same; the handler is called on the session's delegate queue when the message is with the system, whole.
-    open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    @preconcurrency open func send(_ message: Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
         exchange.send(message.onWire) { [self] error in post { completionHandler(error) } }
     }
 
@@ -81,7 +108,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     }
 
     /// The same; the handler is called on the session's delegate queue.
-    open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
+    @preconcurrency open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         exchange.receive { [self] result in
             let result = result.map(Message.init(onWire:)).mapError { $0 as any Error }
             post { completionHandler(result) }
@@ -89,18 +116,25 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     }
 
     /// Asks the server for a sign of life. The handler is called on the session's delegate queue when it came, or with what ended the task.
-    open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
+    @preconcurrency open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         exchange.ping { [self] error in post { pongReceiveHandler(error) } }
     }
 
     /// Asks the server for a sign of life, and waits for it.
     ///
-    /// - Throws: `URLError`: what ended the task before.
+    /// - Throws: `URLError`: what ended the task before; `.cancelled` when the awaiting task is cancelled.
     open func sendPing() async throws {
-        try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            exchange.ping { error in
-                if let error { done.resume(throwing: error) } else { done.resume() }
-            }
+        try await answered { exchange.ping($0) }
+    }
+
+    /// Waits for an answer, or until the awaiting task is cancelled.
+    private func answered(_ ask: (@escaping @Sendable ((any Error)?) -> Void) -> Void) async throws {
+        let answer = AwaitedAnswer()
+        ask { answer.give($0) }
+        try await withTaskCancellationHandler {
+            try await answer.wait()
+        } onCancel: {
+            answer.give(URLError(.cancelled))
         }
     }
 
@@ -125,10 +159,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     }
 
     /// Why it was closed: what was said first, by either side. ``CloseCode/invalid`` until then, and where there never was an open socket.
-    open var closeCode: CloseCode { CloseCode(rawValue: closeNumber) ?? .policyViolation }
-
-    /// The same as a number, which an app may have of its own: 3000 to 4999. 0 until it is closed. Beyond Apple.
-    public var closeNumber: Int { exchange.closing.code }
+    open var closeCode: CloseCode { CloseCode(rawValue: exchange.closing.code) ?? .invalid }
 
     /// What was said with the code.
     open var closeReason: Data? { exchange.closing.reason }

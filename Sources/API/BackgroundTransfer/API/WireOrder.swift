@@ -33,11 +33,7 @@ struct WireOrder: Sendable {
                 .unsupportedURL,
                 userInfo: [NSLocalizedDescriptionKey: "bodies come from data and files, not from streams"])
         }
-        var fields = request.allHTTPHeaderFields ?? [:]
-        let named = Set(fields.keys.map { $0.lowercased() })
-        for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
-            fields["\(name)"] = "\(value)"
-        }
+        var fields = Self.headers(request, configuration)
         // Foundation writes names in letters of its own.
         let ours = [RequestProperties.header, URLRequest.marksHeader].map { $0.lowercased() }
         fields = fields.filter { !ours.contains($0.key.lowercased()) }
@@ -52,9 +48,24 @@ struct WireOrder: Sendable {
         if method == "POST", body?.isEmpty == false, !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
             headers.append(HeaderField("Content-Type", "application/x-www-form-urlencoded"))
         }
-        idleTimeout = request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
+        idleTimeout = Self.idleTimeout(request, configuration)
         allowsCellular = request.allowsCellularAccess
         (allowsExpensive, allowsConstrained) = (request.allowsExpensiveNetworkAccess, request.allowsConstrainedNetworkAccess)
+    }
+
+    /// The request's own, and what the configuration adds.
+    static func headers(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> [String: String] {
+        var fields = request.allHTTPHeaderFields ?? [:]
+        let named = Set(fields.keys.map { $0.lowercased() })
+        for (name, value) in configuration.httpAdditionalHeaders ?? [:] where !named.contains("\(name)".lowercased()) {
+            fields["\(name)"] = "\(value)"
+        }
+        return fields
+    }
+
+    /// Seconds of silence. A request that says nothing of its own has 60.
+    static func idleTimeout(_ request: URLRequest, _ configuration: URLSessionConfiguration) -> Double {
+        request.timeoutInterval == 60 ? configuration.timeoutIntervalForRequest : request.timeoutInterval
     }
 
     /// What another process cannot do for this one is said, before something else happens in its place.

@@ -27,8 +27,9 @@ final class CustomLoad: NSObject, URLProtocolClient, @unchecked Sendable {  // b
         (self.run, self.attempt, self.limit, task) = (run, attempt, limit, run.task)
     }
 
-    func begin(_ kind: URLProtocol.Type, _ request: URLRequest) {
-        waitForWord(within: request.timeoutInterval)
+    /// - Parameter idleTimeout: seconds that the protocol may say nothing.
+    func begin(_ kind: URLProtocol.Type, _ request: URLRequest, idleTimeout: Double) {
+        waitForWord(within: idleTimeout)
         queue.async { [self] in
             guard !isOver else { return }
             let loading = kind.init(request: kind.canonicalRequest(for: request), cachedResponse: nil, client: self)

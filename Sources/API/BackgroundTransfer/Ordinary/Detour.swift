@@ -45,9 +45,19 @@ enum Detour: Sendable {
 struct DetourBody: Sendable {
     /// Bytes kept. Such a body says in a few words where to go.
     private static let limit = 4 << 20
+    /// What is waited for of a body that nobody may want: so many bytes, so long. The connection can be used again after it.
+    private static let unwanted = (bytes: 64 << 10, time: Duration.seconds(2))
+
+    private let began = ContinuousClock.now
 
     /// `nil`: longer than is kept.
     private(set) var data: Data? = Data()
+
+    /// - Parameter mayBeAnswer: the delegate may refuse to go on; else nobody gets it.
+    func isWanted(mayBeAnswer: Bool) -> Bool {
+        guard let count = data?.count else { return false }
+        return mayBeAnswer || count <= Self.unwanted.bytes && began.duration(to: .now) <= Self.unwanted.time
+    }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let count = data?.count, count + bytes.count <= Self.limit else { return data = nil }

@@ -115,10 +115,11 @@ final class FileSource: BodySource {
     /// `nil`: not a file that can be read.
     init?(_ file: URL) {
         var information = stat()
-        guard let handle = FileHandle(forReadingAtPath: file.path), fstat(handle.fileDescriptor, &information) == 0,
-            information.st_mode & S_IFMT == S_IFREG
-        else { return nil }
-        self.handle = handle
+        // Whoever opens a pipe would wait for its other end.
+        let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        guard fstat(descriptor, &information) == 0, information.st_mode & S_IFMT == S_IFREG else { return nil }
         byteCount = Int64(information.st_size)
     }
 

@@ -34,7 +34,9 @@ extension OrdinaryRun: BodySink {
         }
         let (session, task) = (task.session, task)
         session.delegateQueue.addOperation { [self] in
-            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate, !self.state.withLock({ $0.isOver }) else {
+                return
+            }
             delegate.urlSession(
                 session, task: task,
                 needNewBodyStream: { stream in
@@ -57,8 +59,9 @@ extension OrdinaryRun: BodySink {
     private var usesCache: Bool { task is URLSessionDataTask && !(task is URLSessionUploadTask) }
 
     func cached(_ request: URLRequest, _ order: WireOrder) -> SessionCache.Finding {
-        guard usesCache, order.method == "GET" else { return .askTheServer(adding: []) }
-        return SessionCache(configuration, request).look(
+        let cache = SessionCache(configuration, request)
+        guard usesCache, order.method == "GET" else { return cache.mayAsk ? .askTheServer(adding: []) : .missing }
+        return cache.look(
             for: request, headers: order.headers, now: state.withLock { $0.storesRuntime.now })
     }
 
@@ -97,7 +100,8 @@ extension OrdinaryRun: BodySink {
                 return (response, nil)
             }
             var offset: Int64?
-            switch state.machine?.received(head, now: state.storesRuntime.now) {
+            let now = state.storesRuntime.now
+            switch state.machine?.received(head, now: now) {
             case .append(let place):
                 state.file?.truncate(to: place)
                 offset = place
@@ -141,12 +145,13 @@ extension OrdinaryRun: BodySink {
         guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
+        let mayBeAnswer = task.hearer(or: engine.delegate) != nil
         let feedCount = isStreaming ? original.facts.withLock { $0.feed?.waitingCount ?? 0 } : 0
         let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
             if state.detour != nil {
                 state.detourBody.append(bytes)
-                // Longer than is kept: where it leads is known.
-                return (state.detourBody.data != nil, nil)
+                // Longer than is kept, or slow, and nobody may want it: where it leads is known.
+                return (state.detourBody.isWanted(mayBeAnswer: mayBeAnswer), nil)
             }
             if !state.wantsBody { return (true, nil) }
             if let file = state.file {
@@ -235,6 +240,8 @@ extension OrdinaryRun: BodySink {
         case .refused(let error): return finish(error)
         case nil: break
         }
+        // What moved since the last time that it was told.
+        if end.failure == nil, !isCustom { moved(attempt, sent: end.bytesSent, received: end.bytesReceived) }
         if let failure = end.failure, waits(for: failure) { return }
         if case .badAnswer = end.failure, takesRaw(end.head) { return self.attempt() }
         if task is URLSessionDownloadTask, !isCustom, state.withLock({ $0.machine != nil }) { return endDownload(end) }

@@ -10,6 +10,7 @@ extension OrdinaryRun {
     func askAboutRedirect(_ proposed: URLRequest) {
         let (count, response) = state.withLock { state -> (Int, HTTPURLResponse?) in
             state.redirects += 1
+            state.isAsking = true
             return (state.redirects, state.headResponse ?? state.status.response as? HTTPURLResponse)
         }
         guard count <= RedirectRule.limit else {
@@ -18,19 +19,18 @@ extension OrdinaryRun {
         let first = FirstAnswer()
         let goOn: @Sendable (URLRequest?) -> Void = { [self] chosen in
             guard first.isThis else { return }
+            state.withLock { $0.isAsking = false }
             if let chosen { follow(chosen, proposed) } else { takeDetour() }
         }
-        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else {
-            // Into the files of this machine nobody is led unasked.
-            let scheme = proposed.url?.scheme?.lowercased()
-            if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
-                return finish(URLError(.unsupportedURL).concerning(proposed.url))
-            }
-            return goOn(proposed)
+        // Into the files of this machine no answer leads. A delegate that wants that says so by a request of its own.
+        let scheme = proposed.url?.scheme?.lowercased()
+        if scheme == "file" || scheme == "data", scheme != response?.url?.scheme?.lowercased() {
+            return finish(URLError(.unsupportedURL).concerning(proposed.url))
         }
+        guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return goOn(proposed) }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation {
-            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation { [self] in
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
             delegate.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
         }
@@ -67,6 +67,7 @@ extension OrdinaryRun {
     func askForCredential(_ demand: AuthenticationDemand) {
         let (failures, head, order) = state.withLock { state in
             defer { state.challenges += 1 }
+            state.isAsking = true
             return (state.challenges, state.head, state.order)
         }
         guard let order, let url = URL(string: order.url), let host = url.host else { return finish(URLError(.badURL)) }
@@ -91,6 +92,7 @@ extension OrdinaryRun {
         let first = FirstAnswer()
         let answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void = { [self] disposition, credential in
             guard first.isThis else { return }
+            state.withLock { $0.isAsking = false }
             switch disposition {
             case .useCredential:
                 guard let credential, let user = credential.user else { return takeDetour() }
@@ -104,8 +106,8 @@ extension OrdinaryRun {
         }
         guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation {
-            guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
+        session.delegateQueue.addOperation { [self] in
+            guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
             delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
         }
     }

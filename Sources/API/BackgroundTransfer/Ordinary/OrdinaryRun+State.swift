@@ -80,6 +80,8 @@ extension OrdinaryRun {
         var detourBody = DetourBody()
         /// A redirect that turns a POST into a GET, or has a body of its own, leaves the upload's behind.
         var leavesBody = false
+        /// The app is asked about a redirect or a credential: its answer begins the next attempt, and nothing else does.
+        var isAsking = false
         var redirects = 0
         var challenges = 0
         var credential: WireCredential?
@@ -154,6 +156,7 @@ extension OrdinaryRun.State {
     @discardableResult
     mutating func settle(_ end: WireEnd) -> DownloadCommand? {
         guard let file else { return nil }
-        return machine?.ended(end, durableBytes: file.count, now: runtime.now, attemptsWithoutProgress: 0, jitter: 0.5)
+        let now = runtime.now
+        return machine?.ended(end, durableBytes: file.count, now: now, attemptsWithoutProgress: 0, jitter: 0.5)
     }
 }

@@ -106,7 +106,7 @@ final class OrdinaryRun: TaskRun {
     /// One request. Redirects come back here: the delegate is asked about each.
     func attempt() {
         let begun = state.withLock { state -> (AttemptID, URLRequest, WireOrder?)? in
-            guard let request = state.request, state.attempt == nil, case .active = state.phase,
+            guard let request = state.request, state.attempt == nil, !state.isAsking, case .active = state.phase,
                 !state.isHeld || state.file == nil
             else { return nil }
             state.attempts += 1
@@ -139,7 +139,25 @@ final class OrdinaryRun: TaskRun {
             (state.load, state.isUnderWay) = (load, true)
             return true
         }
-        if isWanted { load.begin(kind, request) }
+        guard isWanted else { return }
+        load.begin(kind, asSeenByProtocol(request), idleTimeout: WireOrder.idleTimeout(request, configuration))
+    }
+
+    /// As on iOS: with the configuration's headers, which are for the first server alone, and with the body as a stream.
+    private func asSeenByProtocol(_ request: URLRequest) -> URLRequest {
+        var seen = request
+        let (redirects, leavesBody) = state.withLock { ($0.redirects, $0.leavesBody) }
+        if redirects == 0 { seen.allHTTPHeaderFields = WireOrder.headers(request, configuration) }
+        guard let upload = task as? URLSessionUploadTask, let body = upload.body, !leavesBody else {
+            if let body = request.httpBody { seen.httpBodyStream = InputStream(data: body) }
+            return seen
+        }
+        switch body {
+        case .data(let data): seen.httpBodyStream = InputStream(data: data)
+        case .file(let file): seen.httpBodyStream = InputStream(url: file)
+        case .stream: break
+        }
+        return seen
     }
 
     private func send(

@@ -77,7 +77,9 @@ final class OrdinarySession: SessionEngine {
             if state.life == .open { state.tasks[task.taskIdentifier] = task }
             return (state.delegate, state.life != .open)
         }
-        guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
+        guard !isOver else {
+            return task.facts.withLock { $0.error = URLError(.cancelled).concerning(task.originalRequest?.url) }
+        }
         let session = task.session
         guard let delegate, delegate.object is any URLSessionTaskDelegate else { return }
         session.delegateQueue.addOperation {
@@ -196,7 +198,8 @@ final class OrdinarySession: SessionEngine {
 
     private func considerEnding() {
         let ended = state.withLock { state -> (URLSession?, HeldDelegate?)? in
-            guard state.life == .ending, state.runs.isEmpty else { return nil }
+            // One that was made and not yet resumed is waited for, too.
+            guard state.life == .ending, state.runs.isEmpty, state.tasks.isEmpty else { return nil }
             state.life = .invalid
             defer { (state.delegate, state.tasks) = (nil, [:]) }
             return (state.session, state.delegate)
@@ -271,7 +274,10 @@ final class OrdinarySession: SessionEngine {
                     }
                     return false
                 }
-                if isCancelled { return continuation.resume(returning: TransferEnd(error: URLError(.cancelled))) }
+                if isCancelled {
+                    let error = URLError(.cancelled).concerning(task.originalRequest?.url)
+                    return continuation.resume(returning: TransferEnd(error: error))
+                }
                 task.resume()
             }
         } onCancel: {

@@ -7,8 +7,30 @@ final class PartFile: @unchecked Sendable {  // because it is used under its run
     private var descriptor: Int32
     private(set) var count: Int64 = 0
 
+    /// Seconds that a part is kept for resume data.
+    private static let keeping = 7 * 86_400.0
+    /// Once in a process.
+    private static let hasRemovedOld: Void = removeOld()
+
+    /// Whoever left resume data unused left its part behind.
+    static func removeOld() {
+        let files = FileManager.default
+        let names = (try? files.contentsOfDirectory(atPath: files.temporaryDirectory.path)) ?? []
+        let end = Date().timeIntervalSince1970 - keeping
+        for name in names where name.hasPrefix("download-") && name.hasSuffix(".part") {
+            let path = files.temporaryDirectory.appendingPathComponent(name).path
+            var information = stat()
+            guard UUID(uuidString: String(name.dropFirst(9).dropLast(5))) != nil, lstat(path, &information) == 0,
+                information.st_mode & S_IFMT == S_IFREG, information.st_uid == getuid(),
+                Double(information.st_mtim.tv_sec) < end
+            else { continue }
+            unlink(path)
+        }
+    }
+
     /// A new one.
     init() throws {
+        _ = Self.hasRemovedOld
         token = UUID().uuidString.lowercased()
         url = Self.url(token)
         let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -64,6 +64,9 @@ struct SessionCache {
         policy = request.cachePolicy == .useProtocolCachePolicy ? configuration.requestCachePolicy : request.cachePolicy
     }
 
+    /// Whether the policy lets anything go to the network.
+    var mayAsk: Bool { policy != .returnCacheDataDontLoad }
+
     /// Bytes of an answer that could be kept, at most.
     var limit: Int { cache.map { max($0.memoryCapacity, $0.diskCapacity) / Self.largestPart } ?? 0 }
 
