@@ -11,6 +11,7 @@ TRANSFER_KILLS ?= 150
 RESTARTS ?= 1000
 SEEDS ?= 10000
 MONTHS ?= 300
+WHYS ?= 10000
 FUZZ_SECONDS ?= 60
 # What is drawn by lot is drawn by this: the same seed draws the same again.
 ifndef SEED
@@ -137,10 +138,11 @@ test-tutorial: build ## The apps of README and tutorial, made from nothing; the 
 screenshot: test-build ## Take the README's picture of the notification again
 	STORMY_SCREENSHOT=$(CURDIR)/Resources/notification.png $(SWIFT) test --skip-build --filter NotificationPicture
 
-simulate: run-packages ## Seeded days of a virtual desktop, and hostile months, every invariant checked: make simulate SEEDS=10000 MONTHS=300 SEED=1
+simulate: run-packages ## Seeded days of a virtual desktop, and hostile months, every invariant checked: make simulate SEEDS=10000 MONTHS=300 WHYS=10000 SEED=1
 	$(SWIFT) build -c $(CONFIGURATION) --product simulate
 	.build/$(CONFIGURATION)/simulate $(SEEDS) --from $(SEED)
 	.build/$(CONFIGURATION)/simulate $(MONTHS) --from $(SEED) --month
+	.build/$(CONFIGURATION)/simulate $(WHYS) --from $(SEED) --why
 	.build/$(CONFIGURATION)/simulate --year-of-noons
 
 matrix: run-packages ## Every cause in every state, beside what is promised

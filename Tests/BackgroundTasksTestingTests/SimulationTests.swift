@@ -10,6 +10,12 @@ import Testing
         #expect(tally.agents > 1)
     }
 
+    /// What `why` names is what keeps a request from running: without it that runs, with it it does not.
+    @Test(arguments: 1...4) func whatWhySaysIsTheCause(seed: Int) throws {
+        let tally = try WhyProof.play(seed: UInt64(seed))
+        #expect(tally.questions > 0 && tally.days > 0.4)
+    }
+
     /// The same seed is the same story: what a failure prints can be played again.
     @Test func aSeedIsPlayedTheSameTwice() throws {
         let stories = try (0..<2).map { _ in

@@ -27,7 +27,10 @@ extension EndToEnd {
         @Test func theNextProcessHasTheCookiesAndTheAnswers() throws {
             server.route(
                 "GET", "/kept",
-                [.status(200), .headers(["Cache-Control": "max-age=600", "Set-Cookie": "key=value; Max-Age=600"]), .body("answer")])
+                [
+                    .status(200), .headers(["Cache-Control": "max-age=600", "Set-Cookie": "key=value; Max-Age=600"]),
+                    .body("answer"),
+                ])
             server.route("GET", "/asked", [.status(200), .headers(["Cache-Control": "no-store"]), .body("asked")])
             for _ in 0..<2 {
                 let result = try home.run("courier-example", ["ask", server.url + "/kept", server.url + "/asked"])
@@ -37,7 +40,8 @@ extension EndToEnd {
             #expect(server.requests(matching: "/kept").count == 1, "the second process has it from the first")
             #expect(server.requests(matching: "/asked").map { $0.headers["Cookie"] } == ["key=value", "key=value"])
             let files = try Child.run(
-                "find", [home.folder.path, "-type", "f", "-perm", "/077", "-newer", "/proc/self/exe"], environment: home.environment)
+                "find", [home.folder.path, "-type", "f", "-perm", "/077", "-newer", "/proc/self/exe"],
+                environment: home.environment)
             let readable = files.output.split(separator: "\n").filter { $0.contains("cookies") }
             #expect(readable.isEmpty, "\(readable)")
             #expect(try Ledger(home.directories).read { try $0.transfers() }.isEmpty, "none of it is the agent's")

@@ -48,17 +48,23 @@ public struct WhyCommand: BackgroundCommand {
         }
     }
 
-    private func explain() async throws {
-        let rows = try AppRuntime.shared.ledger().read { transaction -> [Row] in
-            let picture = try Picture(transaction)
+    private func rows() throws -> [Row] {
+        try AppRuntime.shared.ledger().read { transaction in
+            let explanation = try Explanation(transaction, now: Date())
             let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
-            return try wanted.map(picture.row)
-                + picture.deliveries(transaction).filter { identifier == nil || $0.identifier == identifier }
+            return try wanted.map { row($0, explanation) }
+                + deliveries(transaction, explanation).filter { identifier == nil || $0.identifier == identifier }
         }
+    }
+
+    private func explain() async throws {
+        var rows = try rows()
         if let identifier, rows.isEmpty { throw CommandFailure(.notFound, "nothing named \(identifier) is pending") }
         if json { return try Output.json(rows) }
         guard !rows.isEmpty else { return Output.line("Nothing is pending.") }
         let agent = try await lineOfAgent()
+        // An agent that was just started has looked at network and power since.
+        if agent != nil { rows = try self.rows() }
         for row in rows {
             Output.line(Output.bold(row.identifier))
             for condition in row.conditions {
@@ -92,69 +98,33 @@ public struct WhyCommand: BackgroundCommand {
         }
     }
 
-    /// What holds for all requests at this moment.
-    private struct Picture {
-        let observed: ObservedConditions?
-        let live: [String: LaunchRecord]
-        let world: PlanningWorld
-        let now = Date()
+    private func row(_ request: RequestRecord, _ explanation: Explanation) -> Row {
+        Row(
+            identifier: request.identifier, kind: request.kind,
+            conditions: explanation.verdicts(request).map { verdict in
+                Condition(
+                    name: verdict.name, met: verdict.met, since: OrNull(explanation.since(verdict, request)),
+                    until: OrNull(verdict.metAt), detail: verdict.detail)
+            }, nextAttemptAt: OrNull(explanation.nextAttempt(request)))
+    }
 
-        init(_ transaction: LedgerTransaction) throws {
-            observed = try transaction.fact(.conditions)
-            live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
-            // Nobody has looked yet: assumed to be fine, as an agent will find out when there is one.
-            let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
-            world = PlanningWorld(
-                conditions: observed?.conditions ?? fine, resumedAt: observed?.resumedAt,
-                lastStart: try transaction.lastRequestStart(),
-                spacing: try (transaction.fact(.settings) ?? AgentSettings()).launchSpacing)
+    /// Sessions and notifications of which something waits, and no launch for it may begin yet.
+    private func deliveries(_ transaction: LedgerTransaction, _ explanation: Explanation) throws -> [Row] {
+        let now = explanation.now
+        let settings = try transaction.fact(.settings) ?? AgentSettings()
+        let sessions = try transaction.waitingSessions().map { (LaunchKind.urlSession, $0.session, $0.oldest) }
+        let pressed = try Dictionary(grouping: transaction.undeliveredResponses(), by: \.notification).map {
+            (LaunchKind.notificationResponse, $0.key, $0.value.map(\.createdAt).min() ?? now)
         }
-
-        func row(_ request: RequestRecord) -> Row {
-            let plannable = request.plannable(hasLiveLaunch: live[request.identifier] != nil)
-            let verdicts = RequestPlanner.verdicts(for: plannable, in: world, now: now)
-            let plan = RequestPlanner.plan([plannable], in: world, now: now)
-            return Row(
-                identifier: request.identifier, kind: request.kind,
-                conditions: verdicts.map { verdict in
-                    Condition(
-                        name: verdict.name, met: verdict.met, since: OrNull(since(verdict, request)),
-                        until: OrNull(verdict.metAt), detail: verdict.detail)
-                }, nextAttemptAt: OrNull(plan.nextWake))
-        }
-
-        /// Sessions and notifications of which something waits, and no launch for it may begin yet.
-        func deliveries(_ transaction: LedgerTransaction) throws -> [Row] {
-            let settings = try transaction.fact(.settings) ?? AgentSettings()
-            let sessions = try transaction.waitingSessions().map { (LaunchKind.urlSession, $0.session, $0.oldest) }
-            let pressed = try Dictionary(grouping: transaction.undeliveredResponses(), by: \.notification).map {
-                (LaunchKind.notificationResponse, $0.key, $0.value.map(\.createdAt).min() ?? now)
-            }
-            return try (sessions + pressed.sorted { $0.1 < $1.1 }).compactMap { kind, identifier, oldest in
-                guard live[identifier] == nil,
-                    let pause = try transaction.deliveryHistory(kind, identifier, since: oldest, settings: settings, now: now)
-                        .pause
-                else { return nil }
-                let condition = Condition(
-                    name: .backoff, met: false, since: OrNull(oldest), until: OrNull(pause.until),
-                    detail: pause.words)
-                return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: OrNull(pause.until))
-            }
-        }
-
-        /// Since when a condition has its value.
-        private func since(_ verdict: ConditionVerdict, _ request: RequestRecord) -> Date? {
-            switch verdict.name {
-            case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt
-            case .backoff: verdict.met ? request.backoffUntil : request.lastFailureAt
-            case .networkConnectivity: observed?.networkSince
-            case .externalPower: observed?.powerSince
-            case .lowPowerMode: observed?.savingSince
-            case .networkAfterSleep: observed?.resumedAt
-            case .notRunning: live[request.identifier]?.startedAt
-            case .turn: world.lastStart
-            case .room: request.submittedAt
-            }
+        return try (sessions + pressed.sorted { $0.1 < $1.1 }).compactMap { kind, identifier, oldest in
+            guard !explanation.isLive(identifier),
+                let pause = try transaction.deliveryHistory(kind, identifier, since: oldest, settings: settings, now: now)
+                    .pause
+            else { return nil }
+            let condition = Condition(
+                name: .backoff, met: false, since: OrNull(oldest), until: OrNull(pause.until),
+                detail: pause.words)
+            return Row(identifier: identifier, kind: kind, conditions: [condition], nextAttemptAt: OrNull(pause.until))
         }
     }
 }

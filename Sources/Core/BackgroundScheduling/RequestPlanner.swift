@@ -154,7 +154,8 @@ package enum RequestPlanner {
                 .init(
                     name: .externalPower, met: met, detail: met ? "on external power" : "running on battery", metAt: nil))
         }
-        if !request.runsInLowPowerMode {
+        // On external power nothing is saved: who needs that waits for nothing else.
+        if !request.runsInLowPowerMode, !request.requiresExternalPower {
             let met = !conditions.isSavingPower
             verdicts.append(
                 .init(

@@ -342,6 +342,9 @@ package final class SimulatedHost {
     /// It is as if the disk had no room left.
     package func setDiskFull(_ isFull: Bool) { network.setDiskFull(isFull) }
 
+    /// The process of a launch ends by itself.
+    package func endProcess(of launch: Int64) { processes.process(of: launch)?.exit() }
+
     /// One process of the app ends without a word.
     package func killAProcess(by end: ProcessEnd) {
         guard let process = processes.living.first else { return }

@@ -97,6 +97,16 @@ final class SimulatedApp: LedgerProgram, @unchecked Sendable {  // because the s
         later(dice.between(0, 0.05), process) { process.exit() }
     }
 
+    /// Launches of this name end well, now.
+    func finishAll(of identifier: String) throws {
+        let live = try machine.ledger.read { try $0.liveLaunches().filter { $0.identifier == identifier }.compactMap(\.id) }
+        for launch in live {
+            write { try $0.setResult(.completed, detail: nil, ofLaunch: launch) }
+            machine.endProcess(of: launch)
+        }
+        try machine.run()
+    }
+
     // MARK: What they do
 
     private func refresh(_ process: VirtualProcess, _ launch: LaunchRecord) {

@@ -148,7 +148,7 @@ package final class Simulation {
             if dice.chance(0.3) { machine.refuseLaunches(dice.chance(0.6)) } else { machine.killAProcess(by: .signalled(9)) }
         case 12: try machine.suspend(dice.between(5, 30_000))
         case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
-        case 14: try machine.travel(to: Self.zone(dice))
+        case 14: try travel()
         case 15: try changeConditions()
         case 16: try changeNotificationServer()
         case 17: pressAButton()
@@ -159,11 +159,13 @@ package final class Simulation {
         }
     }
 
+    func travel() throws { try machine.travel(to: Self.zone(dice)) }
+
     private func maybeLogIn() throws {
         if dice.chance(0.6) { try machine.startAgent() }
     }
 
-    private func processing() -> RequestRecord {
+    func processing() -> RequestRecord {
         RequestRecord(
             identifier: "sync", kind: .processing, earliestBegin: machine.clock.date + dice.between(0, 5_000),
             requiresNetwork: dice.chance(0.6), requiresExternalPower: dice.chance(0.4), submittedAt: machine.clock.date)
@@ -177,7 +179,7 @@ package final class Simulation {
         app.upload(photo, dice.one(of: [.webdav, .tus, .resumable]), name: name)
     }
 
-    private func changeConditions() throws {
+    func changeConditions() throws {
         let dice = dice
         try machine.change { conditions in
             switch dice.number(0..<4) {

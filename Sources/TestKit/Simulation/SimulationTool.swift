@@ -8,18 +8,20 @@ package enum SimulationTool {
                simulate --matrix
                simulate --year-of-noons
                simulate --herd
+               simulate --why [SEEDS] [--from SEED]
 
         Plays three days and a half of a virtual desktop for each seed and checks the invariants. A seed that broke one is
         printed with what led there; `simulate 1 --from SEED` plays it again, event for event. --month: thirty days for each, in
         which clocks, disks, servers, backups and people lie. --matrix: every cause in every
         state. --year-of-noons: how long the test kit takes for a year of daily launches.
+        --why: a day of each seed, then each cause that `why` names is taken away, and left.
         --herd: what a weather service sees of a million installations at noon.
 
         """
 
     /// Returns the exit code: 0 all held, 1 one did not, 64 usage.
     package static func run(_ arguments: [String]) -> Int32 {
-        var (count, first, length) = (100, UInt64(1), Simulation.Length.days)
+        var (count, first, length, isWhy) = (100, UInt64(1), Simulation.Length.days, false)
         var rest = arguments[...]
         while let word = rest.popFirst() {
             if word == "--year-of-noons" { return measureYear() }
@@ -29,7 +31,9 @@ package enum SimulationTool {
                 print(usage, terminator: "")
                 return 0
             }
-            if word == "--month" {
+            if word == "--why" {
+                isWhy = true
+            } else if word == "--month" {
                 length = .month
             } else if word == "--from", let value = rest.popFirst().flatMap(UInt64.init) {
                 first = value
@@ -41,8 +45,10 @@ package enum SimulationTool {
         }
         let (end, isTooMany) = first.addingReportingOverflow(UInt64(count))
         guard !isTooMany else { return refuse() }
+        if isWhy { return proveWhy(first..<end) }
         let started = ContinuousClock.now
-        let results = play(first..<end, length)
+        let played = length
+        let results = play(first..<end) { try Simulation(seed: $0, played).run() }
         let seconds = (ContinuousClock.now - started) / .seconds(1)
         for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
         let tally = results.tally
@@ -116,13 +122,31 @@ package enum SimulationTool {
         }
     }
 
-    private struct Results {
-        var failures: [Simulation.Failure] = []
-        var tally = Simulation.Tally()
+    /// What `why` says, taken away and left.
+    private static func proveWhy(_ seeds: Range<UInt64>) -> Int32 {
+        let results = play(seeds) { try WhyProof.play(seed: $0) }
+        for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
+        let tally = results.tally
+        let causes = tally.causes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        print(
+            "why, \(seeds.count) seeds from \(seeds.lowerBound), \(Int(tally.days)) days: \(tally.questions) requests that did not run "
+                + "(\(causes)), \(tally.joined) for several causes; "
+                + (results.failures.isEmpty
+                    ? "without them all ran, with one of them none"
+                    : "\(results.failures.count) seeds show another: "
+                        + results.failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")))
+        return results.failures.isEmpty ? 0 : 1
     }
 
-    private static func play(_ seeds: Range<UInt64>, _ length: Simulation.Length) -> Results {
-        let results = Mutex(Results())
+    private struct Results<Tally: Sendable>: Sendable {
+        var failures: [Simulation.Failure] = []
+        var tally: Tally
+    }
+
+    private static func play<Tally: SimulationTally>(
+        _ seeds: Range<UInt64>, _ one: @Sendable (UInt64) throws -> Tally
+    ) -> Results<Tally> {
+        let results = Mutex(Results(tally: Tally()))
         let next = Mutex(seeds.lowerBound)
         let cores = ProcessInfo.processInfo.activeProcessorCount
         DispatchQueue.concurrentPerform(iterations: cores) { _ in
@@ -134,7 +158,7 @@ package enum SimulationTool {
                 }
                 guard let seed else { return }
                 do {
-                    let tally = try Simulation(seed: seed, length).run()
+                    let tally = try one(seed)
                     results.withLock { $0.tally = $0.tally + tally }
                 } catch let failure as Simulation.Failure {
                     results.withLock { $0.failures.append(failure) }
@@ -147,3 +171,12 @@ package enum SimulationTool {
         return results.withLock { $0 }
     }
 }
+
+/// What runs of many seeds add up to.
+protocol SimulationTally: Sendable {
+    init()
+    static func + (one: Self, other: Self) -> Self
+}
+
+extension Simulation.Tally: SimulationTally { package init() { self.init(launches: 0) } }
+extension WhyProof.Tally: SimulationTally {}

@@ -1,0 +1,50 @@
+import BackgroundScheduling
+import Foundation
+
+/// What keeps each request from running at one moment, as the agent's own rule has it. What `why` says, and what is proved of it.
+package struct Explanation {
+    private let observed: ObservedConditions?
+    private let live: [String: LaunchRecord]
+    package let world: PlanningWorld
+    package let now: Date
+
+    package init(_ transaction: LedgerTransaction, now: Date) throws {
+        self.now = now
+        observed = try transaction.fact(.conditions)
+        live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
+        // Nobody has looked yet: assumed to be fine, as an agent will find out when there is one.
+        let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
+        world = PlanningWorld(
+            conditions: observed?.conditions ?? fine, resumedAt: observed?.resumedAt,
+            lastStart: try transaction.lastRequestStart(),
+            spacing: try (transaction.fact(.settings) ?? AgentSettings()).launchSpacing)
+    }
+
+    /// Whether a launch of this name runs.
+    package func isLive(_ identifier: String) -> Bool { live[identifier] != nil }
+
+    /// Every condition of the request, met or not.
+    package func verdicts(_ request: RequestRecord) -> [ConditionVerdict] {
+        RequestPlanner.verdicts(for: request.plannable(hasLiveLaunch: isLive(request.identifier)), in: world, now: now)
+    }
+
+    /// When time alone makes it due; `nil`: an event has to come first.
+    package func nextAttempt(_ request: RequestRecord) -> Date? {
+        RequestPlanner.plan([request.plannable(hasLiveLaunch: isLive(request.identifier))], in: world, now: now).nextWake
+    }
+
+    /// Since when a condition has its value.
+    package func since(_ verdict: ConditionVerdict, _ request: RequestRecord) -> Date? {
+        switch verdict.name {
+        case .earliestBeginDate: verdict.met ? request.earliestBegin : request.submittedAt
+        case .backoff: verdict.met ? request.backoffUntil : request.lastFailureAt
+        case .networkConnectivity: observed?.networkSince
+        case .externalPower: observed?.powerSince
+        case .lowPowerMode: observed?.savingSince
+        case .networkAfterSleep: observed?.resumedAt
+        case .notRunning: live[request.identifier]?.startedAt
+        case .turn: world.lastStart
+        case .room: request.submittedAt
+        }
+    }
+}

@@ -1,0 +1,247 @@
+import BackgroundLedger
+import BackgroundScheduling
+import BackgroundTasksTesting
+import Foundation
+
+/// What `why` says of a request that did not run, proved by removing it.
+///
+/// A seed's life is lived to a moment, several times and the same each time, and goes on differently: left as it is nothing runs, without
+/// the named causes it does, and without all of them but one it does not.
+package struct WhyProof {
+    package struct Tally: Sendable {
+        package var days = 0.0
+        /// Requests that were pending and did not run at the moment of the question.
+        package var questions = 0
+        /// How often each cause was named.
+        package var causes: [String: Int] = [:]
+        /// Requests with more than one cause.
+        package var joined = 0
+
+        package static func + (one: Tally, other: Tally) -> Tally {
+            Tally(
+                days: one.days + other.days, questions: one.questions + other.questions,
+                causes: one.causes.merging(other.causes, uniquingKeysWith: +), joined: one.joined + other.joined)
+        }
+    }
+
+    /// Seconds within which what nothing keeps runs: the others that are due take their turns.
+    private static let turns = 20.0
+    /// Seconds for which what is left as it is is looked at.
+    private static let patience = 3_600.0
+
+    private let seed: UInt64
+    private var tally = Tally()
+    private var broken: [String] = []
+
+    package init(seed: UInt64) { self.seed = seed }
+
+    /// - Throws: ``Simulation/Failure``.
+    package static func play(seed: UInt64) throws -> Tally {
+        var proof = WhyProof(seed: seed)
+        do { try proof.ask() } catch { proof.broken.append("\(error)") }
+        guard proof.broken.isEmpty else {
+            let story = (try? Life(seed).simulation.story) ?? []
+            throw Simulation.Failure(seed: seed, broken: proof.broken, transcript: story)
+        }
+        return proof.tally
+    }
+
+    private mutating func ask() throws {
+        let life = try Life(seed)
+        tally.days = life.days
+        let questions = try life.questions()
+        for question in questions {
+            tally.questions += 1
+            for cause in question.causes { tally.causes[cause.name.rawValue, default: 0] += 1 }
+            if question.causes.count > 1 { tally.joined += 1 }
+            try removeAll(question)
+            if question.causes.count > 1 { for kept in question.causes { try removeAllBut(kept, question) } }
+        }
+        try leave(questions, in: life)
+    }
+
+    private mutating func found(_ what: String, _ question: Question) {
+        broken.append("\(question.identifier), \(question.words): \(what)")
+    }
+
+    // MARK: The three ways on
+
+    /// Nothing is taken away: nothing runs before time alone has taken all causes away, and then it does.
+    private mutating func leave(_ questions: [Question], in life: Life) throws {
+        let began = life.now
+        var begun: [String: Date] = [:]
+        try life.simulation.machine.pass(Self.patience) {
+            for question in questions where begun[question.identifier] == nil {
+                begun[question.identifier] = try life.start(of: question)
+            }
+            return false
+        }
+        for question in questions {
+            let start = begun[question.identifier]
+            // Its own launch ends by itself.
+            if question.causes.contains(where: { $0.name == .notRunning }) { continue }
+            guard let due = question.endOfTime else {
+                if let start { found("ran at \(start), and nothing was taken away", question) }
+                continue
+            }
+            if let start, start < due.addingTimeInterval(-0.01) { found("ran at \(start), before its time", question) }
+            if start == nil, due.addingTimeInterval(Self.turns) < began.addingTimeInterval(Self.patience) {
+                found("did not run when its time had come", question)
+            }
+        }
+    }
+
+    /// All named causes are taken away, and no others.
+    private mutating func removeAll(_ question: Question) throws {
+        let life = try Life(seed)
+        for cause in question.causes where cause.metAt == nil { try life.remove(cause, of: question) }
+        let wait = max(0, question.endOfTime(of: question.causes).timeIntervalSince(life.now))
+        guard try life.runs(question, within: wait + Self.turns) else {
+            return found("did not run without what was named", question)
+        }
+    }
+
+    /// One is left: that alone keeps it.
+    private mutating func removeAllBut(_ kept: ConditionVerdict, _ question: Question) throws {
+        let life = try Life(seed)
+        let removed = question.causes.filter { $0 != kept }
+        for cause in removed where cause.metAt == nil { try life.remove(cause, of: question) }
+        let end = question.endOfTime(of: removed).addingTimeInterval(Self.turns)
+        // What time takes away is there until then.
+        let until = kept.metAt.map { min($0.addingTimeInterval(-0.01), end) } ?? end
+        // A launch of its own that goes on ends by itself.
+        guard kept.name != .notRunning, until > life.now else { return }
+        if try life.runs(question, within: until.timeIntervalSince(life.now)) {
+            found("ran though \(kept.name.rawValue) was left", question)
+        }
+    }
+}
+
+/// A request that did not run, and why.
+private struct Question {
+    let identifier: String
+    let causes: [ConditionVerdict]
+
+    var words: String { causes.map { "\($0.name.rawValue) (\($0.detail))" }.joined(separator: " and ") }
+
+    /// When time alone has taken all causes away; `nil`: it does not.
+    var endOfTime: Date? { causes.allSatisfy { $0.metAt != nil } ? endOfTime(of: causes) : nil }
+
+    func endOfTime(of causes: [ConditionVerdict]) -> Date { causes.compactMap(\.metAt).max() ?? .distantPast }
+}
+
+/// A seed's life up to the moment of its question.
+private final class Life {
+    let simulation: Simulation
+    let days: Double
+    private let latest: Int64
+    /// Tokens are another life's own.
+    private let tokens: [String: String]
+
+    init(_ seed: UInt64) throws {
+        simulation = try Simulation(seed: seed)
+        days = try simulation.liveToAQuestion()
+        // The verb that asks starts an agent that is missing, and waits until that has looked.
+        if !simulation.machine.hasAgent { try simulation.machine.startAgent() }
+        try simulation.machine.run()
+        (latest, tokens) = try simulation.machine.ledger.read { transaction in
+            let requests = try transaction.requests().map { ($0.identifier, $0.token) }
+            return (try transaction.latestLaunch() ?? 0, Dictionary(uniqueKeysWithValues: requests))
+        }
+    }
+
+    var now: Date { simulation.machine.clock.date }
+
+    func questions() throws -> [Question] {
+        try simulation.machine.ledger.read { transaction in
+            let explanation = try Explanation(transaction, now: now)
+            // What runs at this moment has not failed to run.
+            let running = try Set(transaction.liveLaunches().compactMap(\.requestToken))
+            return try transaction.requests().filter { !running.contains($0.token) }.map { request in
+                Question(
+                    identifier: request.identifier,
+                    causes: explanation.verdicts(request).filter { !$0.met })
+            }
+        }
+    }
+
+    /// When a launch of this request began since the question.
+    func start(of question: Question) throws -> Date? {
+        try simulation.machine.ledger.read { transaction in
+            guard let last = try transaction.latestLaunch(), last > latest else { return nil }
+            return try (latest + 1...last).lazy.compactMap { try transaction.launch($0) }
+                .first { $0.requestToken == tokens[question.identifier] }?.startedAt
+        }
+    }
+
+    func runs(_ question: Question, within seconds: Double) throws -> Bool {
+        var hasRun = false
+        try simulation.machine.pass(seconds) {
+            hasRun = try start(of: question) != nil
+            return hasRun
+        }
+        return hasRun
+    }
+
+    /// Takes away what no time takes away.
+    func remove(_ cause: ConditionVerdict, of question: Question) throws {
+        switch cause.name {
+        case .networkConnectivity: try simulation.machine.change { $0.isNetworkAvailable = true }
+        case .externalPower: try simulation.machine.change { $0.isOnExternalPower = true }
+        case .lowPowerMode: try simulation.machine.change { $0.isLowPowerMode = false }
+        case .notRunning: try simulation.app.finishAll(of: question.identifier)
+        case .earliestBeginDate, .networkAfterSleep, .backoff, .turn, .room: break
+        }
+    }
+}
+
+extension Simulation {
+    /// A day or two of what keeps requests from running.
+    ///
+    /// - Returns: days.
+    fileprivate func liveToAQuestion() throws -> Double {
+        let began = machine.clock.awake + machine.clock.slept
+        var elapsed: Double { machine.clock.awake + machine.clock.slept - began }
+        app.submit(noon())
+        app.submit(fetch())
+        app.submit(processing())
+        let end = dice.between(43_200, 130_000)
+        while elapsed < end {
+            try happenToRequests()
+            try machine.run()
+            let pause = dice.chance(0.5) ? dice.between(0.1, 60) : dice.between(60, 12_000)
+            try machine.pass(min(pause, max(0.1, end - elapsed)))
+        }
+        // Whatever is under way at this moment.
+        if dice.chance(0.5) {
+            try happenToRequests()
+            try machine.run()
+            try machine.pass(dice.between(0, 40))
+        }
+        return elapsed / 86_400
+    }
+
+    private func fetch() -> RequestRecord {
+        var fetch = RequestRecord(
+            identifier: "fetch", kind: .appRefresh, earliestBegin: machine.clock.date + dice.between(-60, 20_000),
+            requiresNetwork: dice.chance(0.5), requiresExternalPower: dice.chance(0.2), submittedAt: machine.clock.date)
+        fetch.runsInLowPowerMode = dice.chance(0.3)
+        return fetch
+    }
+
+    private func happenToRequests() throws {
+        switch dice.number(0..<14) {
+        case 0, 1: app.submitOnce(after: dice.between(-60, 30_000))
+        case 2: app.submit(processing())
+        case 3: app.submit(fetch())
+        case 4: machine.killAgent()
+        case 5: machine.killAProcess(by: .signalled(9))
+        case 6: machine.refuseLaunches(dice.chance(0.5))
+        case 7: try machine.suspend(dice.between(5, 20_000))
+        case 8: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
+        case 9: try travel()
+        case 10...12: try changeConditions()
+        default: try machine.stopAgent()
+        }
+    }
+}
