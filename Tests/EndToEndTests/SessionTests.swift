@@ -90,6 +90,17 @@ extension EndToEnd {
             #expect(lines.filter { $0.hasPrefix("launched") }.allSatisfy { $0 == "launched for courier" })
         }
 
+        /// Foundation writes defaults when it is told to, which code for iOS never does.
+        @Test func whatALaunchSetsTheNextProcessSees() throws {
+            home.environment["COURIER_DEFAULTS"] = "1"
+            try courier("leave", serve())
+            try home.waitForEnded("urlSession")
+            try home.waitForQuiet()
+            try courier("started")
+            try courier("started")
+            #expect(lines.filter { $0.hasPrefix("started") } == ["started false 0", "started true 1", "started true 2"])
+        }
+
         /// A person sees what `quit` paused, and lets it go on, in any app that mounts the commands.
         @Test func whatQuitPausedGoesOnByHand() throws {
             try courier("leave", serveHalf(), "1")

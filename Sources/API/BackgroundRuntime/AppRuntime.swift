@@ -40,6 +40,7 @@ package final class AppRuntime: Sendable {
         manifest = AppManifest.current
         directories = AppDirectories(appIdentifier: manifest.appIdentifier)
         testHost = nil
+        DefaultsWriting.writeAtExit()
     }
 
     private init(_ testHost: TestHost) {
@@ -173,11 +174,15 @@ package final class AppRuntime: Sendable {
         opened.withLock { $0 = $0 ?? Opened(ledger: empty, isIntroduced: true) }
     }
 
-    /// One durable transaction.
+    /// What the app set in its defaults so far outlives this process. On a test host they are those of the tests' own process, and stay in memory.
+    func writeDefaults() { if testHost == nil { DefaultsWriting.write() } }
+
+    /// One durable transaction. What the app set in its defaults before it is on the disk first.
     package func write<Value>(
         usesReserve: Bool = true, _ body: (LedgerTransaction) throws -> Value
     ) throws(StoreError) -> Value {
         let ledger = try ledger()
+        writeDefaults()
         try introduce()
         return try ledger.write(usesReserve: usesReserve, body)
     }

@@ -255,6 +255,7 @@ package final class LaunchContext: Sendable {
         do {
             // What the handler asked for comes first: without it this launch has no result, and is made up for.
             if let error = DurableWrites.shared.settle() { throw error }
+            AppRuntime.shared.writeDefaults()
             try AppRuntime.shared.ledger().write { transaction in
                 // Acknowledged only if the handler got through: work cut short is delivered again.
                 if counts { for acknowledge in acknowledgements { try acknowledge(transaction) } }

@@ -45,7 +45,8 @@ open class BGTask: NSObject, @unchecked Sendable {  // because the lock guards w
         }
     }
 
-    /// Ends the task. Required for every task as soon as its work ends. The first call counts, later ones are harmless.
+    /// Ends the task. Required for every task as soon as its work ends. The first call counts, later ones are harmless. What the app set in `UserDefaults`
+    /// before is on the disk before the launch has its result.
     open func setTaskCompleted(success: Bool) {
         let isFirst = lock.withLock { () -> Bool in
             defer {

@@ -9,6 +9,7 @@ struct CourierApp: App {
         Worker { await CourierCommands().run(Array(CommandLine.arguments.dropFirst())) }
             .backgroundTask(.urlSession(matching: { $0.hasPrefix("courier") })) { identifier in
                 log("launched for \(identifier)")
+                if ProcessInfo.processInfo.environment["COURIER_DEFAULTS"] != nil { noteStart() }
                 let delegate = CourierDelegate()
                 let session = URLSession(
                     configuration: .background(withIdentifier: identifier), delegate: delegate, delegateQueue: nil)
@@ -21,6 +22,16 @@ struct CourierApp: App {
                 session.finishTasksAndInvalidate()
             }
     }
+}
+
+/// Whether the app was started before, as many an app asks its defaults; and in a suite how often.
+func noteStart() {
+    let defaults = UserDefaults.standard
+    let suite = UserDefaults(suiteName: "group.courier")
+    let count = suite?.integer(forKey: "starts") ?? 0
+    log("started \(defaults.bool(forKey: "started")) \(count)")
+    defaults.set(true, forKey: "started")
+    suite?.set(count + 1, forKey: "starts")
 }
 
 /// A line of the log, written whole.

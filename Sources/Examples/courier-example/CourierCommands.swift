@@ -30,6 +30,7 @@ struct CourierCommands {
             case ("list", _): await list()
             case ("who", _):
                 log("\(Bundle.main.bundleIdentifier!) \(Bundle.main.infoDictionary?["CFBundleShortVersionString"] ?? "")")
+            case ("started", _): noteStart()
             case ("go", _): await goOn()
             case ("end", _): await end()
             case ("send", let url?): await send(url, URL(fileURLWithPath: words[2]))
@@ -40,7 +41,7 @@ struct CourierCommands {
             case ("drop", let url?): try await drop(url)
             default:
                 print(
-                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|ask|drop URL … | mend | list | who | go | end"
+                    "usage: courier-example get|leave|later|break|hold|send|post|await|handler|ask|drop URL … | mend | list | who | started | go | end"
                 )
             }
         } catch {
