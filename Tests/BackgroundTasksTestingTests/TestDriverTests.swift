@@ -44,6 +44,22 @@ import UserNotifications
         }
     }
 
+    /// An app that asks `Date()` asks for a launch far beyond the virtual clock.
+    @Test func whatIsNotLaunchedSaysHowFarItsDateIs() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            let request = BGAppRefreshTaskRequest(identifier: "refresh")
+            request.earliestBeginDate = driver.clock.date.addingTimeInterval(7_200)
+            try BGTaskScheduler.shared.submit(request)
+            let error = await #expect(throws: NothingIsLaunched.self) {
+                try await driver.advanceToNextLaunch(within: .seconds(3_600))
+            }
+            let said = error?.description ?? ""
+            #expect(said.contains("refresh (appRefresh, 0 failures, not before 2025-06-10T10:00:00Z)"), "\(said)")
+            #expect(said.contains("the clock shows 2025-06-10T09:00:00Z"), "\(said)")
+            #expect(said.contains("`start: .now`"), "\(said)")
+        }
+    }
+
     /// Seven files of a corpus of real apps submit the next refresh in the handler of the last, without a date.
     @Test func aRefreshThatAsksForItselfWithoutADateIsNotLaunchedWithoutAPause() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in

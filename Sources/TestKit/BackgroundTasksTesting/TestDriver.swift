@@ -54,7 +54,7 @@ public actor TestDriver {
     ///
     /// - Parameters:
     ///   - identifiers: what `BGTaskSchedulerPermittedIdentifiers` would list.
-    ///   - start: what the wall clock shows first.
+    ///   - start: what the wall clock shows first. For code under test that asks `Date()` it is `.now`.
     ///   - zone: where the person is.
     ///   - body: the test. Register handlers in it.
     /// - Throws: what `body` throws; ``UnimplementedEffects`` if something was asked of a double that the test had not set up, also
@@ -183,7 +183,8 @@ public actor TestDriver {
         let next = seenLaunch + 1
         while latestLaunch < next {
             guard clock.awake < end, machine.untilNextMoment != nil else {
-                throw NothingIsLaunched(waiting: ledger.requests, conditions: machine.conditions.current)
+                throw NothingIsLaunched(
+                    waiting: ledger.requests, now: clock.date, conditions: machine.conditions.current)
             }
             try machine.step(atMost: end - clock.awake)
             try await settle()
@@ -250,15 +251,23 @@ public actor TestDriver {
 public struct NothingIsLaunched: Error, CustomStringConvertible {
     /// What waits.
     public let waiting: [PendingRequestReport]
+    /// What the virtual clock showed when it was given up.
+    public let now: Date
     let conditions: DesktopConditions
 
     /// What waits, and for what.
     public var description: String {
-        let names = waiting.map { "\($0.id) (\($0.kind.rawValue), \($0.failures) failures)" }
+        let names = waiting.map { request in
+            let date = request.earliestBegin.map { ", not before \($0.formatted(.iso8601))" } ?? ""
+            return "\(request.id) (\(request.kind.rawValue), \(request.failures) failures\(date))"
+        }
         let state =
             "network \(conditions.isNetworkAvailable ? "there" : "gone"), "
             + "external power \(conditions.isOnExternalPower ? "there" : "gone")"
+        let isFar = waiting.contains { $0.earliestBegin.map { $0 > now } ?? false }
+        let hint = isFar ? " (code that asks Date() for it needs TestDriver.run with `start: .now`)" : ""
         return "nothing is launched: " + (names.isEmpty ? "no request waits" : names.joined(separator: ", ")) + "; " + state
+            + "; the clock shows \(now.formatted(.iso8601))" + hint
     }
 }
 
