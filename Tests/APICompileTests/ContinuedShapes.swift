@@ -111,10 +111,6 @@ struct EverySceneApp: App {
         #expect(request.protectionTypeOfRequiredData == .complete)
         #expect(throws: BGTaskScheduler.Error(.notPermitted)) { try BGTaskScheduler.shared.submit(request) }
     }
-
-    @Test func aWildcardItselfIsNotRegistered() {
-        #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.*", using: nil) { _ in })
-    }
 }
 
 /// The spellings in which apps ask what went wrong.

@@ -60,6 +60,32 @@ import UserNotifications
         }
     }
 
+    /// A wildcard's handler serves what it covers, the nearest one first.
+    @Test func aWildcardsHandlerServesWhatItCovers() async throws {
+        try await TestDriver.run(permitting: ["app.*"]) { driver in
+            let served = Mutex<[String]>([])
+            func register(_ identifier: String) -> Bool {
+                BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
+                    served.withLock { $0.append("\(identifier) \(task.identifier)") }
+                    task.setTaskCompleted(success: true)
+                }
+            }
+            #expect(register("app.*") && register("app.export.*") && register("app.export.7"))
+            #expect(!register("other.*"))
+            for identifier in ["app.export.7", "app.export.8", "app.clean"] {
+                try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: identifier))
+            }
+            try await driver.advance(by: .seconds(60))
+            #expect(
+                served.withLock { $0.sorted() } == [
+                    "app.* app.clean", "app.export.* app.export.8", "app.export.7 app.export.7",
+                ])
+            #expect(throws: BGTaskScheduler.Error.self) {
+                try BGTaskScheduler.shared.submit(BGProcessingTaskRequest(identifier: "app.*"))
+            }
+        }
+    }
+
     /// Seven files of a corpus of real apps submit the next refresh in the handler of the last, without a date.
     @Test func aRefreshThatAsksForItselfWithoutADateIsNotLaunchedWithoutAPause() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in

@@ -75,7 +75,7 @@ import Testing
             try Self.permit("a.*")
             BGTaskScheduler.shared.run()
             #expect(BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.1", using: nil) { _ in })
-            #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.*", using: nil) { _ in })
+            #expect(BGTaskScheduler.shared.register(forTaskWithIdentifier: "a.*", using: nil) { _ in })
             #expect(!BGTaskScheduler.shared.register(forTaskWithIdentifier: "b", using: nil) { _ in })
         }
     }

@@ -67,16 +67,21 @@ package struct AppManifest: Sendable, Equatable {
         return access(named.path, X_OK) == 0 ? named : Self.executableURL
     }
 
-    /// Whether requests with this identifier may be registered and submitted.
-    package func permits(_ identifier: String) -> Bool {
+    /// Whether requests with this identifier may be submitted.
+    package func permits(_ identifier: String) -> Bool { !Self.isWildcard(identifier) && permitsHandler(of: identifier) }
+
+    /// Whether a handler of this identifier may be registered: of a wildcard, too, that is listed, or lies under one that is.
+    package func permitsHandler(of identifier: String) -> Bool {
         // Control characters would break every line that an identifier stands in.
-        guard !identifier.hasSuffix(".*"),
-            !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-        else { return false }
-        return permittedIdentifiers.contains { entry in
-            entry == identifier
-                || (entry.hasSuffix(".*") && identifier.hasPrefix(entry.dropLast()) && identifier.utf8.count >= entry.utf8.count)
-        }
+        guard !identifier.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else { return false }
+        return permittedIdentifiers.contains { $0 == identifier || Self.isWildcard($0) && Self.wildcard($0, covers: identifier) }
+    }
+
+    package static func isWildcard(_ identifier: String) -> Bool { identifier.hasSuffix(".*") }
+
+    /// - Parameter wildcard: one whose `*` stands for the rest, of which there is some.
+    package static func wildcard(_ wildcard: String, covers identifier: String) -> Bool {
+        identifier.hasPrefix(wildcard.dropLast()) && identifier.utf8.count >= wildcard.utf8.count
     }
 
     /// Whether the list has this identifier itself, not only a wildcard that covers it.

@@ -30,21 +30,25 @@ open class BGTaskScheduler: NSObject, @unchecked Sendable {  // because a subcla
 
     /// Names the handler of a task. Call before ``run()`` or before the app's scenes are built.
     ///
+    /// The handler of a wildcard (`app.export.*`) serves what it covers and no handler of its own has; of several the longest. ``BGTask/identifier`` is
+    /// the one that was submitted.
+    ///
     /// - Parameters:
-    ///   - identifier: of the permitted list.
+    ///   - identifier: of the permitted list, or under a wildcard of it; a wildcard itself, as of iOS 26, too.
     ///   - queue: where the handler runs; `nil`: a background queue of the framework's.
     ///   - launchHandler: does the work and ends with ``BGTask/setTaskCompleted(success:)``.
-    /// - Returns: `false` when the identifier is not in the permitted list, or is a wildcard itself.
-    /// - Precondition: not registered before; and not after ``run()``, unless only a wildcard of the list permits it, as for
-    ///   continued processing.
+    /// - Returns: `false` when the permitted list does not cover the identifier.
+    /// - Precondition: not registered before; and not after ``run()``, unless it is a wildcard or only a wildcard of the list permits it,
+    ///   as for continued processing.
     @discardableResult
     open func register(
         forTaskWithIdentifier identifier: String, using queue: DispatchQueue?, launchHandler: @escaping (BGTask) -> Void
     ) -> Bool {
         let manifest = AppRuntime.shared.manifest
-        guard manifest.permits(identifier) else { return false }
+        guard manifest.permitsHandler(of: identifier) else { return false }
         TaskHandlers.shared.register(
-            identifier, queue: queue, isLateAllowed: !manifest.names(identifier), handler: launchHandler)
+            identifier, queue: queue, isLateAllowed: AppManifest.isWildcard(identifier) || !manifest.names(identifier),
+            handler: launchHandler)
         return true
     }
 

@@ -29,6 +29,15 @@ final class TaskHandlers: Sendable {
         var registered: [String: Registered] = [:]
         var actions: [SceneAction] = []
         var isClosed = false
+
+        /// Its own, or that of the longest wildcard that covers it.
+        func handler(of identifier: String) -> Registered? {
+            if let own = registered[identifier] { return own }
+            let wildcards = registered.keys.filter {
+                AppManifest.isWildcard($0) && AppManifest.wildcard($0, covers: identifier)
+            }
+            return wildcards.max { $0.utf8.count < $1.utf8.count }.flatMap { registered[$0] }
+        }
     }
 
     private let state = Mutex(State())
@@ -73,7 +82,7 @@ final class TaskHandlers: Sendable {
         state.withLock { state in
             let actions = state.actions.filter { $0.kind == launch.kind && $0.matches(launch.identifier) }
             switch launch.kind {
-            case .appRefresh, .processing, .continuedProcessing: return (state.registered[launch.identifier], actions)
+            case .appRefresh, .processing, .continuedProcessing: return (state.handler(of: launch.identifier), actions)
             case .urlSession, .notificationResponse, .significantTimeChange: return (nil, actions)
             }
         }
