@@ -86,6 +86,20 @@ import UserNotifications
         }
     }
 
+    @Test func thePersonsPowerSaverIsSeen() async throws {
+        try await TestDriver.run(permitting: ["refresh"]) { driver in
+            #expect(!ProcessInfo.processInfo.isLowPowerModeEnabled, "nobody watches")
+            // With work to wait for there is an agent.
+            let request = BGAppRefreshTaskRequest(identifier: "refresh")
+            request.earliestBeginDate = driver.clock.date.addingTimeInterval(7_200)
+            try BGTaskScheduler.shared.submit(request)
+            try await driver.settle()
+            #expect(!ProcessInfo.processInfo.isLowPowerModeEnabled)
+            try await driver.setConditions { $0.isLowPowerMode = true }
+            #expect(ProcessInfo.processInfo.isLowPowerModeEnabled)
+        }
+    }
+
     /// Seven files of a corpus of real apps submit the next refresh in the handler of the last, without a date.
     @Test func aRefreshThatAsksForItselfWithoutADateIsNotLaunchedWithoutAPause() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in

@@ -8,6 +8,12 @@ public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServ
 /// A client's certificate is asked for. Declared so that delegates compile; differs from Apple: nobody is asked for one.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
+/// Key of what a failed upload could be gone on from. Declared so that code compiles; differs from Apple: no error has it, as no upload gives resume data.
+public let NSURLSessionUploadTaskResumeData = "NSURLSessionUploadTaskResumeData"
+/// Key of why a network could not be used. Declared so that code compiles; differs from Apple: no error has it, see
+/// `URLError.networkUnavailableReason`.
+public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
+
 /// What a server's certificate is judged by. Declared so that delegates compile; there are none.
 public final class SecTrust: Sendable {
     private init() {}
@@ -42,6 +48,32 @@ extension URLRequest {
         set { set("http3", newValue) }
     }
 
+    /// Names are asked for in a way that can be verified. Kept, without effect: the system's resolver decides.
+    public var requiresDNSSECValidation: Bool {
+        get { marks.contains("dnssec") }
+        set { set("dnssec", newValue) }
+    }
+
+    /// May use a network of very little capacity, such as a satellite's. Kept, without effect: no desktop says so of a network.
+    public var allowsUltraConstrainedNetworkAccess: Bool {
+        get { marks.contains("ultra-constrained") }
+        set { set("ultra-constrained", newValue) }
+    }
+
+    /// Who wanted the address.
+    public enum Attribution: UInt, Sendable {
+        /// The app's author.
+        case developer = 0
+        /// The person who uses the app.
+        case user = 1
+    }
+
+    /// Who wanted the address, for the system's report on privacy. Kept, without effect: there is no such report here.
+    public var attribution: Attribution {
+        get { marks.contains("user") ? .user : .developer }
+        set { set("user", newValue == .user) }
+    }
+
     /// Foundation's request has no place for these: they stand in a header that is never sent.
     static let marksHeader = "URLRequest-Marks"
 
@@ -54,6 +86,15 @@ extension URLRequest {
         if isSet { marks.insert(mark) } else { marks.remove(mark) }
         setValue(marks.isEmpty ? nil : marks.sorted().joined(separator: " "), forHTTPHeaderField: Self.marksHeader)
     }
+}
+
+extension URLRequest.NetworkServiceType {
+    /// A person waits for it. Differs from Apple: the same as `.default`; what kind of service traffic is has no effect here.
+    public static var responsiveData: Self { .default }
+    /// Sound and pictures as they come. Differs from Apple: the same as `.default`.
+    public static var avStreaming: Self { .default }
+    /// Sound and pictures that a person answers. Differs from Apple: the same as `.default`.
+    public static var responsiveAV: Self { .default }
 }
 
 extension URLError {

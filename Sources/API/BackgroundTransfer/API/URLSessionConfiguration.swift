@@ -78,6 +78,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     ///
     /// Differs from Apple: a background session that asks for more than TLS 1.2 ends every task in `URLError.unsupportedURL`.
     open var tlsMinimumSupportedProtocolVersion = tls_protocol_version_t.TLSv12
+    /// Newer TLS is not offered. Kept, without effect: the newest that both sides know is used.
+    open var tlsMaximumSupportedProtocolVersion = tls_protocol_version_t.TLSv13
+    /// A request may go out with the TLS handshake. Kept, without effect: none does, as such a request may be sent again by others.
+    open var enablesEarlyData = false
+    /// Transfers may use a network of very little capacity, such as a satellite's. Kept, without effect: no desktop says so of a network.
+    open var allowsUltraConstrainedNetworkAccess = false
     /// Kept, without effect: there is one way of loading.
     open var usesClassicLoadingMode = true
     /// Several networks at once. Kept, without effect.
@@ -165,6 +171,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.shouldUseExtendedBackgroundIdleMode = shouldUseExtendedBackgroundIdleMode
         copy.protocolClasses = protocolClasses
         copy.tlsMinimumSupportedProtocolVersion = tlsMinimumSupportedProtocolVersion
+        copy.tlsMaximumSupportedProtocolVersion = tlsMaximumSupportedProtocolVersion
+        copy.enablesEarlyData = enablesEarlyData
+        copy.allowsUltraConstrainedNetworkAccess = allowsUltraConstrainedNetworkAccess
         copy.multipathServiceType = multipathServiceType
         copy.usesClassicLoadingMode = usesClassicLoadingMode
         copy.requiresDNSSECValidation = requiresDNSSECValidation

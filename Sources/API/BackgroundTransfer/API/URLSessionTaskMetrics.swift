@@ -114,6 +114,11 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     /// Differs from Apple: always `.unknown`.
     public let domainResolutionProtocol = URLSessionTaskMetrics.DomainResolutionProtocol.unknown
 
+    /// Differs from Apple: not known; `nil`. It is TLS 1.2 or newer.
+    public let negotiatedTLSProtocolVersion: tls_protocol_version_t? = nil
+    /// Differs from Apple: not known; `nil`.
+    public let negotiatedTLSCipherSuite: tls_ciphersuite_t? = nil
+
     init(
         request: URLRequest, response: URLResponse?, fetchStartDate: Date?, responseEndDate: Date?, received: Int64, sent: Int64,
         type: URLSessionTaskMetrics.ResourceFetchType = .unknown, timing: WireTiming? = nil
@@ -143,4 +148,34 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
         countOfResponseBodyBytesReceived = received
         countOfRequestBodyBytesSent = sent
     }
+}
+
+/// A cipher suite of TLS, with the number that it has on the wire.
+public enum tls_ciphersuite_t: UInt16, Sendable {
+    case RSA_WITH_3DES_EDE_CBC_SHA = 0x000A
+    case RSA_WITH_AES_128_CBC_SHA = 0x002F
+    case RSA_WITH_AES_256_CBC_SHA = 0x0035
+    case RSA_WITH_AES_128_GCM_SHA256 = 0x009C
+    case RSA_WITH_AES_256_GCM_SHA384 = 0x009D
+    case RSA_WITH_AES_128_CBC_SHA256 = 0x003C
+    case RSA_WITH_AES_256_CBC_SHA256 = 0x003D
+    case ECDHE_ECDSA_WITH_3DES_EDE_CBC_SHA = 0xC008
+    case ECDHE_ECDSA_WITH_AES_128_CBC_SHA = 0xC009
+    case ECDHE_ECDSA_WITH_AES_256_CBC_SHA = 0xC00A
+    case ECDHE_RSA_WITH_3DES_EDE_CBC_SHA = 0xC012
+    case ECDHE_RSA_WITH_AES_128_CBC_SHA = 0xC013
+    case ECDHE_RSA_WITH_AES_256_CBC_SHA = 0xC014
+    case ECDHE_ECDSA_WITH_AES_128_CBC_SHA256 = 0xC023
+    case ECDHE_ECDSA_WITH_AES_256_CBC_SHA384 = 0xC024
+    case ECDHE_RSA_WITH_AES_128_CBC_SHA256 = 0xC027
+    case ECDHE_RSA_WITH_AES_256_CBC_SHA384 = 0xC028
+    case ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 = 0xC02B
+    case ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 = 0xC02C
+    case ECDHE_RSA_WITH_AES_128_GCM_SHA256 = 0xC02F
+    case ECDHE_RSA_WITH_AES_256_GCM_SHA384 = 0xC030
+    case ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 = 0xCCA8
+    case ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 = 0xCCA9
+    case AES_128_GCM_SHA256 = 0x1301
+    case AES_256_GCM_SHA384 = 0x1302
+    case CHACHA20_POLY1305_SHA256 = 0x1303
 }
