@@ -65,7 +65,7 @@ struct ArchitectureChecker {
     }
 
     private static let system: Set<String> = [
-        "Foundation", "FoundationNetworking", "FoundationXML", "Glibc", "Dispatch", "Synchronization",
+        "Foundation", "FoundationNetworking", "FoundationXML", "Glibc", "Dispatch", "Synchronization", "Observation",
     ]
 
     /// A library through its door, a module along the arrows.

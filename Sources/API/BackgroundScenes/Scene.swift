@@ -44,6 +44,22 @@ public struct WindowGroup<Content: View>: Scene {
     /// - Parameter content: compiled, and never called.
     public init(@ViewBuilder content: @escaping () -> Content) {}
 
+    /// - Parameters:
+    ///   - id: of windows that nobody opens.
+    ///   - content: compiled, and never called.
+    public init(id: String, @ViewBuilder content: @escaping () -> Content) {}
+
+    /// - Parameters:
+    ///   - title: of windows that nobody opens.
+    ///   - content: compiled, and never called.
+    public init(_ title: some StringProtocol, @ViewBuilder content: @escaping () -> Content) {}
+
+    /// - Parameters:
+    ///   - title: of windows that nobody opens.
+    ///   - id: of the same.
+    ///   - content: compiled, and never called.
+    public init(_ title: some StringProtocol, id: String, @ViewBuilder content: @escaping () -> Content) {}
+
     public var body: Never { preconditionFailure("a primitive scene has no body") }
 }
 

@@ -14,20 +14,39 @@ public struct EnvironmentValues {
     /// Where the app stands: in a launch always in the background.
     public internal(set) var scenePhase = ScenePhase.background
 
+    /// What the app's scenes were given, by type.
+    var objects: [ObjectIdentifier: AnyObject] = [:]
+
     static var current = EnvironmentValues()
 }
 
-/// Reads a value of the surroundings: `@Environment(\.scenePhase) private var scenePhase`.
+/// Reads a value of the surroundings: `@Environment(\.scenePhase) private var scenePhase`; or a model that a scene was given with
+/// ``Scene/environment(_:)``: `@Environment(Model.self) private var model`.
 @MainActor
 @propertyWrapper
 public struct Environment<Value> {
-    private let keyPath: KeyPath<EnvironmentValues, Value>
+    private let read: @MainActor () -> Value
 
     /// - Parameter keyPath: what to read, such as `\.scenePhase`.
-    public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { self.keyPath = keyPath }
+    public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { read = { EnvironmentValues.current[keyPath: keyPath] } }
+
+    /// - Parameter objectType: the model's. Reading it traps where no scene was given one.
+    public init(_ objectType: Value.Type) where Value: AnyObject & Observable {
+        read = {
+            guard let object = EnvironmentValues.current.object(objectType) else {
+                preconditionFailure("no scene was given a \(objectType) by environment(_:)")
+            }
+            return object
+        }
+    }
+
+    /// - Parameter objectType: the model's; `nil` where no scene was given one.
+    public init<Model: AnyObject & Observable>(_ objectType: Model.Type) where Value == Model? {
+        read = { EnvironmentValues.current.object(objectType) }
+    }
 
     /// As it is at this moment.
-    public var wrappedValue: Value { EnvironmentValues.current[keyPath: keyPath] }
+    public var wrappedValue: Value { read() }
 }
 
 extension Scene {

@@ -1,4 +1,4 @@
-/// What a window would show. Here only so that the scenes of an app compile; nothing is drawn.
+/// What a window would show. Here only so that the scenes of an app compile; nothing is drawn. An app's own views stay on iOS.
 @MainActor
 public protocol View {
     associatedtype Body: View
