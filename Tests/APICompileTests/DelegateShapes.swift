@@ -36,6 +36,25 @@ extension TransferCenter: URLSessionDownloadDelegate {
     }
 }
 
+/// A base class that conforms, and a subclass with one method of its own and one that overrides.
+class BaseDelegate: NSObject, URLSessionTaskDelegate {
+    var heard: [String] = []
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        heard.append("base")
+    }
+}
+
+class DerivedDelegate: BaseDelegate {
+    override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        heard.append("derived")
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
+        heard.append("metrics")
+    }
+}
+
 /// A layer between the session and another delegate.
 class ForwardingDelegate: NSObject, URLSessionDataDelegate {
     var next: (any URLSessionDataDelegate)?
@@ -82,6 +101,17 @@ class ForwardingDelegate: NSObject, URLSessionDataDelegate {
         while session.delegate != nil { await Task.yield() }
         await withCheckedContinuation { done in session.delegateQueue.addOperation { done.resume() } }
         #expect(outer.heard == ["file", "end"] && center.heard == ["file", "end"])
+    }
+
+    /// On iOS it would hear of the metrics, too.
+    @Test func aSubclassIsHeardWhereItOverrides() async throws {
+        let derived = DerivedDelegate()
+        let session = URLSession(configuration: .ephemeral, delegate: derived, delegateQueue: nil)
+        session.dataTask(with: try #require(URL(string: "data:,hello"))).resume()
+        session.finishTasksAndInvalidate()
+        while session.delegate != nil { await Task.yield() }
+        await withCheckedContinuation { done in session.delegateQueue.addOperation { done.resume() } }
+        #expect(derived.heard == ["derived"])
     }
 
     @Test func namesOfDarwinsAreThere() throws {

@@ -5,8 +5,8 @@ import Foundation
 /// Each of the two is written in one of two forms, as on iOS: `async`, or with a completion handler. Where a delegate has both, the one with the
 /// handler is called. Both are called on the main thread.
 ///
-/// Differs from Apple: methods are found by their types and not by their names. What a class declares whose base class conforms without them is called
-/// only with the base class's own methods overridden; a method that is misspelt, or whose optionals differ, is another one.
+/// Differs from Apple: methods are found by their types and not by their names: one that is misspelt, or whose optionals differ, is another one. Of a subclass
+/// only those are called that its base class, which conforms, has itself: declare the method there, and `override` it.
 public protocol UNUserNotificationCenterDelegate: AnyObject {
     /// What is shown of a notification that the app adds, or that comes by a trigger, while a person runs the app; nothing of it where the options name neither
     /// banner nor list. Whoever has not answered within 5 s wants all of it.

@@ -3,7 +3,8 @@ import FoundationNetworking
 
 // Names that Foundation on Linux lacks, or calls unavailable, and that code for iOS has.
 
-/// A server's certificate is asked about. Declared so that delegates compile; certificates are verified, always, and nobody is asked.
+/// A server's certificate is asked about. Declared so that delegates compile; certificates are verified, always, and nobody is asked: a delegate that pins
+/// certificates has no effect.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 /// A client's certificate is asked for. Declared so that delegates compile; differs from Apple: nobody is asked for one.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"

@@ -9,14 +9,16 @@ import FoundationNetworking
 /// A question is answered in one of two forms, as on iOS: with a completion handler, or `async`. Where a delegate has both, the one with the handler
 /// is called.
 ///
-/// Differs from Apple: methods are found by their types and not by their names: one that is misspelt is another one.
+/// Differs from Apple: methods are found by their types and not by their names: one that is misspelt is another one. Of a subclass only those are called
+/// that its base class, which conforms, has itself: declare the method there, and `override` it.
 public protocol URLSessionDelegate: AnyObject, SendableMetatype {
     /// The session hears of nothing any more and let go of its delegate. `error` is always `nil`.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
     /// A server asks for a credential, and the task's delegate leaves it to the session's. Ordinary sessions only.
     ///
-    /// Differs from Apple: certificates are not asked about; they are verified, always.
+    /// Differs from Apple: never called with `NSURLAuthenticationMethodServerTrust`: certificates are verified, always, and a delegate that pins one or
+    /// trusts one of its own has no effect here.
     func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
@@ -64,6 +66,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     /// The server asks for a credential, by `Basic` or `Digest`. Without an answer the 401 is the task's answer. At most three
     /// times per task. Ordinary sessions only.
+    ///
+    /// Differs from Apple: never called about a certificate: pinning has no effect here.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void)
@@ -85,7 +89,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// Differs from Apple: never called; interim answers are not reported.
     func urlSession(_ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse)
 
-    /// Bytes of a body were sent: a few times a second, while this process is there to hear it.
+    /// Bytes of a body were sent: a few times a second, while this process is there to hear it. In the place of observing `progress`, which Foundation has no
+    /// key-value observing for on Linux.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64)
@@ -139,7 +144,8 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
     /// ``URLSessionDownloadTask/destination`` is there already, and stays.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Bytes arrived: a few times a second, while this process is there to hear it. The total is -1 while nobody knows it.
+    /// Bytes arrived: a few times a second, while this process is there to hear it. The total is -1 while nobody knows it. In the place of observing
+    /// `progress`, which Foundation has no key-value observing for on Linux.
     func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
