@@ -117,6 +117,50 @@ import Testing
         #expect(slow.count.withLock { $0 } == 32 << 20)
     }
 
+    /// Byte by byte, while the delegate thinks about the head or the app holds the task: it hears of many as one.
+    @Test(arguments: [true, false]) func piecesThatWaitAreToldTogether(_ isHeld: Bool) async throws {
+        final class Late: NSObject, URLSessionDataDelegate, Sendable {
+            let isHeld: Bool
+            let answer = Mutex<(@Sendable () -> Void)?>(nil)
+            let heard = Mutex((pieces: 0, bytes: 0))
+            let (asks, asked) = AsyncStream.makeStream(of: Void.self)
+            let (ends, ended) = AsyncStream.makeStream(of: Bool.self)
+            init(_ isHeld: Bool) { self.isHeld = isHeld }
+            func urlSession(
+                _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+                completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+            ) {
+                if isHeld {
+                    dataTask.suspend()
+                    completionHandler(.allow)
+                    answer.withLock { $0 = { dataTask.resume() } }
+                } else {
+                    answer.withLock { $0 = { completionHandler(.allow) } }
+                }
+                asked.finish()
+            }
+            func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+                heard.withLock { $0 = ($0.pieces + 1, $0.bytes + data.count) }
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                ended.yield(error == nil)
+                ended.finish()
+            }
+        }
+        let drops = String(repeating: "1\r\nx\r\n", count: 40_000) + "0\r\n\r\n"
+        server.route("GET", "/drops", .init([.raw(.text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + drops))]))
+        let late = Late(isHeld)
+        let session = URLSession(configuration: .ephemeral, delegate: late, delegateQueue: nil)
+        let task = try session.dataTask(with: url("/drops"))
+        task.resume()
+        for await _ in late.asks {}
+        while task.countOfBytesReceived < 40_000 { await Task.yield() }
+        late.answer.withLock { $0 }?()
+        for await isWhole in late.ends { #expect(isWhole) }
+        let heard = late.heard.withLock { $0 }
+        #expect(heard.bytes == 40_000 && heard.pieces < 1000, "\(heard)")
+    }
+
     // MARK: Streamed uploads
 
     private final class Streamer: NSObject, URLSessionTaskDelegate, Sendable {

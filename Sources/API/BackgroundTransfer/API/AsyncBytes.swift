@@ -100,8 +100,8 @@ final class ByteFeed: Sendable {
     private static let limit = 1 << 20
 
     private struct State {
-        var pieces: [Data] = []
-        var count = 0
+        /// What nobody has read: pieces that nobody waits for become one.
+        var waiting = Data()
         var end: Result<Void, URLError>?
         var response: URLResponse?
         var head: CheckedContinuation<URLResponse, any Error>?
@@ -118,7 +118,7 @@ final class ByteFeed: Sendable {
     var isFull: Bool { waitingCount > Self.limit }
 
     /// Bytes that nobody has read.
-    var waitingCount: Int { state.withLock { $0.count } }
+    var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     // MARK: From the task
 
@@ -134,8 +134,7 @@ final class ByteFeed: Sendable {
     func take(_ piece: Data) {
         let reader = state.withLock { state -> CheckedContinuation<Data?, any Error>? in
             guard !state.readers.isEmpty else {
-                state.pieces.append(piece)
-                state.count += piece.count
+                if state.waiting.isEmpty { state.waiting = piece } else { state.waiting.append(piece) }
                 return nil
             }
             return state.readers.removeFirst()
@@ -167,15 +166,13 @@ final class ByteFeed: Sendable {
         }
     }
 
-    /// What came, in the pieces in which it came. What came before an error is read before it.
+    /// What came since it was asked for the last time. What came before an error is read before it.
     func next() async throws -> Data? {
         try await withCheckedThrowingContinuation { waiting in
             let (known, goOn) = state.withLock { state -> (Result<Data?, any Error>?, (@Sendable () -> Void)?) in
-                if !state.pieces.isEmpty {
-                    let wasFull = state.count > Self.limit
-                    let piece = state.pieces.removeFirst()
-                    state.count -= piece.count
-                    return (.success(piece), wasFull && state.count <= Self.limit ? state.goOn : nil)
+                if !state.waiting.isEmpty {
+                    defer { state.waiting = Data() }
+                    return (.success(state.waiting), state.waiting.count > Self.limit ? state.goOn : nil)
                 }
                 if let end = state.end { return (end.map { nil }.mapError { $0 }, nil) }
                 state.readers.append(waiting)

@@ -14,20 +14,6 @@ extension OrdinaryRun {
         case over(wasCancelled: Bool)
     }
 
-    /// Whether the app holds it.
-    enum Hold {
-        case none
-        /// With what its delegate will hear.
-        case held(withheld: [Call])
-    }
-
-    /// Whether the delegate has said that it wants the body.
-    enum Gate {
-        case open
-        /// It was asked, and will hear this when it has answered.
-        case asked(waiting: [Call])
-    }
-
     enum Body {
         case wanted
         /// It goes nowhere: the machine wants none.
@@ -86,10 +72,10 @@ extension OrdinaryRun {
         var challenges = 0
         var credential: WireCredential?
         var phase = Phase.active
-        var hold = Hold.none
-        var gate = Gate.open
+        /// What its delegate hears later.
+        var deferred = DeferredDeliveries()
         var body = Body.wanted
-        /// Bytes that the delegate was not called with yet.
+        /// Bytes that the delegate was not called with yet, and what their pieces cost.
         var backlog = 0
         var keepPart: [CheckedContinuation<Data?, Never>] = []
         /// Kept: what outlives its test goes on by the clock that it began by.
@@ -125,7 +111,7 @@ extension OrdinaryRun {
             return head?.response(asked: order.url)
         }
 
-        var isHeld: Bool { if case .held = hold { true } else { false } }
+        var isHeld: Bool { deferred.isHeld }
 
         var wantsBody: Bool { if case .wanted = body { true } else { false } }
     }

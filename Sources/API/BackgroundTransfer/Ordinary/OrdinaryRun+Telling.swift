@@ -71,7 +71,7 @@ extension OrdinaryRun {
         dataTask.facts.withLock { ($0.isCompleted, $0.last) = (true, TaskStatus(state: .completed)) }
         guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
-        // Before what waits for the gate, which opens next.
+        // Before what waits for the answer, which comes next.
         dataTask.session.delegateQueue.addOperation {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
@@ -80,25 +80,27 @@ extension OrdinaryRun {
     /// Bytes of a body, to whoever reads or hears them.
     func tellBytes(_ data: Data) {
         if let feed = task.facts.withLock({ $0.feed }) { return feed.take(data) }
-        state.withLock { $0.backlog += data.count }
-        post { [self] in
-            let isWanted = state.withLock { state in
-                if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
-                    state.detour = .refused(URLError(.cannotWriteToFile))
-                }
-                return state.wantsBody && state.becomes == nil
+        post(.bytes(data))
+    }
+
+    /// On the delegate's queue: bytes of a body, to the delegate or the file that they go to.
+    func hear(_ data: Data, cost: Int) {
+        let isWanted = state.withLock { state in
+            if let file = state.becomes, !data.withUnsafeBytes({ file.write($0) }) {
+                state.detour = .refused(URLError(.cannotWriteToFile))
             }
-            if isWanted, let task = task as? URLSessionDataTask {
-                task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)?
-                    .urlSession(task.session, dataTask: task, didReceive: data)
-            }
-            let goesOn = state.withLock { state in
-                let wasFull = state.backlog > Self.backlogLimit
-                state.backlog -= data.count
-                return wasFull && state.backlog <= Self.backlogLimit
-            }
-            if goesOn { goOn() }
+            return state.wantsBody && state.becomes == nil
         }
+        if isWanted, let task = task as? URLSessionDataTask {
+            task.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate)?
+                .urlSession(task.session, dataTask: task, didReceive: data)
+        }
+        let goesOn = state.withLock { state in
+            let wasFull = state.backlog > Self.backlogLimit
+            state.backlog -= cost
+            return wasFull && state.backlog <= Self.backlogLimit
+        }
+        if goesOn { goOn() }
     }
 
     func tellProgress(sent: Int64, before: Int64, _ status: TaskStatus) {

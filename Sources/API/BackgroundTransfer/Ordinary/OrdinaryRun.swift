@@ -227,10 +227,10 @@ final class OrdinaryRun: TaskRun {
             }
             // Its end is known and held back: it is a cancelled one now, and nothing before it is told.
             state.phase = .over(wasCancelled: true)
-            (state.gate, state.hold) = (.open, .none)
+            state.deferred = DeferredDeliveries()
             return (nil, state.end)
         }
-        if let end { return enqueue { end(URLError(.cancelled)) } }
+        if let end { return enqueue(.call { end(URLError(.cancelled)) }) }
         if let attempt { stop(attempt) } else { finish(URLError(.cancelled)) }
     }
 
@@ -241,24 +241,28 @@ final class OrdinaryRun: TaskRun {
     /// On the delegate's queue, in order; of a held task, or one whose delegate has not decided, later.
     ///
     /// - Parameter isHead: what the delegate decides by.
-    func post(isHead: Bool = false, _ call: @escaping @Sendable () -> Void) {
+    func post(isHead: Bool = false, _ call: @escaping Call) { post(.call(call), isHead: isHead) }
+
+    func post(_ delivery: Delivery, isHead: Bool = false) {
         // Queued under the lock: what comes from two threads keeps its order.
         state.withLock { state in
             // What comes after the end is nobody's.
             if state.isEndPosted { return }
-            if isHead, case .open = state.gate { state.gate = .asked(waiting: []) }
-            if state.wasCancelled { return enqueue(call) }
-            if !isHead, case .asked(let waiting) = state.gate { return state.gate = .asked(waiting: waiting + [call]) }
-            if case .held(let withheld) = state.hold { return state.hold = .held(withheld: withheld + [call]) }
-            enqueue(call)
+            if isHead { state.deferred.ask() }
+            let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
+            state.backlog += cost
+            if !isKept { enqueue(delivery) }
         }
     }
 
-    private func enqueue(_ call: @escaping Call) {
+    private func enqueue(_ delivery: Delivery) {
         let calls = OutstandingCalls.shared
         calls.enter()
-        task.session.delegateQueue.addOperation {
-            call()
+        task.session.delegateQueue.addOperation { [self] in
+            switch delivery {
+            case .call(let call): call()
+            case .bytes(let data): hear(data, cost: delivery.cost)
+            }
             calls.leave()
         }
     }
@@ -266,15 +270,9 @@ final class OrdinaryRun: TaskRun {
     /// The delegate has decided about the body.
     func openGate() {
         state.withLock { state in
-            guard case .asked(let waiting) = state.gate else { return }
-            state.gate = .open
-            // Its end was told.
-            if state.wasCancelled { return }
-            if case .held(let withheld) = state.hold {
-                state.hold = .held(withheld: withheld + waiting)
-            } else {
-                waiting.forEach(enqueue)
-            }
+            let due = state.deferred.answer()
+            // Of a cancelled task the end was told.
+            if !state.wasCancelled { due.forEach(enqueue) }
         }
     }
 
@@ -293,7 +291,7 @@ final class OrdinaryRun: TaskRun {
     func hold() {
         let attempt = state.withLock { state -> AttemptID? in
             guard !state.isOver else { return nil }
-            if !state.isHeld { state.hold = .held(withheld: []) }
+            state.deferred.hold()
             state.status.state = .suspended
             // What goes to memory goes on to arrive, and is withheld; a download goes on from its part.
             return state.file == nil || state.takeIfPreparing() ? nil : state.attempt
@@ -303,10 +301,10 @@ final class OrdinaryRun: TaskRun {
 
     func release() {
         let mustBegin = state.withLock { state in
-            guard case .held(let withheld) = state.hold else { return false }
-            state.hold = .none
+            guard state.isHeld else { return false }
+            let due = state.deferred.release()
             if !state.isOver { state.status.state = .running }
-            if !state.wasCancelled { withheld.forEach(enqueue) }
+            if !state.wasCancelled { due.forEach(enqueue) }
             // Its attempt may not have ended yet: that end begins the next one.
             return state.file != nil && state.attempt == nil && !state.isOver
         }
