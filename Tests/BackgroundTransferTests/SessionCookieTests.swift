@@ -1,7 +1,10 @@
-import BackgroundTransfer
 import FaultyServer
 import Foundation
+import Synchronization
 import Testing
+import TransferMachines
+
+@testable import BackgroundTransfer
 
 /// Cookies of ordinary sessions. Each test has a store of its own: that of an ephemeral configuration.
 @Suite(.timeLimit(.minutes(5))) struct SessionCookieTests {
@@ -125,5 +128,132 @@ import Testing
             _ = try await session.data(from: url(path))
             #expect((cookie(path) != nil) == isSent, "\(path)")
         }
+    }
+
+    // MARK: Bounds
+
+    private func setting(_ cookies: [String]) -> ResponseScript {
+        let lines = cookies.map { HeaderLine("Set-Cookie", $0) } + [HeaderLine("Content-Length", "0")]
+        return .init([.status(200), .headers(HeaderList(lines))])
+    }
+
+    private var stored: [HTTPCookie] { configuration.httpCookieStorage?.cookies ?? [] }
+
+    @Test func ofAFloodOnlySomeAreKept() async throws {
+        server.route("GET", "/flood", setting((0..<900).map { "c\($0)=some value" }))
+        let session = URLSession(configuration: configuration)
+        _ = try await session.data(from: url("/flood"))
+        #expect(stored.count == SessionCookies.mostPerAnswer && stored.contains { $0.name == "c0" })
+    }
+
+    @Test func anOversizedOneIsNotKept() async throws {
+        let long = String(repeating: "x", count: 4094)
+        server.route("GET", "/long", setting(["a=" + long, "b=1" + long, "c=1; Comment=" + long, "d=1"]))
+        _ = try await URLSession(configuration: configuration).data(from: url("/long"))
+        #expect(stored.map(\.name).sorted() == ["a", "d"])
+    }
+
+    @Test func theOldestOfADomainMakeRoom() async throws {
+        server.handle("GET", "/some") { [self] request in setting((0..<50).map { "c\(request.query ?? "")-\($0)=1" }) }
+        let session = URLSession(configuration: configuration)
+        for number in 1...5 { _ = try await session.data(from: url("/some?\(number)")) }
+        let names = Set(stored.map(\.name))
+        #expect(names.count == SessionCookies.mostPerDomain)
+        #expect((0..<50).allSatisfy { names.contains("c5-\($0)") && names.contains("c3-\($0)") && !names.contains("c1-\($0)") })
+    }
+
+    @Test func theOldestOfAllMakeRoom() throws {
+        func cookie(_ number: Int, _ domain: String) throws -> HTTPCookie {
+            try #require(HTTPCookie(properties: [.name: "\(number)", .value: "1", .domain: domain, .path: "/"]))
+        }
+        let held = try (0..<SessionCookies.mostInAll).map { try cookie($0, "\($0 % 30).test") }
+        let new = try [cookie(1, "new.test"), cookie(2, "new.test"), cookie(3, "3.test")]
+        // The third takes the place of one that is there.
+        let displaced = SessionCookies.displaced(by: new, of: held.shuffled(), now: Date())
+        #expect(displaced.map(\.name).sorted() == ["0", "1"])
+    }
+
+    /// The longest paths first; what does not fit is left out.
+    @Test func theHeaderIsBounded() async throws {
+        let value = String(repeating: "x", count: 4000)
+        server.route(
+            "GET", "/set-long",
+            setting(["p=\(value); Path=/", "q=\(value); Path=/deep", "r=\(value); Path=/deep/in", "s=1; Path=/"]))
+        server.route(nil, "/deep/*", .status(200))
+        let session = URLSession(configuration: configuration)
+        _ = try await session.data(from: url("/set-long"))
+        _ = try await session.data(from: url("/deep/in/x"))
+        let sent = try #require(cookie("/deep/in/x"))
+        #expect(sent.utf8.count <= SessionCookies.longestHeader)
+        #expect(sent.split(separator: "; ").map { String($0.prefix(1)) } == ["r", "q", "s"])
+    }
+
+    // MARK: Order
+
+    /// A store may be slow. Everybody else's requests go on, this session's wait, and so does the end that they belong to.
+    @Test(arguments: ["/set", "/login"]) func aSlowStoreKeepsItsOwnSessionAlone(_ path: String) async throws {
+        server.route(
+            "GET", "/set",
+            .init([.hold(until: "go"), .status(200), .headers(["Set-Cookie": "fruit=apple; Path=/", "Content-Length": "0"])]))
+        server.route(
+            "GET", "/login",
+            .init([
+                .hold(until: "go"), .status(302),
+                .headers(["Set-Cookie": "fruit=apple", "Location": "/see", "Content-Length": "0"]),
+            ]))
+        server.route("GET", "/ping", .status(200))
+        let session = URLSession(configuration: configuration)
+        let engine = try #require(session.engine as? OrdinarySession)
+        let told = Mutex(false)
+        let storage = try #require(configuration.httpCookieStorage)
+        let (ends, ended) = AsyncStream.makeStream(of: Int.self)
+        let task = try session.dataTask(with: url(path)) { _, _, _ in
+            told.withLock { $0 = true }
+            ended.yield(storage.cookies?.count ?? 0)
+            ended.finish()
+        }
+        task.resume()
+        try await server.waitForRequest { $0.path == path }
+        let disk = DispatchSemaphore(value: 0)
+        engine.cookies.store { disk.wait() }
+        server.openGate("go")
+        try await server.waitUntil { $0.requests.contains { $0.path == path && $0.outcome == .answered } }
+        // The same session's next one.
+        let place = try url("/see")
+        async let next = session.data(from: place)
+        // Somebody else's: answered by the same engine after that answer was.
+        for _ in 0..<5 { _ = try await URLSession(configuration: .ephemeral).data(from: url("/ping")) }
+        #expect(!told.withLock { $0 } && server.requests(matching: "/see").isEmpty)
+        disk.signal()
+        _ = try await next
+        for await count in ends { #expect(count == 1) }
+        #expect(server.requests(matching: "/see").allSatisfy { $0.headers["Cookie"] == "fruit=apple" })
+    }
+
+    @Test func whoeverHearsTheHeadFindsItsCookies() async throws {
+        final class Looking: NSObject, URLSessionDataDelegate, Sendable {
+            let storage: HTTPCookieStorage
+            let (heads, head) = AsyncStream.makeStream(of: Int.self)
+            init(_ storage: HTTPCookieStorage) { self.storage = storage }
+            func urlSession(
+                _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+                completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+            ) {
+                head.yield(storage.cookies?.count ?? 0)
+                completionHandler(.allow)
+            }
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                head.finish()
+            }
+        }
+        server.handle("GET", "/some") { [self] request in setting((0..<50).map { "c\(request.query ?? "")-\($0)=1" }) }
+        _ = try await URLSession(configuration: configuration).bytes(from: url("/some?1"))
+        #expect(stored.count == 50)
+        let looking = Looking(try #require(configuration.httpCookieStorage))
+        try URLSession(configuration: configuration, delegate: looking, delegateQueue: nil).dataTask(with: url("/some?2"))
+            .resume()
+        var seen: [Int] = []
+        for await count in looking.heads { seen.append(count) }
+        #expect(seen == [100])
     }
 }

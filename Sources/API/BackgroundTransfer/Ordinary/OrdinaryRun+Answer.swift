@@ -121,7 +121,8 @@ extension OrdinaryRun: BodySink {
     private func keepCookies(of head: ResponseHead) {
         let (order, request, now) = state.withLock { ($0.order, $0.request, $0.storesRuntime.now) }
         guard let order, let request, let url = URL(string: order.url) else { return }
-        SessionCookies(configuration)?.take(head, from: url, of: request, now: now)
+        guard SessionCookies.areSet(by: head), let cookies = SessionCookies(configuration) else { return }
+        engine.cookies.store { cookies.take(head, from: url, of: request, now: now) }
     }
 
     /// A protocol's answer.

@@ -21,7 +21,7 @@ extension OrdinaryRun {
         else { return }
         nonisolated(unsafe) let delegate = hearer
         let session = task.session
-        post(isHead: true) {
+        let ask: Call = {
             let first = FirstAnswer()
             delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
                 guard first.isThis else { return }
@@ -36,6 +36,9 @@ extension OrdinaryRun {
                 self.openGate()
             }
         }
+        // What comes meanwhile waits for the answer.
+        state.withLock { $0.deferred.ask() }
+        engine.cookies.whenStored { self.post(isHead: true, ask) }
     }
 
     /// Ends the task, whatever still arrives.

@@ -124,8 +124,9 @@ final class OrdinaryRun: TaskRun {
         case .missing: give(attempt, URLError(.resourceUnavailable))
         case .askWhether(let answer, let validators):
             state.withLock { $0.asksAbout = answer }
-            withBody(attempt, request, order) { self.send(attempt, request, order, validators, $0) }
-        case .askTheServer(let headers): withBody(attempt, request, order) { self.send(attempt, request, order, headers, $0) }
+            withBody(attempt, request, order) { self.sendLater(attempt, request, order, validators, $0) }
+        case .askTheServer(let headers):
+            withBody(attempt, request, order) { self.sendLater(attempt, request, order, headers, $0) }
         }
     }
 
@@ -159,6 +160,11 @@ final class OrdinaryRun: TaskRun {
         }
         return seen
     }
+
+    /// With the cookies of the answers before it.
+    private func sendLater(
+        _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
+    ) { engine.cookies.whenStored { self.send(attempt, request, order, added, source) } }
 
     private func send(
         _ attempt: AttemptID, _ request: URLRequest, _ order: WireOrder, _ added: [HeaderField], _ source: (any BodySource)?
@@ -200,7 +206,8 @@ final class OrdinaryRun: TaskRun {
             case .progress(let attempt, let sent, let received): moved(attempt, sent: sent, received: received)
             // Nobody here goes on with an upload.
             case .resumption: break
-            case .ended(let attempt, let end): ended(attempt, end)
+            // Who hears of the end finds its cookies in the store.
+            case .ended(let attempt, let end): engine.cookies.whenStored { self.ended(attempt, end) }
             }
         }
         // Whoever stopped it in between found nothing to stop.
@@ -246,8 +253,8 @@ final class OrdinaryRun: TaskRun {
     func post(_ delivery: Delivery, isHead: Bool = false) {
         // Queued under the lock: what comes from two threads keeps its order.
         state.withLock { state in
-            // What comes after the end is nobody's.
-            if state.isEndPosted { return }
+            // What comes after the end is nobody's; a head that waited for its cookies comes before an end that waits for its answer.
+            if state.isEndPosted, !isHead || state.wasCancelled { return }
             if isHead { state.deferred.ask() }
             let (isKept, cost) = state.wasCancelled ? (false, delivery.cost) : state.deferred.keep(delivery, isHead: isHead)
             state.backlog += cost

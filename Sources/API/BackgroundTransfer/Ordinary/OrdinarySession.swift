@@ -24,6 +24,7 @@ final class OrdinarySession: SessionEngine {
     }
 
     let configuration: URLSessionConfiguration
+    let cookies = CookieQueue()
     private let state = Mutex(State())
 
     init(configuration: URLSessionConfiguration, isShared: Bool) {
@@ -246,6 +247,7 @@ final class OrdinarySession: SessionEngine {
         let run = state.withLock { $0.runs[task.taskIdentifier] } as? OrdinaryRun
         feed.onRoom { [weak run] in run?.goOn() }
         let response = try await withTaskCancellationHandler(operation: { try await feed.head() }, onCancel: { task.cancel() })
+        await cookies.stored()
         return (URLSession.AsyncBytes(task: task, feed: feed), response)
     }
 

@@ -3,7 +3,16 @@ import FoundationNetworking
 import TransferMachines
 
 /// The cookies of an ordinary session: what a request carries of its store, and what an answer puts there.
-struct SessionCookies {
+struct SessionCookies: Sendable {
+    /// Of one answer. Foundation writes the whole file for each.
+    static let mostPerAnswer = 50
+    /// Of one domain in the store, and of all. Source of the numbers: RFC 6265, 6.1, which asks for 50 at least, and 3000.
+    static let (mostPerDomain, mostInAll) = (180, 3000)
+    /// Bytes of a name and its value, and of what follows them. Source of the numbers: RFC 6265bis, 5.6.
+    private static let (longestPair, longestAttributes) = (4096, 1024)
+    /// Bytes of the `Cookie` header that the store's cookies fill, at most: more no common server takes.
+    static let longestHeader = 8192
+
     private let storage: HTTPCookieStorage
     private let sendsThem: Bool
     private let policy: HTTPCookie.AcceptPolicy
@@ -27,7 +36,13 @@ struct SessionCookies {
             (own.map { headers[$0].value } ?? "").split(separator: ";").map { pair in
                 pair.prefix { $0 != "=" }.trimmingCharacters(in: .whitespaces)
             })
-        let added = cookies.filter { !ownNames.contains($0.name) }.map { "\($0.name)=\($0.value)" }
+        var room = Self.longestHeader - (own.map { headers[$0].value.utf8.count } ?? 0)
+        let added = cookies.filter { !ownNames.contains($0.name) }.map { "\($0.name)=\($0.value)" }.filter { pair in
+            let length = pair.utf8.count + 2
+            guard length <= room else { return false }
+            room -= length
+            return true
+        }
         guard !added.isEmpty else { return headers }
         if let own {
             headers[own].value = ([headers[own].value] + added).joined(separator: "; ")
@@ -45,16 +60,75 @@ struct SessionCookies {
         {
             return
         }
-        // One header at a time: joined by commas, a date in one is two.
-        for field in head.headers where field.name.lowercased() == "set-cookie" {
-            let header = Self.placed(Self.dated(field.value, now), url)
-            let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url).filter {
-                maySet($0, url)
-            }
-            storage.setCookies(cookies, for: url, mainDocumentURL: request.mainDocumentURL)
-            if storage === HTTPCookieStorage.shared { SharedStores.hideCookies() }
-        }
+        guard Self.areSet(by: head) else { return }
+        let held = storage.cookies ?? []
+        let cookies = Self.cookies(of: head, from: url, beside: held, now: now)
+        guard !cookies.isEmpty else { return }
+        for old in Self.displaced(by: cookies, of: held, now: now) { storage.deleteCookie(old) }
+        storage.setCookies(cookies, for: url, mainDocumentURL: request.mainDocumentURL)
+        if storage === HTTPCookieStorage.shared { SharedStores.hideCookies() }
     }
+
+    static func areSet(by head: ResponseHead) -> Bool { head.headers.contains { $0.name.lowercased() == "set-cookie" } }
+
+    /// What an answer may set, the last of those with one key.
+    ///
+    /// - Parameter held: what the store has.
+    private static func cookies(of head: ResponseHead, from url: URL, beside held: [HTTPCookie], now: Date) -> [HTTPCookie] {
+        let secure = Set(held.lazy.filter(\.isSecure).map { [$0.name, domain(of: $0)] })
+        var (cookies, places): ([HTTPCookie], [[String]: Int]) = ([], [:])
+        // One header at a time: joined by commas, a date in one is two.
+        for field in head.headers where field.name.lowercased() == "set-cookie" && isShort(field.value) {
+            let header = placed(dated(field.value, now), url)
+            for cookie in HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": header], for: url)
+            where maySet(cookie, url) && (isSecure(url) || !secure.contains([cookie.name, domain(of: cookie)])) {
+                if let place = places[key(cookie)] {
+                    cookies[place] = cookie
+                } else if cookies.count < mostPerAnswer {
+                    places[key(cookie)] = cookies.count
+                    cookies.append(cookie)
+                } else {
+                    return cookies
+                }
+            }
+        }
+        return cookies
+    }
+
+    private static func isShort(_ header: String) -> Bool {
+        let pair = header.utf8.prefix { $0 != UInt8(ascii: ";") }.count
+        return pair <= longestPair && header.utf8.count - pair <= longestAttributes
+    }
+
+    /// What makes room for the new ones: the oldest of a domain that has too many, and of all. Source of the rule: RFC 6265, 5.3.
+    static func displaced(by new: [HTTPCookie], of held: [HTTPCookie], now: Date) -> [HTTPCookie] {
+        let replaced = Set(new.map(key))
+        var count = new.count
+        var counts: [String: Int] = [:]
+        for cookie in new { counts[domain(of: cookie), default: 0] += 1 }
+        // What is over is left to Foundation: it goes as soon as another comes.
+        let lasting = held.filter { cookie in !replaced.contains(key(cookie)) && cookie.expiresDate.map { $0 > now } != false }
+        let displaced = lasting.map { (created($0), $0) }.sorted { $0.0 > $1.0 }.map(\.1).filter { cookie in
+            let ofDomain = counts[domain(of: cookie), default: 0]
+            guard count < mostInAll, ofDomain < mostPerDomain else { return true }
+            (count, counts[domain(of: cookie)]) = (count + 1, ofDomain + 1)
+            return false
+        }
+        // Each of them is a file that is written. A store that was far too full gets there answer by answer.
+        return displaced.suffix(2 * mostPerAnswer)
+    }
+
+    /// As Foundation's store tells them apart.
+    private static func key(_ cookie: HTTPCookie) -> [String] { [cookie.domain, cookie.path, cookie.name] }
+
+    private static func domain(of cookie: HTTPCookie) -> String { cookie.domain.drop { $0 == "." }.lowercased() }
+
+    /// Seconds; of one that was read from the disk when that was.
+    private static func created(_ cookie: HTTPCookie) -> Double {
+        cookie.properties?[HTTPCookiePropertyKey(rawValue: "Created")] as? Double ?? 0
+    }
+
+    private static func isSecure(_ url: URL) -> Bool { url.scheme?.lowercased() == "https" }
 
     /// A cookie's age in place of its date, as the date of its end: Foundation knows no other. Source of the rule: RFC 6265, 5.3.3.
     static func dated(_ header: String, _ now: Date) -> String {
@@ -94,23 +168,18 @@ struct SessionCookies {
         return (parts.filter { !isPath($0) } + [" Path=\(folder.isEmpty ? "/" : folder)"]).joined(separator: ";")
     }
 
-    /// Not for all hosts of a top domain, nor for other addresses; over a plain connection none that only a secure one may carry, and none in the
-    /// place of such a one. Source of the rule: RFC 6265bis, 5.7.
+    /// Not for all hosts of a top domain, nor for other addresses; over a plain connection none that only a secure one may carry. Source of the
+    /// rule: RFC 6265bis, 5.7.
     ///
     /// Which domains are public (`github.io`) nobody here knows: a page of one may set cookies for its neighbours.
-    private func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
+    private static func maySet(_ cookie: HTTPCookie, _ url: URL) -> Bool {
         let host = url.host?.lowercased() ?? ""
-        let domain = cookie.domain.drop { $0 == "." }.lowercased()
-        let isSecure = url.scheme?.lowercased() == "https"
+        let domain = domain(of: cookie)
         let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
         guard domain == host || domain.contains(".") && !isAddress else { return false }
-        if cookie.isSecure && !isSecure { return false }
+        if cookie.isSecure && !isSecure(url) { return false }
         let name = cookie.name.lowercased()
         if name.hasPrefix("__secure-") || name.hasPrefix("__host-"), !cookie.isSecure { return false }
-        if name.hasPrefix("__host-"), cookie.path != "/" || cookie.domain.hasPrefix(".") { return false }
-        guard !isSecure else { return true }
-        return !(storage.cookies ?? []).contains { held in
-            held.isSecure && held.name == cookie.name && held.domain.drop { $0 == "." }.lowercased() == domain
-        }
+        return !name.hasPrefix("__host-") || cookie.path == "/" && !cookie.domain.hasPrefix(".")
     }
 }

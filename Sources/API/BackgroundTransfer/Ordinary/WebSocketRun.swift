@@ -42,10 +42,15 @@ final class WebSocketRun: TaskRun {
 
     func begin() {
         if let refused = task.facts.withLock({ $0.error }) { return finish(refused) }
+        engine.cookies.whenStored { self.connect() }
+    }
+
+    private func connect() {
         do {
             let connection = try makeConnection()
             let isCancelled = state.withLock { state in
                 state.connection = connection
+                if state.status.state == .suspended { connection.hold(true) }
                 return state.isCancelled
             }
             if isCancelled { return finish(URLError(.cancelled)) }
