@@ -107,9 +107,9 @@ extension Fault {
             ResponseScript([.status(200), .headers(["Content-Length": "300000", "ETag": "\"v1\""]), .reset]), honest),
         Fault("reset in the body", .whole(file), .cutAfter(100_000, of: file, etag: "\"v1\"", by: .reset), honest),
         Fault("hung up without an answer", .whole(file), .hangUp, honest),
-        Fault("silence instead of an answer", .whole(file), change: { $0.idleTimeout = 0.5 }, .silence, honest),
+        Fault("silence instead of an answer", .whole(file), change: { $0.idleTimeout = 2 }, .silence, honest),
         Fault(
-            "silence in the body", .whole(file), change: { $0.idleTimeout = 0.5 },
+            "silence in the body", .whole(file), change: { $0.idleTimeout = 2 },
             .cutAfter(100_000, of: file, etag: "\"v1\"", by: .stall), honest),
         Fault(
             "a slow drip", .whole(file.slice(0..<2_000)), change: { $0.idleTimeout = 0.5 },
