@@ -158,6 +158,23 @@ import Testing
         #expect(error?.code == .resourceUnavailable && server.requests().isEmpty)
     }
 
+    /// Whoever wants a proxy wants nothing to go past it.
+    @Test(arguments: ["HTTPSEnable", "SOCKSEnable"]) func noRequestGoesPastAProxy(_ key: String) async throws {
+        server.route("GET", "/a", .status(200, body: "direct"))
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.connectionProxyDictionary = [key: 1, "HTTPSProxy": "proxy.example.org", "HTTPSPort": 3128]
+        let error = await #expect(throws: URLError.self) {
+            _ = try await URLSession(configuration: configuration).data(from: url("/a"))
+        }
+        #expect(error?.code == .unsupportedURL && server.requests().isEmpty)
+        // None, in so many words.
+        for none: [AnyHashable: Any] in [[:], [key: 0], [key: false]] {
+            configuration.connectionProxyDictionary = none
+            let (data, _) = try await URLSession(configuration: configuration).data(from: url("/a"))
+            #expect(String(decoding: data, as: UTF8.self) == "direct")
+        }
+    }
+
     /// An await that was cancelled before it began says what it was about.
     @Test func aCancelledAwaitSaysItsAddress() async throws {
         let address = try url("/never")

@@ -98,8 +98,17 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         case interactive = 2
         case aggregate = 3
     }
-    /// Kept, without effect: proxies are those of the environment.
+    /// Whose proxies are asked for. `nil`, or none enabled: those of the environment (`https_proxy`, `no_proxy`).
+    ///
+    /// Differs from Apple: where one is enabled each task ends in `URLError.unsupportedURL`, as its requests would go past it.
     open var connectionProxyDictionary: [AnyHashable: Any]?
+
+    /// Somebody asked for a proxy: by a key that ends in "Enable" (`HTTPSEnable`, `SOCKSEnable`, `ProxyAutoConfigEnable`).
+    var asksForProxy: Bool {
+        (connectionProxyDictionary ?? [:]).contains { key, value in
+            "\(key)".hasSuffix("Enable") && !["0", "false", "NO"].contains("\(value)")
+        }
+    }
     /// Bytes of a body taken at most; a longer answer fails. Beyond Apple.
     open var maximumBodyBytes: Int64?
     /// Bytes per second of each transfer, at most. Beyond Apple.

@@ -26,6 +26,14 @@ struct WireOrder: Sendable {
         guard let url = request.url, let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
             url.host?.isEmpty == false
         else { throw URLError(.unsupportedURL) }
+        if configuration.asksForProxy {
+            throw URLError(
+                .unsupportedURL,
+                userInfo: [
+                    NSLocalizedDescriptionKey:
+                        "connectionProxyDictionary has no effect here, and the request would go past its proxy. Set https_proxy in the environment."
+                ])
+        }
         if let port = url.port, !(0...65_535).contains(port) { throw URLError(.badURL) }
         if configuration.identifier != nil { try Self.refuseWhatNoAgentCan(request, configuration) }
         guard streams || request.httpBodyStream == nil else {

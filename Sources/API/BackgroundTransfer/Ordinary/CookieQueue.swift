@@ -9,6 +9,9 @@ final class CookieQueue: Sendable {
     /// What was given and is not done.
     private let pending = Mutex(0)
 
+    /// How much that is.
+    var pendingCount: Int { pending.withLock { $0 } }
+
     /// Stores an answer's cookies, later.
     func store(_ work: @escaping @Sendable () -> Void) {
         let calls = OutstandingCalls.shared
@@ -23,7 +26,7 @@ final class CookieQueue: Sendable {
 
     /// Goes on when everything given before is done: at once where nothing is pending.
     func whenStored(_ goOn: @escaping @Sendable () -> Void) {
-        if pending.withLock({ $0 == 0 }) { goOn() } else { store(goOn) }
+        if pendingCount == 0 { goOn() } else { store(goOn) }
     }
 
     /// The same, awaited.
