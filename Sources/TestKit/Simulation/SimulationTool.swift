@@ -50,16 +50,11 @@ package enum SimulationTool {
         let played = length
         let results = play(first..<end) { try Simulation(seed: $0, played).run() }
         let seconds = (ContinuousClock.now - started) / .seconds(1)
-        for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
         let tally = results.tally
-        print(
+        return results.report(
             "\(count) \(length == .month ? "months" : "seeds") from \(first) in \(Int(seconds)) s: \(tally.launches) launches, \(tally.agents) agents, "
-                + "\(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments; "
-                + (results.failures.isEmpty
-                    ? "every invariant held"
-                    : "\(results.failures.count) seeds broke one: "
-                        + results.failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")))
-        return results.failures.isEmpty ? 0 : 1
+                + "\(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments",
+            held: "every invariant held", broken: "seeds broke one")
     }
 
     private static func refuse() -> Int32 {
@@ -125,22 +120,25 @@ package enum SimulationTool {
     /// What `why` says, taken away and left.
     private static func proveWhy(_ seeds: Range<UInt64>) -> Int32 {
         let results = play(seeds) { try WhyProof.play(seed: $0) }
-        for failure in results.failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
         let tally = results.tally
         let causes = tally.causes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
-        print(
+        return results.report(
             "why, \(seeds.count) seeds from \(seeds.lowerBound), \(Int(tally.days)) days: \(tally.questions) requests that did not run "
-                + "(\(causes)), \(tally.joined) for several causes; "
-                + (results.failures.isEmpty
-                    ? "without them all ran, with one of them none"
-                    : "\(results.failures.count) seeds show another: "
-                        + results.failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")))
-        return results.failures.isEmpty ? 0 : 1
+                + "(\(causes)), \(tally.joined) for several causes",
+            held: "without them all ran, with one of them none", broken: "seeds show another")
     }
 
     private struct Results<Tally: Sendable>: Sendable {
         var failures: [Simulation.Failure] = []
         var tally: Tally
+
+        /// Prints the first failures and the summary. Returns the exit code.
+        func report(_ summary: String, held: String, broken: String) -> Int32 {
+            for failure in failures.sorted(by: { $0.seed < $1.seed }).prefix(5) { print(failure) }
+            let seeds = failures.map { "\($0.seed)" }.sorted().prefix(20).joined(separator: " ")
+            print(summary + "; " + (failures.isEmpty ? held : "\(failures.count) \(broken): \(seeds)"))
+            return failures.isEmpty ? 0 : 1
+        }
     }
 
     private static func play<Tally: SimulationTally>(

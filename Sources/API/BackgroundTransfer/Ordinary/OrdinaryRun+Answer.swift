@@ -146,40 +146,40 @@ extension OrdinaryRun: BodySink {
         guard !bytes.isEmpty else { return true }
         let limit = Self.memoryLimit(configuration)
         let isStreaming = isStreaming
-        let mayBeAnswer = task.hearer(or: engine.delegate) != nil
         let feedCount = isStreaming ? original.facts.withLock { $0.feed?.waitingCount ?? 0 } : 0
-        let piece = state.withLock { state -> (isTaken: Bool, data: Data?) in
+        let piece = state.withLock { state -> (isTaken: Bool, data: Data?, detour: DetourBody?) in
             if state.detour != nil {
                 state.detourBody.append(bytes)
-                // Longer than is kept, or slow, and nobody may want it: where it leads is known.
-                return (state.detourBody.isWanted(mayBeAnswer: mayBeAnswer), nil)
+                return (true, nil, state.detourBody)
             }
-            if !state.wantsBody { return (true, nil) }
+            if !state.wantsBody { return (true, nil, nil) }
             if let file = state.file {
                 guard file.write(bytes) else {
                     state.detour = .refused(URLError(.cannotWriteToFile))
-                    return (false, nil)
+                    return (false, nil, nil)
                 }
                 state.status.bytesReceived = file.count
-                return (true, nil)
+                return (true, nil, nil)
             }
             state.status.bytesReceived += Int64(bytes.count)
             if isStreaming {
                 // A coded answer cannot be made to wait: libcurl would keep what it decodes.
                 guard state.backlog + feedCount <= Self.longestBacklog else {
                     state.detour = .refused(URLError(.dataLengthExceedsMaximum))
-                    return (false, nil)
+                    return (false, nil, nil)
                 }
                 if let count = state.copy?.count {
                     if count + bytes.count > state.copyLimit { state.copy = nil } else { state.copy?.append(contentsOf: bytes) }
                 }
-                return (true, Data(bytes))
+                return (true, Data(bytes), nil)
             }
             state.data.append(contentsOf: bytes)
             let fits = Int64(state.data.count) <= limit
             if !fits { state.detour = .refused(URLError(.dataLengthExceedsMaximum)) }
-            return (fits, nil)
+            return (fits, nil, nil)
         }
+        // Longer than is kept, or slow, and nobody may want it: where it leads is known.
+        if let detour = piece.detour { return detour.isWanted(mayBeAnswer: task.hearer(or: engine.delegate) != nil) }
         if let data = piece.data { tellBytes(data) }
         return piece.isTaken
     }
