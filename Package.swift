@@ -35,7 +35,7 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 let floors: [(name: String, modules: [String])] = [
     ("C", ["CLinux", "CLibcurl", "CLibcrypto", "COpenSSL", "CLibnotify", "CLibgexiv2", "CTomlplusplus", "CNlohmannJSON"]),
     ("Core", ["BackgroundScheduling", "TransferMachines", "BackgroundNotices"]),
-    ("Store", ["ProcessSupport", "SQLiteFiles", "Spool", "BackgroundLedger"]),
+    ("Store", ["ProcessSupport", "UserUnits", "SQLiteFiles", "Spool", "BackgroundLedger"]),
     (
         "Agent",
         ["BackgroundAgent", "CurlTransport", "DesktopServices", "RehearsalSupport", "BackgroundAgentTool", "background-agent"]
@@ -109,6 +109,7 @@ let package = Package(
 
         // Store: files, processes, and the durable contract.
         .target(name: "ProcessSupport", dependencies: ["CLinux"], swiftSettings: strict),
+        .target(name: "UserUnits", dependencies: ["ProcessSupport"], swiftSettings: strict),
         .target(
             name: "Spool", dependencies: ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"], swiftSettings: strict),
         .target(name: "SQLiteFiles", dependencies: ["ProcessSupport", grdb, sqlite], swiftSettings: strict),
@@ -134,7 +135,7 @@ let package = Package(
             name: "BackgroundAgentTool",
             dependencies: [
                 "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "CurlTransport",
-                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+                "DesktopServices", "ProcessSupport", "RehearsalSupport", "UserUnits",
             ], swiftSettings: strict),
         .executableTarget(
             name: "background-agent", dependencies: ["BackgroundAgentTool"], swiftSettings: strict,
@@ -142,7 +143,8 @@ let package = Package(
 
         // API: what an author imports.
         .target(
-            name: "BackgroundRuntime", dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport"],
+            name: "BackgroundRuntime",
+            dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport", "UserUnits"],
             swiftSettings: strict),
         .target(
             name: "BackgroundTasks",
@@ -166,7 +168,7 @@ let package = Package(
             name: "BackgroundCommands",
             dependencies: [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "BackgroundTransfer", "ProcessSupport", "Spool",
+                "BackgroundTransfer", "ProcessSupport", "Spool", "UserUnits",
                 argumentParser,
             ], resources: [.embedInCode("Doctor/measured-servers.json")], swiftSettings: strict),
 

@@ -29,6 +29,7 @@ struct House {
             "BackgroundNotices": [],
             // Store
             "ProcessSupport": ["CLinux"],
+            "UserUnits": ["ProcessSupport"],
             "SQLiteFiles": ["ProcessSupport"],
             "Spool": ["CLibcrypto", "CLinux", "ProcessSupport", "TransferMachines"],
             "BackgroundLedger": [
@@ -44,11 +45,11 @@ struct House {
             "RehearsalSupport": ["BackgroundScheduling", "ProcessSupport"],
             "BackgroundAgentTool": [
                 "BackgroundAgent", "BackgroundLedger", "BackgroundNotices", "BackgroundScheduling", "CLinux", "CurlTransport",
-                "DesktopServices", "ProcessSupport", "RehearsalSupport",
+                "DesktopServices", "ProcessSupport", "RehearsalSupport", "UserUnits",
             ],
             "background-agent": ["BackgroundAgentTool"],
             // API
-            "BackgroundRuntime": ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport"],
+            "BackgroundRuntime": ["BackgroundLedger", "BackgroundScheduling", "CLinux", "ProcessSupport", "UserUnits"],
             "BackgroundTasks": ["BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "ProcessSupport"],
             "BackgroundTransfer": [
                 "BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "CurlTransport", "ProcessSupport", "Spool",
@@ -58,7 +59,7 @@ struct House {
             "BackgroundScenes": ["BackgroundRuntime", "BackgroundTasks", "BackgroundTransfer", "UserNotifications"],
             "BackgroundCommands": [
                 "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks",
-                "BackgroundTransfer", "ProcessSupport", "Spool",
+                "BackgroundTransfer", "ProcessSupport", "Spool", "UserUnits",
             ],
             // Stormy
             "StormyWeather": ["CNlohmannJSON", "TransferMachines"],

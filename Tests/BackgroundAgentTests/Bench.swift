@@ -17,6 +17,8 @@ final class Bench {
     var transport = FakeTransport()
     var presenter = FakePresenter()
     let conditions = FakeConditions()
+    /// Of the agents that start from now on; `nil`: nobody starts one that left.
+    var activator: FakeActivator?
     /// What other threads have for the agent.
     let posted = PostedEvents()
     /// Processes that `watchProcess` finds gone.
@@ -63,7 +65,9 @@ final class Bench {
         let clocks = clocks
         let agent = Agent(
             ledger: ledger, launcher: launcher,
-            ports: AgentPorts(transport: transport, presenter: presenter, conditions: conditions, sessionChanged: { _ in }),
+            ports: AgentPorts(
+                transport: transport, presenter: presenter, conditions: conditions, activator: activator, sessionChanged: { _ in }
+            ),
             host: HostEnvironment(
                 now: { clocks.value.now }, monotonic: { clocks.value.awake }, slept: { clocks.value.slept },
                 zone: { clocks.value.zone }),

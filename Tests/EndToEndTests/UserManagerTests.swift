@@ -137,6 +137,116 @@ extension EndToEnd {
             #expect(FileLock.isHeld(home.directories.agentLock))
         }
 
+        // MARK: Gone between two events
+
+        private func ledger<Value>(_ question: (LedgerTransaction) throws -> Value) throws -> Value {
+            try Ledger(home.directories).read(question)
+        }
+
+        private func isActive(_ kind: String) throws -> String {
+            try String(manager.systemctl("is-active", "background-agent-stormy.\(kind)").output.dropLast())
+        }
+
+        /// Nothing needs it: its process is gone, and the user manager waits in its place.
+        private func waitForAbsence() throws -> AgentAbsence {
+            let absence = try home.wait("its leave") { try $0.fact(.absence) }
+            try manager.wait(for: "its end") { try isActive("service") == "inactive" }
+            return absence
+        }
+
+        @Test func itLeavesUntilNoonAndEachVerbThatHasWorkBringsItBack() throws {
+            try schedule()
+            let absence = try waitForAbsence()
+            let next = try #require(try ledger { try $0.request("StormyNoon")?.earliestBegin })
+            #expect(absence.until == next)
+            #expect(try isActive("timer") == "active" && isActive("socket") == "active")
+            let timer = try String(
+                contentsOfFile: home.folder.path + "/config/systemd/user/background-agent-stormy.timer", encoding: .utf8)
+            #expect(timer.contains("OnCalendar=2") && timer.contains("Persistent=true"), "\(timer)")
+            #expect(
+                try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
+            // A person who asks hears where it is, and that does not start it.
+            let doctor = try home.stormy("doctor")
+            #expect(doctor.output.contains("the user manager starts it at") && !doctor.output.contains("none runs"), "\(doctor)")
+            #expect(try isActive("service") == "inactive")
+            // Every other verb starts it where work is left: it looks, and leaves again.
+            #expect(try home.stormy("status").output.contains("not needed now: it is started at "))
+            try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
+            _ = try waitForAbsence()
+            // The bell.
+            server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
+            let target = home.folder.appendingPathComponent("disk.img").path
+            #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
+            try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
+            #expect(try ledger { try $0.fact(.agent)?.pid } != nil && ledger { try $0.fact(.absence) } == nil)
+            // It says that it arrived, and stays as long as that is on the screen.
+            #expect(desktop.listen(for: 1) == ["Downloaded"])
+            #expect(try isActive("service") == "active")
+            try desktop.dunstctl("close-all")
+            _ = try waitForAbsence()
+        }
+
+        @Test func atTheMomentTheTimerStartsItForALaunch() throws {
+            try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+            // Near enough to be waited for, far enough to leave before.
+            let due = Date(timeIntervalSinceNow: 32)
+            let zone = try #require(home.environment["TZ"].flatMap(TimeZone.init(identifier:)))
+            let time = due.formatted(
+                Date.VerbatimFormatStyle(
+                    format:
+                        "\(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits)",
+                    timeZone: zone, calendar: .current))
+            let scheduled = try home.stormy("schedule", "--at", time, "--exact")
+            #expect(scheduled.status == 0 && scheduled.output.contains("(in "), "\(scheduled)")
+            let before = try home.wait("the agent") { try $0.fact(.agent)?.pid }
+            _ = try waitForAbsence()
+            try home.waitForEnded("appRefresh", seconds: 90)
+            #expect(try home.history() == ["appRefresh completed"])
+            #expect(try ledger { try $0.fact(.agent)?.pid } != before)
+            let launch = try #require(try ledger { try $0.history(limit: 1).first })
+            #expect(launch.startedAt.timeIntervalSince(due) < 5, "by its timer, not late")
+        }
+
+        @Test func aTimerThatIsMaskedKeepsItInMemoryAndIsSaid() throws {
+            let timer = home.folder.path + "/config/systemd/user/background-agent-stormy.timer"
+            try FileManager.default.createDirectory(
+                atPath: (timer as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(atPath: timer, withDestinationPath: "/dev/null")
+            try schedule()
+            let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
+            #expect(trouble.contains("is masked"))
+            #expect(try isActive("service") == "active")
+            #expect(
+                try home.stormy("doctor").output.contains(
+                    "it stays in memory between two events: background-agent-stormy.timer is masked"))
+        }
+
+        /// Stopped by hand while it was away: said, and the next look brings it back, which arms it anew.
+        @Test func aTimerThatWasStoppedIsSaidAndMended() throws {
+            try schedule()
+            _ = try waitForAbsence()
+            _ = try manager.systemctl("stop", "background-agent-stormy.timer")
+            #expect(try home.stormy("doctor").output.contains("background-agent-stormy.timer is not active"))
+            _ = try home.stormy("doctor", "--fix")
+            _ = try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
+            _ = try waitForAbsence()
+            #expect(try isActive("timer") == "active")
+        }
+
+        /// Its processes end with it, and the next one makes up for them.
+        @Test func aManagerThatEndsInTheMiddleOfALaunchLosesNothing() throws {
+            Weather.serve(.silence, on: server)
+            try schedule()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon").status == 0)
+            try home.wait("the launch") { try $0.liveLaunches().first?.pid }
+            try manager.logOut()
+            #expect(!FileLock.isHeld(home.directories.agentLock))
+            Weather.serve(.json(Weather.forecast()), on: server)
+            try Noon.missDays(1, home)
+            try manager.start()
+            try home.wait("a check") { try $0.history(limit: 5).first { $0.outcome == .completed } }
+        }
+
         @Test func unscheduleAndQuitTakeTheEntryAway() throws {
             try schedule()
             #expect(try home.stormy("unschedule").status == 0)

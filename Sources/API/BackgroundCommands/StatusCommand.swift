@@ -83,10 +83,17 @@ package struct AgentReport: Encodable {
     package let trouble: OrNull<String>
     /// Its program was replaced by an update, or removed.
     package let outdated: Bool
+    /// It has left, and is started again when work comes, or at a moment.
+    package let away: OrNull<Away>
     private let isRemoved: Bool
     private let nextTry: Date?
 
-    private enum CodingKeys: CodingKey { case running, pid, version, trouble, outdated }
+    private enum CodingKeys: CodingKey { case running, pid, version, trouble, outdated, away }
+
+    package struct Away: Encodable {
+        package let since: Date
+        package let until: OrNull<Date>
+    }
 
     package static func current() throws -> AgentReport {
         try AppRuntime.shared.ledger().read { try AgentReport($0) }
@@ -103,6 +110,8 @@ package struct AgentReport: Encodable {
         let program = pid.value.flatMap { ThisProcess.executable(of: $0) }
         outdated = program?.isDeleted ?? false
         isRemoved = outdated && program.map { access($0.path, X_OK) != 0 } ?? false
+        let absence = running ? nil : try transaction.fact(.absence)
+        away = OrNull(absence.map { Away(since: $0.since, until: OrNull($0.until)) })
         let trouble = running ? AgentTrouble.read(AppRuntime.shared.directories) : nil
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
@@ -111,7 +120,11 @@ package struct AgentReport: Encodable {
     var stopped: RunningProcess? { pid.value.map(RunningProcess.init).flatMap { $0.isStopped ? $0 : nil } }
 
     package var line: String {
-        guard running else { return "Agent       not running" }
+        guard running else {
+            guard let away = away.value else { return "Agent       not running" }
+            let moment = away.until.value.map { " at \(Output.moment($0)), and" } ?? ""
+            return "Agent       not needed now: it is started\(moment) whenever there is work"
+        }
         let trouble = trouble.value.map { reason in
             "\n            waits: \(reason)" + (nextTry.map { "; tries again at \(Output.moment($0))" } ?? "")
         }

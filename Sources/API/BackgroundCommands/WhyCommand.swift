@@ -4,6 +4,7 @@ import BackgroundRuntime
 import BackgroundScheduling
 import BackgroundTasks
 import Foundation
+import UserUnits
 
 /// `why`.
 public struct WhyCommand: BackgroundCommand {
@@ -74,7 +75,7 @@ public struct WhyCommand: BackgroundCommand {
             }
             if let agent { Output.line("  " + agent) }
         }
-        if !AutostartEntry(directories: AppRuntime.shared.directories).hasUserManager {
+        if !UserUnits(directories: AppRuntime.shared.directories).hasManager {
             Output.line(
                 "No systemd user manager runs here: an agent that is killed comes back at the next login or with the next command."
             )
@@ -85,9 +86,13 @@ public struct WhyCommand: BackgroundCommand {
     private func lineOfAgent() async throws -> String? {
         let directories = AppRuntime.shared.directories
         let starter = AgentStarter(directories: directories)
+        let absence = starter.isRunning ? nil : try AppRuntime.shared.ledger().read { try $0.fact(.absence) }
         switch try await starter.bringBack() {
         case .runs: return nil
-        case .wasBroughtBack: return "✓ agent: none was running; one was started just now"
+        case .wasBroughtBack:
+            guard let absence else { return "✓ agent: none was running; one was started just now" }
+            let until = absence.until.map { " until \(Output.moment($0))" } ?? ""
+            return "✓ agent: it was not needed\(until), and had left; one was started to look just now"
         case .leavesAtOnce:
             return "✗ agent: one was started just now and did not stay; its log says why: \(starter.logPlace)"
         case .cannotStart(.forbidden): return "✗ agent: none is running, and \(starter.forbiddingVariable)=1 forbids to start one"

@@ -2,6 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import CLinux
 import Foundation
+import UserUnits
 
 /// Starts the app's agent when none runs. Two starters at once are harmless: the second agent finds the lock taken and leaves.
 package struct AgentStarter: Sendable {
@@ -44,7 +45,7 @@ package struct AgentStarter: Sendable {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
         let entry = AutostartEntry(directories: directories, environment: environment)
-        if entry.isUserUnitInstalled, entry.startUserUnit() { return .started }
+        if entry.isUserUnitInstalled, entry.units.ring() || entry.units.startService() { return .started }
         switch Self.findAgent(environment: environment) {
         case .success(let path): return spawn(path)
         case .failure(let missing): return .notFound(missing.places)
@@ -98,7 +99,7 @@ package struct AgentStarter: Sendable {
     package var logPlace: String {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard entry.isUserUnitInstalled else { return directories.agentLog.path }
-        return "journalctl --user -u \(entry.unitName)"
+        return "journalctl --user -u \(entry.units.name(.service))"
     }
 
     /// The log of a detached agent, at most about 1 MiB and its predecessor.

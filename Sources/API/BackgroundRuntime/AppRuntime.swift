@@ -275,8 +275,8 @@ package final class AppRuntime: Sendable {
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
         switch entry.standing(agent: agent) {
-        case .asItShouldBe, .starts, .isNotEnabled: return
-        case nil, .startsNothing: break
+        case .asItShouldBe, .starts, .isNotEnabled, .isMasked: return
+        case nil, .startsNothing, .lacksSocket: break
         }
         do {
             _ = try entry.install(agent: agent, displayName: manifest.displayName)

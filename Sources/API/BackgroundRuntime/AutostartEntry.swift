@@ -3,6 +3,7 @@ import BackgroundLedger
 import CLinux
 import Foundation
 import Synchronization
+import UserUnits
 
 /// Brings the agent back at the next login: a systemd user unit where a user manager runs, an XDG autostart entry otherwise.
 package struct AutostartEntry: Sendable {
@@ -29,25 +30,18 @@ package struct AutostartEntry: Sendable {
         self.environment = environment
     }
 
-    private var configurationHome: URL { directories.configuration.deletingLastPathComponent() }
-    package var unitName: String { "background-agent-\(directories.appIdentifier).service" }
-    private var unitURL: URL { configurationHome.appendingPathComponent("systemd/user/\(unitName)") }
-    private var wantsURL: URL { configurationHome.appendingPathComponent("systemd/user/default.target.wants/\(unitName)") }
+    /// Those of a systemd user manager.
+    package var units: UserUnits { UserUnits(directories: directories, environment: environment) }
     private var desktopURL: URL {
-        configurationHome.appendingPathComponent("autostart/background-agent-\(directories.appIdentifier).desktop")
+        directories.configuration.deletingLastPathComponent()
+            .appendingPathComponent("autostart/background-agent-\(directories.appIdentifier).desktop")
     }
 
-    /// A user manager listens.
-    package var hasUserManager: Bool {
-        guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
-        return access(runtime + "/systemd/private", F_OK) == 0
-    }
-
-    package var isUserUnitInstalled: Bool { access(unitURL.path, F_OK) == 0 && hasUserManager }
+    package var isUserUnitInstalled: Bool { units.hasManager && units.isInstalled(.service) }
 
     /// What is installed now, if anything.
     package var installed: Kind? {
-        if access(unitURL.path, F_OK) == 0 { return .userUnit(path: unitURL.path) }
+        if units.isInstalled(.service) { return .userUnit(path: units.url(.service).path) }
         if access(desktopURL.path, F_OK) == 0 { return .xdgAutostart(path: desktopURL.path) }
         return nil
     }
@@ -61,65 +55,53 @@ package struct AutostartEntry: Sendable {
         case startsNothing(String)
         /// The user manager has it, and does not start it at login.
         case isNotEnabled
+        /// The user manager is kept from using it, by a link to /dev/null in its place.
+        case isMasked
+        /// An earlier version wrote it, or somebody took the socket away: an agent that leaves is not brought back.
+        case lacksSocket
     }
 
     /// How what is installed stands; `nil`: nothing is.
     package func standing(agent: String) -> Standing? {
         guard let installed else { return nil }
+        if units.isMasked(.service) { return .isMasked }
         let (key, command) =
             switch installed {
-            case .userUnit: ("ExecStart=", command(agent, Self.unitEscaped))
-            case .xdgAutostart: ("Exec=", command(agent, Self.desktopEscaped))
+            case .userUnit: ("ExecStart=", line(agent, UserUnits.escaped))
+            case .xdgAutostart: ("Exec=", line(agent, Self.desktopEscaped))
             }
         let text = (try? String(contentsOfFile: installed.path, encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix(key) }?.dropFirst(key.count) ?? ""
-        if line.hasSuffix(command) {
-            guard case .userUnit(let path) = installed else { return .asItShouldBe }
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: wantsURL.path)
-            return target == path ? .asItShouldBe : .isNotEnabled
+        guard line.hasSuffix(command) else {
+            // The words before the program are variables.
+            let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
+            return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }
-        // The words before the program are variables.
-        let program = line.split(separator: "\"").first { $0.hasPrefix("/") }.map(String.init) ?? ""
-        return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
+        guard case .userUnit = installed else { return .asItShouldBe }
+        guard units.isEnabled(.service) else { return .isNotEnabled }
+        return text.contains(units.name(.socket)) && units.isInstalled(.socket) ? .asItShouldBe : .lacksSocket
     }
 
     /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
     package func install(agent: String, displayName: String) throws -> Kind {
-        if hasUserManager {
-            try write(unitText(agent: agent, displayName: displayName), to: unitURL)
-            try? FileManager.default.createDirectory(
-                at: wantsURL.deletingLastPathComponent(), withIntermediateDirectories: true)
-            // What `systemctl enable` does; done here because a link needs no bus.
-            unlink(wantsURL.path)
-            guard symlink(unitURL.path, wantsURL.path) == 0 else {
-                throw StoreError.cannotCreate(path: wantsURL.path, reason: String(cString: strerror(errno)))
-            }
-            unlink(desktopURL.path)
-            systemctl(["daemon-reload"])
-            // An agent that somebody else started: the unit's stands by, and goes on where that one is killed.
-            if FileLock.isHeld(directories.agentLock) { startUserUnit() }
-            return .userUnit(path: unitURL.path)
+        guard units.hasManager else {
+            try write(desktopText(agent: agent, displayName: displayName))
+            return .xdgAutostart(path: desktopURL.path)
         }
-        try write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
-        return .xdgAutostart(path: desktopURL.path)
+        try units.install(command: command(agent), program: program(agent), displayName: displayName)
+        unlink(desktopURL.path)
+        // An agent that somebody else started: the unit's stands by, and goes on where that one is killed.
+        if FileLock.isHeld(directories.agentLock) { units.startService() }
+        return .userUnit(path: units.url(.service).path)
     }
 
     /// Removes whatever was installed; returns what it removed.
     @discardableResult
     package func remove() -> [Kind] {
-        var removed: [Kind] = []
-        unlink(wantsURL.path)
-        if unlink(unitURL.path) == 0 {
-            removed.append(.userUnit(path: unitURL.path))
-            if hasUserManager { systemctl(["daemon-reload"]) }
-        }
+        var removed = units.remove().map { [Kind.userUnit(path: $0)] } ?? []
         if unlink(desktopURL.path) == 0 { removed.append(.xdgAutostart(path: desktopURL.path)) }
         return removed
     }
-
-    /// `false` when systemd does not take it.
-    @discardableResult
-    func startUserUnit() -> Bool { systemctl(["start", "--no-block", unitName]) }
 
     /// The folders this app was scheduled with: a session at the next login may set none of the variables.
     private var folderVariables: [(String, String)] {
@@ -128,51 +110,22 @@ package struct AutostartEntry: Sendable {
         }
     }
 
-    private func unitText(agent: String, displayName: String) -> String {
-        let variables = folderVariables.map { "Environment=\"\($0.0)=\(Self.unitEscaped($0.1))\"\n" }.joined()
-        return """
-            # Written by the app when it has work; removed by `quit`.
-            [Unit]
-            Description=Background work of \(Self.unitEscaped(displayName))
-            # A program that was removed is no failure.
-            ConditionPathExists=\(Self.unitPath(program(agent)))
-
-            [Service]
-            \(variables)ExecStart=\(command(agent, Self.unitEscaped))
-            Restart=on-failure
-            RestartSec=5
-            # What no other start would change: a ledger that is damaged, or of a newer version.
-            RestartPreventExitStatus=65 78
-            # The agent's launches are its children and end with their own budgets.
-            KillMode=mixed
-
-            [Install]
-            WantedBy=default.target
-
-            """
+    private func command(_ agent: String) -> [String] {
+        let command = Self.command.withLock { $0 }
+        return command.isEmpty ? [agent, "--app", directories.appIdentifier] : command
     }
 
     /// The words behind the program are ours, and need no quotes.
-    private func command(_ agent: String, _ escaped: (String) -> String) -> String {
-        let command = Self.command.withLock { $0 }
-        let words = command.isEmpty ? [agent, "--app", directories.appIdentifier] : command
+    private func line(_ agent: String, _ escaped: (String) -> String) -> String {
+        let words = command(agent)
         return "\"\(escaped(words[0]))\"" + words.dropFirst().map { " \($0)" }.joined()
     }
 
     private func program(_ agent: String) -> String { Self.command.withLock { $0.first } ?? agent }
 
-    /// Of a setting that is no command line: quotes would be a part of it.
-    private static func unitPath(_ path: String) -> String { path.replacingOccurrences(of: "%", with: "%%") }
-
     /// A value of a desktop entry, which is no command line.
     private static func desktopString(_ text: String) -> String {
         text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\n", with: "\\n")
-    }
-
-    private static func unitEscaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"")
-            .replacingOccurrences(of: "%", with: "%%").replacingOccurrences(of: "$", with: "$$")
-            .replacingOccurrences(of: "\n", with: " ")
     }
 
     private func desktopText(agent: String, displayName: String) -> String {
@@ -184,7 +137,7 @@ package struct AutostartEntry: Sendable {
             Name=Background work of \(displayName.replacingOccurrences(of: "\n", with: " "))
             Comment=Written by the app when it has work; removed by quit
             TryExec=\(Self.desktopString(program(agent)))
-            Exec=\(variables)\(command(agent, Self.desktopEscaped))
+            Exec=\(variables)\(line(agent, Self.desktopEscaped))
             NoDisplay=true
             X-GNOME-Autostart-enabled=true
 
@@ -205,7 +158,8 @@ package struct AutostartEntry: Sendable {
         return escaped
     }
 
-    private func write(_ text: String, to url: URL) throws {
+    private func write(_ text: String) throws {
+        let url = desktopURL
         do {
             // Nobody else may write there, whatever the umask of this process allows.
             try FileManager.default.createDirectory(
@@ -215,12 +169,5 @@ package struct AutostartEntry: Sendable {
         } catch {
             throw StoreError.cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
         }
-    }
-
-    @discardableResult
-    private func systemctl(_ arguments: [String]) -> Bool {
-        let child = ChildProcess(
-            path: "/usr/bin/env", arguments: ["systemctl", "--user"] + arguments, environment: environment)
-        return (try? child.run().code) == 0
     }
 }

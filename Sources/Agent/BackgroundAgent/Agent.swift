@@ -38,7 +38,8 @@ package final class Agent {
         (self.ledger, self.launcher, self.ports, self.host) = (ledger, launcher, ports, host)
         (self.disk, self.random, self.watchProcess, self.post) = (disk, random, watchProcess, post)
         self.log = AgentLog(ledger.directories, redirect: log)
-        parts = AgentParts(Moment(of: host, zone: host.zone()))
+        parts = AgentParts(
+            Moment(of: host, zone: host.zone()), activation: Activation(isAvailable: ports.activator != nil))
     }
 
     /// How long it stays.
@@ -49,6 +50,21 @@ package final class Agent {
 
     /// Work came after it had nothing left to do.
     package func goOn() { parts.lifetime.goOn() }
+
+    /// Has itself started again, where it leaves with work left. `false`: nobody would, and it goes on.
+    package func armActivation() -> Bool {
+        guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
+        do throws(ActivationFailure) {
+            try activator.arm(at: until)
+            log.write(.agentLeaves, (.until, until.map { $0.formatted(.iso8601) } ?? ""))
+            return true
+        } catch {
+            log.write(.agentStays, (.reason, error))
+            parts.activation.note(refusal: error, at: Moment(of: host, zone: parts.time.zone))
+            goOn()
+            return false
+        }
+    }
 
     /// Nothing is under way that another agent would have to take up in the middle.
     package func isAtRest() throws(StoreError) -> Bool {

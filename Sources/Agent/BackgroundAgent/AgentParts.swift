@@ -14,10 +14,12 @@ struct AgentParts {
     var attempts = Attempts()
     var screen = Screen()
     var leftovers = Leftovers()
+    var activation: Activation
     /// Migrations of the ledger that are known to be of this version.
     private var knownMigrations = 0
 
-    init(_ moment: Moment) {
+    init(_ moment: Moment, activation: Activation) {
+        self.activation = activation
         time = TimeWatch(moment)
         conditions = Conditions(moment)
     }
@@ -59,7 +61,7 @@ struct AgentParts {
         // Last: whether anything is left to do shows only now.
         let others = Lifetime.Others(
             hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing)
-        try lifetime.plan(&pass, others)
+        try lifetime.plan(&pass, others, &activation)
         leftovers.planOrphans(&pass, lifetime)
     }
 

@@ -8,16 +8,19 @@ package struct AgentPorts {
     package var transport: any Transport
     package var presenter: any Presenter
     package var conditions: any ConditionsSource
+    /// Starts the agent again after it left; `nil`: nobody does, and it stays as long as work is left.
+    package var activator: (any AgentActivator)?
     /// Called at the start and when it changes: where the person's session is, as verbs reported. `nil`: nobody reported it yet.
     package var sessionChanged: @Sendable (SessionEnvironment?) -> Void
 
     package init(
         transport: any Transport, presenter: any Presenter, conditions: any ConditionsSource,
-        sessionChanged: @escaping @Sendable (SessionEnvironment?) -> Void
+        activator: (any AgentActivator)? = nil, sessionChanged: @escaping @Sendable (SessionEnvironment?) -> Void
     ) {
         self.transport = transport
         self.presenter = presenter
         self.conditions = conditions
+        self.activator = activator
         self.sessionChanged = sessionChanged
     }
 }

@@ -91,7 +91,10 @@ package enum BackgroundAgentTool {
                 case .timeZoneChanged: inbox(.zoneChanged)
                 }
             })
-        let ports = AgentPorts(transport: transport, presenter: presenter, conditions: conditions) { session in
+        let activator = process.activation { UserUnitsActivator($0, displayName: $1) }
+        let ports = AgentPorts(
+            transport: transport, presenter: presenter, conditions: conditions, activator: activator
+        ) { session in
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }
         let code = try process.run(version: version, ports: ports)
@@ -106,6 +109,7 @@ package enum BackgroundAgentTool {
     /// nothing lies at its path any more it is this program again, under the name "exe".
     private static func startAfresh(_ path: String, after seconds: Int32) {
         poll(nil, 0, seconds * 1_000)
+        ServiceManager.passOn()
         var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
         if execv(path, &arguments) != 0 { execv("/proc/self/exe", &arguments) }
     }

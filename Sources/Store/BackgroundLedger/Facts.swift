@@ -150,6 +150,10 @@ extension FactName where Value == SessionEnvironment {
 extension FactName where Value == AgentRecord {
     package static var agent: Self { Self("agent") }
 }
+extension FactName where Value == AgentAbsence {
+    /// The agent has left, and is started again; absent: it is there, or was killed.
+    package static var absence: Self { Self("absence") }
+}
 extension FactName where Value == ObservedConditions {
     package static var conditions: Self { Self("conditions") }
 }
@@ -191,6 +195,8 @@ extension FactName where Value == String {
     package static var notificationServer: Self { Self("notificationServer") }
     /// Why the notification server could not be reached; absent when it can.
     package static var presenterTrouble: Self { Self("presenterTrouble") }
+    /// Why nobody would start the agent again if it left; absent: somebody does, or it has not tried to leave.
+    package static var activationTrouble: Self { Self("activationTrouble") }
 }
 
 /// The facts as they were read last: the same text again, as almost always, is not decoded again.

@@ -35,6 +35,8 @@ package final class SimulatedHost {
     package private(set) var agentsStarted = 0
     /// Moments at which something happened, so far.
     package private(set) var moments = 0
+    /// Starts agents that leave with work left; `nil`: none does, and they stay.
+    package var userManager: VirtualUserManager?
     /// Whether work that comes starts an agent that is not there.
     package var startsAgents = true
     /// What the agents noted, and the host's own events.
@@ -117,7 +119,8 @@ package final class SimulatedHost {
         let (clock, processes) = (clock, processes)
         let made = Agent(
             ledger: view, launcher: processes,
-            ports: AgentPorts(transport: network, presenter: desktop, conditions: conditions, sessionChanged: { _ in }),
+            ports: AgentPorts(
+                transport: network, presenter: desktop, conditions: conditions, activator: userManager, sessionChanged: { _ in }),
             host: HostEnvironment(
                 now: { clock.date }, monotonic: { clock.awake }, slept: { clock.slept }, zone: { clock.timeZone }),
             disk: disk, random: random, log: { [unowned self] in note("agent: " + $0.line) },
@@ -250,6 +253,10 @@ package final class SimulatedHost {
     }
 
     private func leave() throws {
+        guard agent?.armActivation() != false else {
+            host?.goOn()
+            return
+        }
         note("the agent leaves")
         let madeWay = agent?.lifetime == .finished(.superseded)
         discardAgent()
@@ -258,7 +265,9 @@ package final class SimulatedHost {
     }
 
     private func startIfNeeded() throws {
-        guard agent == nil, startsAgents, !isNewerInUse, seenCommits != ledger.commitCount else { return }
+        guard agent == nil, startsAgents, !isNewerInUse else { return }
+        if userManager?.elapses(at: clock.date) == true { return try startAgent() }
+        guard seenCommits != ledger.commitCount else { return }
         seenCommits = ledger.commitCount
         guard try ledger.read({ try $0.hasUnfinishedWork() }) else { return }
         try startAgent()
@@ -268,7 +277,8 @@ package final class SimulatedHost {
     package var untilNextMoment: Double? {
         // One that waits for its ledger has a timer for that, and looks at nothing else.
         let wake = (setback.until > clock.awake ? nil : host?.wake).map { max(0, $0.timeIntervalSince(clock.date)) }
-        return [wake, clock.untilNextTimer].compactMap { $0 }.min()
+        let activation = agent == nil ? userManager?.instant.map { max(0, $0.timeIntervalSince(clock.date)) } : nil
+        return [wake, activation, clock.untilNextTimer].compactMap { $0 }.min()
     }
 
     /// Lets so many seconds pass, stopping at each moment at which something happens.
@@ -289,7 +299,7 @@ package final class SimulatedHost {
     /// To the next moment at which something happens, or so far.
     package func step(atMost seconds: Double) throws {
         moments += 1
-        if let wake = host?.wake, wake > clock.date, setback.until <= clock.awake,
+        if let wake = host?.wake ?? userManager?.instant, wake > clock.date, setback.until <= clock.awake,
             wake.timeIntervalSince(clock.date) <= min(seconds, clock.untilNextTimer ?? .infinity)
         {
             // To the very moment: seconds added up would fall short of it by a little, again and again.
@@ -374,6 +384,7 @@ package final class SimulatedHost {
         note("the clock is set by \(seconds) s")
         clock.step(seconds)
         tell(.timeChanged)
+        userManager?.noteClock()
         try run()
     }
 
@@ -382,6 +393,7 @@ package final class SimulatedHost {
         note("the zone becomes \(zone.identifier)")
         clock.set(zone)
         tell(.zoneChanged)
+        userManager?.noteClock()
         try run()
     }
 }

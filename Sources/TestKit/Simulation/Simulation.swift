@@ -33,17 +33,21 @@ package final class Simulation {
         package var transfers = 0
         package var notices = 0
         package var moments = 0
+        /// Agents that left with work left, to be started again.
+        package var absences = 0
 
         package static func + (one: Tally, other: Tally) -> Tally {
             Tally(
                 launches: one.launches + other.launches, agents: one.agents + other.agents,
                 transfers: one.transfers + other.transfers, notices: one.notices + other.notices,
-                moments: one.moments + other.moments)
+                moments: one.moments + other.moments, absences: one.absences + other.absences)
         }
 
-        package init(launches: Int = 0, agents: Int = 0, transfers: Int = 0, notices: Int = 0, moments: Int = 0) {
+        package init(
+            launches: Int = 0, agents: Int = 0, transfers: Int = 0, notices: Int = 0, moments: Int = 0, absences: Int = 0
+        ) {
             (self.launches, self.agents, self.transfers, self.notices) = (launches, agents, transfers, notices)
-            self.moments = moments
+            (self.moments, self.absences) = (moments, absences)
         }
     }
 
@@ -73,6 +77,8 @@ package final class Simulation {
         machine = try SimulatedHost(
             start: start, zone: Self.zone(dice), program: program, random: { dice.unit })
         server = try SimulatedServer(machine.network, machine.directories.state, dice)
+        // Under a user manager the agent leaves whenever nothing needs it.
+        if dice.chance(0.5) { machine.userManager = VirtualUserManager() }
         app = SimulatedApp(machine, dice)
         app.digests = { [server] in server.digests($0) }
         program.app = app
@@ -98,7 +104,8 @@ package final class Simulation {
         return try machine.ledger.read { transaction in
             Tally(
                 launches: try transaction.history(limit: 1_000).count, agents: machine.agentsStarted,
-                transfers: try transaction.transfers().count, notices: machine.desktop.history.count, moments: machine.moments)
+                transfers: try transaction.transfers().count, notices: machine.desktop.history.count, moments: machine.moments,
+                absences: machine.userManager?.timesArmed ?? 0)
         }
     }
 
@@ -149,7 +156,9 @@ package final class Simulation {
         case 12: try machine.suspend(dice.between(5, 30_000))
         case 13: try machine.stepClock(dice.chance(0.5) ? dice.between(-20_000, 20_000) : dice.between(-30, 30))
         case 14: try travel()
-        case 15: try changeConditions()
+        case 15:
+            if dice.chance(0.2) { machine.userManager?.refuse(dice.chance(0.5)) }
+            try changeConditions()
         case 16: try changeNotificationServer()
         case 17: pressAButton()
         case 18: cancelSomething()

@@ -53,7 +53,7 @@ package enum SimulationTool {
         let tally = results.tally
         return results.report(
             "\(count) \(length == .month ? "months" : "seeds") from \(first) in \(Int(seconds)) s: \(tally.launches) launches, \(tally.agents) agents, "
-                + "\(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments",
+                + "\(tally.absences) absences, \(tally.transfers) transfers, \(tally.notices) notices, \(tally.moments) moments",
             held: "every invariant held", broken: "seeds broke one")
     }
 

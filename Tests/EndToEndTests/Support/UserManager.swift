@@ -60,6 +60,14 @@ final class UserManager {
         try Child.run("systemctl", ["--user", "--no-pager"] + arguments, environment: home.environment)
     }
 
+    /// Asks again and again: the manager tells nobody here.
+    func wait(for what: String, _ isSo: () throws -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while try !isSo() {
+            guard ContinuousClock.now < end else { throw Home.TimedOut(description: "waited 30 s for: \(what)") }
+        }
+    }
+
     /// A logout: every unit is stopped, then the manager ends.
     func logOut() throws {
         // The manager may be gone before it could answer.

@@ -2,6 +2,7 @@ import BackgroundLedger
 import BackgroundRuntime
 import Foundation
 import ProcessSupport
+import UserUnits
 
 /// The agent: whether its program is there, whether it runs, and whether it can do its work.
 struct AgentExamination: Examination {
@@ -34,7 +35,10 @@ struct AgentExamination: Examination {
             guard let books = app.books, books.hasWorkLeft else {
                 return DoctorFinding(check, .ok, "None runs: there is nothing to do for one.")
             }
-            return DoctorFinding(check, .failed, "none runs, and work waits for one", fix: bringBack)
+            guard let absence = books.absence else {
+                return DoctorFinding(check, .failed, "none runs, and work waits for one", fix: bringBack)
+            }
+            return away(absence, app, bringBack)
         }
         let lock = app.directories.agentLock.path
         let holder = LockHolder.find(lock: lock)
@@ -57,7 +61,32 @@ struct AgentExamination: Examination {
             let fix = DoctorFinding.Fix("kill \(pid); sleep 1; \(app.command) why")
             return DoctorFinding(check, .warning, "it is of a program that was replaced or removed: \(program.path)", fix: fix)
         }
+        if let trouble = app.books?.activationTrouble {
+            return DoctorFinding(check, .warning, "it stays in memory between two events: \(trouble)")
+        }
         return DoctorFinding(check, .ok, "It runs, process \(pid).")
+    }
+
+    /// It left with work left: whether it is really started again.
+    private func away(_ absence: AgentAbsence, _ app: ExaminedApp, _ fix: DoctorFinding.Fix) -> DoctorFinding {
+        let check = "agent"
+        let units = UserUnits(directories: app.directories, environment: app.environment)
+        let moment = absence.until.map { " at \(Output.moment($0))" } ?? ""
+        func failed(_ why: String) -> DoctorFinding {
+            DoctorFinding(check, .failed, "it left, to be started again\(moment), and \(why)", fix: fix)
+        }
+        guard units.hasManager else { return failed("no user manager runs") }
+        if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("was not") }
+        let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]
+        for kind in needed where units.property("ActiveState", of: kind) != "active" {
+            return failed("\(units.name(kind)) is not active")
+        }
+        if let until = absence.until, units.instant.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
+            return failed("\(units.name(.timer)) does not say so")
+        }
+        return DoctorFinding(
+            check, .ok,
+            "Nothing needs it now: the user manager starts it\(moment.isEmpty ? "" : moment + ", and") when there is work.")
     }
 
     /// What the agent launches.

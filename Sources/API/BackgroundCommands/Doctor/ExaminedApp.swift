@@ -14,6 +14,8 @@ struct ExaminedApp {
         let session: SessionEnvironment?
         let lookedAt: Date?
         let presenterTrouble: String?
+        let absence: AgentAbsence?
+        let activationTrouble: String?
         let requests: [RequestRecord]
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
@@ -29,6 +31,8 @@ struct ExaminedApp {
             session = try transaction.fact(.sessionEnvironment)
             lookedAt = try transaction.fact(.lookedAt)
             presenterTrouble = try transaction.fact(.presenterTrouble)
+            absence = try transaction.fact(.absence)
+            activationTrouble = try transaction.fact(.activationTrouble)
             requests = try transaction.requests()
             launches = try transaction.liveLaunches()
             lastEnds = try transaction.history(limit: 50).filter { $0.endedAt != nil }

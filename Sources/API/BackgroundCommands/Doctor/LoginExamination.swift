@@ -1,5 +1,6 @@
 import BackgroundRuntime
 import Foundation
+import UserUnits
 
 /// What brings the agent back after a login.
 struct LoginExamination: Examination {
@@ -19,9 +20,26 @@ struct LoginExamination: Examination {
         case .starts(let program):
             return [DoctorFinding(check, .warning, "the next login starts another copy of this program: \(program)", fix: fix)]
         case .isNotEnabled:
-            return [DoctorFinding(check, .failed, "\(entry.unitName) is not enabled: the next login does not start it", fix: fix)]
+            return [
+                DoctorFinding(
+                    check, .failed, "\(entry.units.name(.service)) is not enabled: the next login does not start it", fix: fix)
+            ]
+        case .isMasked:
+            let path = entry.units.url(.service).path
+            return [
+                DoctorFinding(
+                    check, .failed, "\(path) is masked: no login starts the agent",
+                    fix: .init("rm \(ShellWord.quoted(path)); \(app.command) install"))
+            ]
+        case .lacksSocket:
+            return [
+                DoctorFinding(
+                    check, .warning, "\(entry.units.name(.service)) has no socket: the agent stays in memory between two events",
+                    fix: fix)
+            ]
         case .asItShouldBe:
-            let kind = entry.hasUserManager ? "" : " No systemd user manager runs here: an agent that is killed comes back then."
+            let kind =
+                entry.units.hasManager ? "" : " No systemd user manager runs here: an agent that is killed comes back then."
             return [DoctorFinding(check, .ok, "The agent comes back at the next login.\(kind)")]
         }
     }

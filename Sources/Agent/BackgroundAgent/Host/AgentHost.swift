@@ -15,6 +15,9 @@ package final class AgentHost {
     /// Nothing is left to do: the agent may be let go.
     package var hasFinished: Bool { agent.lifetime.hasEnded }
 
+    /// The agent goes on after it had finished: it turns with the next call, whatever the time.
+    package func goOn() { wake = .distantPast }
+
     /// Lets the agent turn if it is time, or something was heard or written by others. Cheap otherwise: a ring of the bell for the
     /// agent's own commits, or a timer that fired a moment early.
     ///

@@ -34,6 +34,7 @@ package final class AgentProcess {
         }
         if !isAlone {
             guard ThisProcess.isUserManagers else { return nil }
+            ServiceManager.tellReady("Stands by: another agent runs.")
             try lock.standBy()
         }
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
@@ -57,6 +58,7 @@ package final class AgentProcess {
             } catch {
                 guard error.isPassing, limit.map({ setback.count < $0 }) ?? true else { throw error }
                 lock.tell(setback.count(error, now: Date()))
+                ServiceManager.tellReady("Waits: \(error)")
                 var (signals, pause) = (stopSignals, timespec(tv_sec: Int(setback.pause), tv_nsec: 0))
                 if sigtimedwait(&signals, nil, &pause) > 0 { throw error }
             }
@@ -67,6 +69,19 @@ package final class AgentProcess {
     package var inbox: @Sendable (AgentEvent) -> Void {
         let post = loop.poster
         return { event in post { Self.current?.hear(event) } }
+    }
+
+    /// Whoever starts this agent again after it left; `nil`: nobody passed it a socket that apps ring.
+    ///
+    /// - Parameter make: gets where the app's files are, and what a person calls it.
+    package func activation(
+        _ make: (AppDirectories, @escaping @Sendable () -> String) -> any AgentActivator
+    ) -> (any AgentActivator)? {
+        guard ServiceManager.bell != nil else { return nil }
+        let ledger = ledger
+        return make(ledger.directories) {
+            ((try? ledger.read { try $0.fact(.app) }) ?? nil)?.displayName ?? ledger.directories.appIdentifier
+        }
     }
 
     /// The agent of this process; touched on the loop's thread only, where posted calls run.
@@ -93,11 +108,13 @@ package final class AgentProcess {
         watch.onEnd = { [unowned agent] in agent.hear(.processEnded($0)) }
         loop.onClockChange = { [unowned agent] in agent.hear(.timeChanged) }
         watchSignals(agent)
+        if let bell = ServiceManager.bell { loop.watch(bell) { ServiceManager.drain(bell) } }
         log.write(.agentStarted, (.pid, getpid()))
         let host = AgentHost(agent, now: host.now)
         do throws(StoreError) {
             repeat {
                 guard try reconcile(agent, version) else { return 0 }
+                ServiceManager.tellReady("Runs.")
                 let ending = run(host, agent)
                 if case .troubled(let error) = ending { throw error }
                 // With the lock: the next agent opens the ledger as soon as it is free.
@@ -111,7 +128,7 @@ package final class AgentProcess {
                     log.write(.agentMadeWay)
                     return Self.superseded
                 }
-            } while try mayGoOn(agent)
+            } while try mayGoOn(agent, host)
         } catch {
             return try exitCode(after: error)
         }
@@ -138,14 +155,17 @@ package final class AgentProcess {
     }
 
     /// Work that came between the last look and the release saw the lock held and started nobody.
-    private func mayGoOn(_ agent: Agent) throws(StoreError) -> Bool {
+    private func mayGoOn(_ agent: Agent, _ host: AgentHost) throws(StoreError) -> Bool {
         switch agent.lifetime {
         case .finished(.quit), .quitting, .finished(.superseded): return false
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
-            agent.goOn()
-            return true
+        case .finished(.away):
+            guard try agent.hasNews(), try lock.acquire() else { return false }
         }
+        agent.goOn()
+        host.goOn()
+        return true
     }
 
     private func exitCode(after error: StoreError) throws(StoreError) -> Int32 {
@@ -215,7 +235,12 @@ package final class AgentProcess {
             let ahead = host.now().timeIntervalSinceNow
             let wake = abs(ahead) < 0.001 ? host.wake : host.wake?.addingTimeInterval(-ahead)
             loop.setTimer([wake, changes.nextLook].compactMap { $0 }.min())
-            return host.hasFinished ? .finished : nil
+            guard host.hasFinished else { return nil }
+            if host.agent.armActivation() { return .finished }
+            // At once: it writes down why.
+            host.goOn()
+            loop.setTimer(Date())
+            return nil
         } catch {
             guard error.isPassing, !ledger.isReplaced, !wasAskedToStop else { return .troubled(error) }
             // The parts are as they were, and what was heard is heard again.
@@ -250,6 +275,7 @@ package final class AgentProcess {
 
     private func pauseAfter(_ error: StoreError) {
         noteSetback(error)
+        ServiceManager.tellReady("Waits: \(error)")
         loop.run { if wasAskedToStop || setback.isOver(now: Date()) { loop.stop() } }
     }
 

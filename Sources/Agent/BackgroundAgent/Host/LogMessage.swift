@@ -4,6 +4,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case agentStarted = "agent-started"
     case agentStopping = "agent-stopping"
     case agentStopped = "agent-stopped"
+    case agentLeaves = "agent-leaves"
+    case agentStays = "agent-stays"
     case agentStoppedInTrouble = "agent-stopped-in-trouble"
     case agentStartsAfresh = "agent-starts-afresh"
     case ledgerNotSaved = "ledger-not-saved"
@@ -46,6 +48,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStarted: "agent started"
         case .agentStopping: "stopping"
         case .agentStopped: "agent stopped"
+        case .agentLeaves: "leaves until something is due: the user manager starts it again"
+        case .agentStays: "stays in memory: the user manager would not start it again"
         case .agentStoppedInTrouble: "stopped in trouble: what is left is the next agent's"
         case .agentStartsAfresh: "starting afresh"
         case .ledgerNotSaved: "a file of the ledger was removed, and what was in it is lost"
@@ -86,8 +90,10 @@ package enum LogMessage: String, CaseIterable, Sendable {
     package var fields: [LogField] {
         switch self {
         case .agentStarted: [.pid]
+        case .agentLeaves: [.until]
         case .agentStopping, .agentStopped, .agentMakesWay, .agentMadeWay, .ledgerIsNewer, .lockLost, .changesHeard, .hostWoke: []
-        case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .folderNotSynced, .progressNotShown:
+        case .agentStays, .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .folderNotSynced,
+            .progressNotShown:
             [.reason]
         case .ledgerRecovered: [.tries]
         case .changesUnheard: [.reason, .seconds]
@@ -116,13 +122,15 @@ package enum LogMessage: String, CaseIterable, Sendable {
     package var priority: Int {
         switch self {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
-        case .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits, .notificationUnreadable,
+        case .agentStays, .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits,
+            .notificationUnreadable,
             .progressNotShown:
             4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
             .requestReplanned, .notificationSilenced:
             5
-        case .agentStarted, .agentStopping, .agentStopped, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted, .launchEnded,
+        case .agentStarted, .agentStopping, .agentStopped, .agentLeaves, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted,
+            .launchEnded,
             .workGoesOn, .transferWaits, .transferEnded, .notificationShown, .notificationPressed,
             .notificationsGathered:
             6
@@ -133,7 +141,7 @@ package enum LogMessage: String, CaseIterable, Sendable {
 /// What is said beside a message. Never a header, a query, a body or a password: none has a field.
 package enum LogField: String, CaseIterable, Sendable {
     case action, bytes, count, file, generation, host, identifier, kind, launch, notification, outcome, pid, reason, seconds,
-        transfer, tries, zone
+        transfer, tries, until, zone
 
     package var meaning: String {
         switch self {
@@ -153,6 +161,7 @@ package enum LogField: String, CaseIterable, Sendable {
         case .seconds: "a span"
         case .transfer: "its number, as `transfers` lists it"
         case .tries: "how many there were"
+        case .until: "a moment; empty: nothing is due by time alone"
         case .zone: "an identifier of the time zone database"
         }
     }

@@ -52,6 +52,7 @@ final class ProcessLauncher: Launcher {
         var environment = ProcessInfo.processInfo.environment
         // What a verb told last is nearer to the person than what the agent was started with.
         environment.merge(session?.variables ?? [:]) { $1 }
+        for name in ServiceManager.variables { environment[name] = nil }
         environment["BACKGROUND_LAUNCH"] = String(launch)
         // What the agent was started with was used up by whoever started it.
         for name in ["XDG_ACTIVATION_TOKEN", "DESKTOP_STARTUP_ID"] { environment[name] = token }

@@ -14,6 +14,11 @@ package enum Lifetime: Equatable {
     package enum Ending: Equatable {
         /// Nothing is left to do.
         case idle(since: Date)
+        /// Nothing needs it before a moment, and somebody starts it again by then, or when work comes.
+        ///
+        /// - since: since when nothing needs it.
+        /// - until: `nil`: time alone makes nothing due.
+        case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)
     }
@@ -26,13 +31,13 @@ package enum Lifetime: Equatable {
         var isSuperseded: Bool
     }
 
-    /// Seconds without unfinished work after which the agent leaves.
+    /// Seconds without work that needs it after which the agent leaves.
     static let linger: Double = 5
 
     /// New work may begin.
     var beginsWork: Bool {
         switch self {
-        case .working, .finished(.idle): true
+        case .working, .finished(.idle), .finished(.away): true
         case .draining, .quitting, .finished(.superseded), .finished(.quit): false
         }
     }
@@ -42,14 +47,14 @@ package enum Lifetime: Equatable {
         switch self {
         case .draining, .finished(.superseded): true
         case .quitting(let quit), .finished(.quit(let quit)): quit.isSuperseded
-        case .working, .finished(.idle): false
+        case .working, .finished(.idle), .finished(.away): false
         }
     }
 
     package var isQuitting: Bool {
         switch self {
         case .quitting, .finished(.quit): true
-        case .working, .draining, .finished(.idle), .finished(.superseded): false
+        case .working, .draining, .finished(.idle), .finished(.away), .finished(.superseded): false
         }
     }
 
@@ -68,7 +73,7 @@ package enum Lifetime: Equatable {
             self = .quitting(quit)
             return false
         case .finished(.quit): return false
-        case .working, .draining, .finished(.idle), .finished(.superseded):
+        case .working, .draining, .finished(.idle), .finished(.away), .finished(.superseded):
             self = .quitting(Quit(forGood: forGood, isSuperseded: isSuperseded))
             return true
         }
@@ -77,7 +82,7 @@ package enum Lifetime: Equatable {
     /// A newer version has changed the ledger. `true`: what runs is to be let finish.
     mutating func drain() -> Bool {
         switch self {
-        case .working, .finished(.idle):
+        case .working, .finished(.idle), .finished(.away):
             self = .draining
             return true
         case .quitting(var quit):
@@ -99,10 +104,11 @@ package enum Lifetime: Equatable {
         var isShowing: Bool
     }
 
-    mutating func plan(_ pass: inout Pass, _ others: Others) throws {
+    mutating func plan(_ pass: inout Pass, _ others: Others, _ activation: inout Activation) throws {
         switch self {
-        case .working(let idleSince): try consider(idleSince, &pass, others)
-        case .finished(.idle(let since)): try consider(since, &pass, others)
+        case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
+        case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
+        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
             // Continued processing is not ours to wait for: it runs in processes of its own.
             let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
@@ -120,12 +126,27 @@ package enum Lifetime: Equatable {
         }
     }
 
-    private mutating func consider(_ idleSince: Date?, _ pass: inout Pass, _ others: Others) throws {
-        guard try !pass.transaction.hasUnfinishedWork(), !others.hasAttempts else { return self = .working(idleSince: nil) }
+    private mutating func consider(
+        _ idleSince: Date?, _ pass: inout Pass, _ others: Others, _ activation: inout Activation
+    ) throws {
+        let isLeft = try pass.transaction.hasUnfinishedWork()
+        let isBusy = others.hasAttempts || isLeft && others.isShowing
+        guard !isBusy, try !isLeft || activation.mayLeave(&pass) else {
+            self = .working(idleSince: nil)
+            return try pass.transaction.setFact(.absence, nil)
+        }
         let since = idleSince ?? pass.now
         let leaveAt = since.addingTimeInterval(Self.linger)
         let isTime = pass.now >= leaveAt || pass.now < since
-        self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
-        pass.wake(at: leaveAt)
+        if isTime, isLeft {
+            try pass.transaction.setFact(.activationTrouble, nil)
+            try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
+            self = .finished(.away(since: since, until: pass.wake))
+        } else {
+            // It is here: whoever reads the ledger need not ask when it comes back.
+            try pass.transaction.setFact(.absence, nil)
+            self = isTime ? .finished(.idle(since: since)) : .working(idleSince: since)
+            pass.wake(at: leaveAt)
+        }
     }
 }

@@ -58,7 +58,12 @@ struct TimeWatch {
     /// - Parameter skipped: seconds that this agent slept, or that somebody added to the clock.
     private mutating func creditTimeAway(_ skipped: Double, _ pass: Pass) throws {
         var away = skipped
-        if lastNoted == nil, let seen = try pass.transaction.fact(.lookedAt) { away += max(pass.now.timeIntervalSince(seen), 0) }
+        if lastNoted == nil, let seen = try pass.transaction.fact(.lookedAt) {
+            // One that left until a moment missed nothing before that.
+            let absence = try pass.transaction.fact(.absence)
+            let planned = absence.map { $0.until ?? pass.now } ?? seen
+            away += max(pass.now.timeIntervalSince(max(seen, planned)), 0)
+        }
         if away > Self.notAway { try pass.transaction.creditTimeAway(away, now: pass.now) }
         if let lastNoted, abs(pass.now.timeIntervalSince(lastNoted)) < Self.notingInterval { return }
         try pass.transaction.setFact(.lookedAt, pass.now)

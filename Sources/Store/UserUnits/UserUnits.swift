@@ -1,0 +1,199 @@
+import Foundation
+import Glibc
+import ProcessSupport
+
+/// The units by which a systemd user manager brings an app's agent back after it left: the service, the socket that starts it when an app rings,
+/// and the timer for the next moment at which something is due. Files of the person's own configuration.
+package struct UserUnits: Sendable {
+    package enum Kind: String, CaseIterable, Sendable {
+        case service, socket, timer
+
+        /// What wants it at login.
+        fileprivate var target: String {
+            switch self {
+            case .service: "default.target"
+            case .socket: "sockets.target"
+            case .timer: "timers.target"
+            }
+        }
+    }
+
+    /// What is not as it should be with one of them.
+    package struct Failure: Error, Equatable, CustomStringConvertible, Sendable {
+        package let description: String
+
+        package init(_ description: String) { self.description = description }
+    }
+
+    package let directories: AppDirectories
+    private let environment: [String: String]
+
+    package init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+        (self.directories, self.environment) = (directories, environment)
+    }
+
+    // MARK: Where they are
+
+    package func name(_ kind: Kind) -> String { "background-agent-\(directories.appIdentifier).\(kind.rawValue)" }
+
+    private var folder: URL { directories.configuration.deletingLastPathComponent().appendingPathComponent("systemd/user") }
+    package func url(_ kind: Kind) -> URL { folder.appendingPathComponent(name(kind)) }
+    private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
+
+    /// A user manager listens.
+    package var hasManager: Bool {
+        guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
+        return access(runtime + "/systemd/private", F_OK) == 0
+    }
+
+    // MARK: What is there
+
+    package func isInstalled(_ kind: Kind) -> Bool { access(url(kind).path, F_OK) == 0 }
+
+    /// The user manager starts it at login.
+    package func isEnabled(_ kind: Kind) -> Bool {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: link(kind).path)) == url(kind).path
+    }
+
+    /// Somebody keeps the user manager from using it.
+    package func isMasked(_ kind: Kind) -> Bool {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
+    }
+
+    /// `nil`: it is not there, or cannot be read.
+    package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
+
+    /// The moment that the timer waits for, as it was written down.
+    package var instant: Date? { text(.timer).flatMap(UnitText.instant) }
+
+    // MARK: Installing
+
+    /// Writes service and socket, and has the user manager hear of them. Repeating it is harmless.
+    ///
+    /// - Parameters:
+    ///   - command: what the service starts: a program, and words that need no quotes.
+    ///   - program: what has to be there for it.
+    package func install(command: [String], program: String, displayName: String) throws(StoreError) {
+        let text = UnitText(directories: directories, environment: environment, displayName: displayName)
+        try write(text.service(command: command, program: program, socket: name(.socket)), .service)
+        try write(text.socket, .socket)
+        call(["daemon-reload"])
+        call(["start", "--no-block", name(.socket)])
+    }
+
+    /// - Returns: the path of the service, if that was there.
+    package func remove() -> String? {
+        let others = [Kind.socket, .timer].filter { isInstalled($0) }
+        if hasManager, !others.isEmpty { call(["stop", "--no-block"] + others.map(name)) }
+        for kind in Kind.allCases { unlink(link(kind).path) }
+        for kind in others { unlink(url(kind).path) }
+        let wasThere = unlink(url(.service).path) == 0
+        if hasManager, wasThere || !others.isEmpty { call(["daemon-reload"]) }
+        return wasThere ? url(.service).path : nil
+    }
+
+    /// A link needs no bus, as `systemctl enable` does.
+    private func write(_ text: String, _ kind: Kind) throws(StoreError) {
+        try write(text, to: url(kind))
+        let link = link(kind)
+        try makeFolder(link.deletingLastPathComponent())
+        unlink(link.path)
+        guard symlink(url(kind).path, link.path) == 0 else {
+            throw .cannotCreate(path: link.path, reason: String(cString: strerror(errno)))
+        }
+    }
+
+    private func write(_ text: String, to url: URL) throws(StoreError) {
+        try makeFolder(url.deletingLastPathComponent())
+        do {
+            try Data(text.utf8).write(to: url, options: .atomic)
+        } catch {
+            throw .cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
+        }
+        chmod(url.path, 0o644)
+    }
+
+    /// Nobody else may write there, whatever the umask of this process allows.
+    private func makeFolder(_ url: URL) throws(StoreError) {
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+        } catch {
+            throw .cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
+        }
+    }
+
+    // MARK: Starting
+
+    /// `false` where systemd does not take it.
+    @discardableResult
+    package func startService() -> Bool { call(["start", "--no-block", name(.service)]) }
+
+    /// Has the user manager start the service, if it does not run. Cost: two system calls.
+    ///
+    /// - Returns: `false`: nobody listens.
+    package func ring() -> Bool {
+        guard let path = bell, let socket = LocalSocket.connect(to: path, sendsDatagrams: true) else { return false }
+        // A queue that is full has rung already.
+        return socket.write([1]) || errno == EAGAIN
+    }
+
+    /// Where the socket is; `nil`: there is no runtime folder.
+    package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
+
+    /// - Throws: where ringing would start nothing.
+    package func demandSocket() throws(Failure) {
+        for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
+        guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
+        try demand(["start", name(.socket)])
+    }
+
+    // MARK: The timer
+
+    /// Has the user manager start the service then, also after a reboot or a sleep, and whenever clock or time zone are set.
+    ///
+    /// - Parameter instant: `nil`: only when those are.
+    /// Cost: about 50 ms, most of it the user manager's, which reads all its units again where the moment is another than before.
+    package func arm(at instant: Date?, displayName: String) throws(Failure) {
+        if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
+        let text = UnitText(directories: directories, environment: environment, displayName: displayName).timer(at: instant)
+        if self.text(.timer) != text || !isEnabled(.timer) {
+            do throws(StoreError) { try write(text, .timer) } catch { throw Failure("\(error)") }
+            try demand(["daemon-reload"])
+        }
+        try demand(["restart", name(.timer)])
+        guard instant != nil else { return }
+        // A line that it does not understand it leaves out, and starts the timer all the same.
+        let next = try demand(["show", "-P", "NextElapseUSecRealtime", name(.timer)])
+        if next.isEmpty { throw Failure("the user manager did not take the moment of \(name(.timer))") }
+    }
+
+    // MARK: Asking the user manager
+
+    /// What `systemctl` prints of a property; `nil`: it could not be asked.
+    package func property(_ property: String, of kind: Kind) -> String? { try? demand(["show", "-P", property, name(kind)]) }
+
+    @discardableResult
+    private func demand(_ arguments: [String]) throws(Failure) -> String {
+        let end: ChildProcess.End
+        do throws(ChildProcess.Failure) {
+            end = try systemctl(arguments).run(outputLimit: 4_096)
+        } catch {
+            throw Failure("\(error)")
+        }
+        let words = end.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard end.code == 0 else {
+            throw Failure("systemctl --user \(arguments.joined(separator: " ")): \(words.isEmpty ? "\(end.code)" : words)")
+        }
+        return words
+    }
+
+    @discardableResult
+    private func call(_ arguments: [String]) -> Bool { (try? systemctl(arguments).run().code) == 0 }
+
+    /// A user manager that stands still is waited for in vain.
+    private func systemctl(_ arguments: [String]) -> ChildProcess {
+        ChildProcess(
+            path: "/usr/bin/env", arguments: ["timeout", "20", "systemctl", "--user"] + arguments, environment: environment)
+    }
+}

@@ -1,0 +1,194 @@
+@testable import BackgroundLedger
+import BackgroundNotices
+import BackgroundScheduling
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BackgroundAgent
+
+/// An agent that somebody starts again leaves between two events, and nothing is late or lost by it.
+@Suite struct LeavingTests {
+    private let bench: Bench
+    private let activator = FakeActivator()
+
+    init() throws {
+        bench = try Bench()
+        bench.activator = activator
+        try bench.startAgent()
+    }
+
+    private var absence: AgentAbsence? { get throws { try bench.ledger.read { try $0.fact(.absence) } } }
+
+    /// Until when it leaves; `nil`: it stays.
+    private var until: Date?? {
+        guard case .finished(.away(_, let until)) = bench.agent.lifetime else { return nil }
+        return .some(until)
+    }
+
+    private func addNotification(after seconds: Double? = nil) throws {
+        let content = NotificationContent(
+            title: "Storm", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}", sound: nil,
+            interruptionLevel: 1, badge: nil)
+        try bench.ledger.write { transaction in
+            _ = try transaction.addNotification("n", content, dueAt: seconds.map { bench.now + $0 }, now: bench.now)
+        }
+        try bench.turn()
+    }
+
+    @Test func itLeavesUntilTheNextRequestIsDue() throws {
+        let request = try bench.submit(daily: true)
+        try bench.pass(Lifetime.linger - 0.1)
+        #expect(!bench.host.hasFinished)
+        try bench.pass(0.2)
+        let noon = try #require(request.occurrence)
+        #expect(until == .some(noon))
+        #expect(try absence?.until == noon)
+        #expect(bench.agent.armActivation())
+        #expect(activator.armed == [noon])
+    }
+
+    /// What comes between the last look and the moment it is gone keeps it.
+    @Test func workThatComesMeanwhileIsSeen() throws {
+        try bench.submit(daily: true)
+        try bench.pass(Lifetime.linger + 0.1)
+        #expect(bench.host.hasFinished)
+        #expect(try !bench.agent.hasNews())
+        // By another process.
+        let request = RequestRecord(identifier: "now", kind: .appRefresh, earliestBegin: nil, submittedAt: bench.now)
+        try Ledger(bench.ledger.directories).write { try $0.save(request) }
+        #expect(try bench.agent.hasNews())
+        bench.agent.goOn()
+        try bench.turn()
+        #expect(try !bench.host.hasFinished && bench.live().map(\.identifier) == ["now"])
+        #expect(try absence == nil)
+    }
+
+    @Test func withoutAnybodyToStartItAgainItStays() throws {
+        bench.activator = nil
+        try bench.startAgent()
+        try bench.submit(daily: true)
+        try bench.pass(600)
+        #expect(!bench.host.hasFinished)
+    }
+
+    @Test func itDoesNotLeaveForAMoment() throws {
+        try bench.submit(after: 24)
+        try bench.pass(20)
+        #expect(!bench.host.hasFinished)
+    }
+
+    /// The moments that wake it otherwise: only one that listens hears of them.
+    @Test(arguments: ["network", "power"]) func itStaysForARequestThatWaitsForACondition(_ what: String) throws {
+        try bench.hear(
+            .conditions(DesktopConditions(isNetworkAvailable: false, isNetworkMetered: false, isOnExternalPower: false)))
+        try bench.submit(kind: .processing, network: what == "network", power: what == "power")
+        try bench.submit("later", after: 7_200)
+        try bench.pass(3_600)
+        #expect(!bench.host.hasFinished)
+    }
+
+    @Test func itStaysForARunningLaunch() throws {
+        try bench.settings { $0.processingBudget = 7_200 }
+        try bench.submit(kind: .processing)
+        try bench.turn()
+        let launch = try bench.onlyLive()
+        try bench.pass(1_000)
+        #expect(!bench.host.hasFinished)
+        try bench.submit("later", after: 7_200)
+        try bench.end(launch, .completed)
+        try bench.pass(Lifetime.linger + 0.1)
+        #expect(bench.host.hasFinished)
+    }
+
+    @Test func itStaysForANotificationOnTheScreen() throws {
+        try bench.submit(after: 90_000)
+        try addNotification()
+        try bench.hear(.presenter(.presented(identifier: "n", serverID: 7)))
+        try bench.pass(3_600)
+        #expect(!bench.host.hasFinished)
+        try bench.hear(.presenter(.closed(identifier: "n", serverID: 7, .dismissed)))
+        try bench.pass(Lifetime.linger + 0.1)
+        #expect(bench.host.hasFinished)
+    }
+
+    @Test func itStaysForANotificationThatHasNoServer() throws {
+        try addNotification()
+        try bench.hear(.presenter(.failed(identifier: "n", .noServer("there is none"))))
+        try bench.pass(3_600)
+        #expect(!bench.host.hasFinished)
+    }
+
+    @Test func itLeavesUntilANotificationIsDue() throws {
+        let due = bench.now + 5_000
+        try addNotification(after: 5_000)
+        try bench.pass(Lifetime.linger + 0.1)
+        #expect(until == .some(due))
+    }
+
+    /// A configuration with a mistake, say: its mending ends the pause.
+    @Test func itStaysAsLongAsTheChangeOfAFileMayEndAPause() throws {
+        try bench.settings { ($0.watchedFiles, $0.backoffBase) = (["/etc/hosts"], 7_200) }
+        try bench.submit()
+        try bench.turn()
+        try bench.end(try bench.onlyLive(), nil, .signalled(11))
+        try bench.pass(3_600)
+        #expect(!bench.host.hasFinished)
+    }
+
+    @Test func whereItIsRefusedItStaysAndSaysWhyAndAsksAgain() throws {
+        try bench.submit(daily: true)
+        activator.refusal = ActivationFailure("it is masked")
+        try bench.pass(Lifetime.linger + 0.1)
+        #expect(!bench.agent.armActivation())
+        try bench.turn()
+        #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == "it is masked")
+        #expect(try absence == nil)
+        try bench.pass(500)
+        #expect(!bench.host.hasFinished)
+        activator.refusal = nil
+        try bench.pass(200)
+        #expect(bench.host.hasFinished && bench.agent.armActivation())
+        #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
+    }
+
+    /// A span that a transfer may take is not prolonged by an absence that was planned: only by what came on top.
+    @Test(arguments: [0.0, 5_000]) func aPlannedAbsenceIsNoTimeInWhichNobodyCouldTry(_ late: Double) throws {
+        try bench.submit(after: 7_200)
+        try bench.pass(Lifetime.linger + 0.1)
+        let until = try #require(try absence?.until)
+        #expect(bench.agent.armActivation())
+        // Of an upload that an app may try again: its copy is kept for a while in which somebody could.
+        let kept = bench.now + 20_000
+        let id = try bench.download { $0.isSuspended = true }
+        try bench.ledger.write {
+            try $0.database.execute(
+                sql: "UPDATE transfer SET kind = 'upload', bodyFile = 'upload-1', keptUntil = ? WHERE id = ?",
+                arguments: [kept.timeIntervalSince1970, id])
+        }
+        try bench.stepUnseen(until.timeIntervalSince(bench.now) + late)
+        try bench.startAgent()
+        let shift = try #require(bench.transfer(id).keptUntil).timeIntervalSince(kept)
+        #expect(abs(shift - late) < 1)
+        #expect(try absence == nil)
+    }
+}
+
+/// Starts nobody, and remembers when it was to.
+final class FakeActivator: AgentActivator {
+    private let state = Mutex<(armed: [Date?], refusal: ActivationFailure?)>(([], nil))
+
+    var armed: [Date?] { state.withLock { $0.armed } }
+    var refusal: ActivationFailure? {
+        get { state.withLock { $0.refusal } }
+        set { state.withLock { $0.refusal = newValue } }
+    }
+
+    func arm(at instant: Date?) throws(ActivationFailure) {
+        let refusal = state.withLock { state in
+            if state.refusal == nil { state.armed.append(instant) }
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+    }
+}
