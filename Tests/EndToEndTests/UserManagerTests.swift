@@ -233,6 +233,50 @@ extension EndToEnd {
             #expect(try isActive("timer") == "active")
         }
 
+        /// The one that follows takes it over, with its time.
+        @Test func aLaunchGoesOnWhenItsAgentIsKilled() throws {
+            Weather.serve(.silence, on: server)
+            try schedule()
+            #expect(try home.stormy("simulate", "launch", "StormyNoon").status == 0)
+            let launch = try home.wait("the launch") { try $0.liveLaunches().first { $0.pid != nil } }
+            let before = home.agentPID
+            try home.killAgent()
+            try home.wait("another agent", seconds: 30) { try $0.fact(.agent)?.pid != before ? true : nil }
+            let now = try #require(try ledger { try $0.liveLaunches().first })
+            #expect(now.id == launch.id && now.pid == launch.pid && FileLock.isHeld(home.directories.launchLock(launch.id!)))
+        }
+
+        /// What is due on the person's clock has another moment from then on, which the timer does not know.
+        @Test func aPersonWhoTravelsWhileItIsAwayBringsItBack() throws {
+            try schedule()
+            try manager.logOut()
+            let travelling = try UserManager(home, ownsEtc: true)
+            try travelling.start()
+            func isAway() throws -> Bool {
+                try travelling.systemctl("is-active", unit).status != 0 && ledger { try $0.fact(.absence) } != nil
+            }
+            try travelling.wait(for: "its leave", isAway)
+            let before = try ledger { try $0.fact(.agent)?.startedAt }
+            let link = home.folder.path + "/etc/localtime"
+            try FileManager.default.createSymbolicLink(
+                atPath: link + ".new", withDestinationPath: "/usr/share/zoneinfo/Pacific/Apia")
+            try #require(rename(link + ".new", link) == 0)
+            try home.wait("the agent") { try $0.fact(.agent)?.startedAt != before ? true : nil }
+            try travelling.wait(for: "its leave", isAway)
+        }
+
+        @Test func quitWhileItIsAwayLeavesNothing() throws {
+            try schedule()
+            _ = try waitForAbsence()
+            #expect(try home.stormy("quit").status == 0)
+            try manager.wait(for: "the units are gone") {
+                try manager.systemctl("list-units", "--all", "background-agent-stormy.*").output.contains("0 loaded units")
+            }
+            let left = try FileManager.default.subpathsOfDirectory(atPath: home.folder.path + "/config/systemd")
+            #expect(!left.contains { $0.contains("background-agent") }, "\(left)")
+            #expect(!FileManager.default.fileExists(atPath: home.folder.path + "/run/stormy/bell"))
+        }
+
         /// Its processes end with it, and the next one makes up for them.
         @Test func aManagerThatEndsInTheMiddleOfALaunchLosesNothing() throws {
             Weather.serve(.silence, on: server)

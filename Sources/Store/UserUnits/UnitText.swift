@@ -29,8 +29,9 @@ struct UnitText {
             RestartSec=5
             # What no other start would change: a ledger that is damaged, or of a newer version.
             RestartPreventExitStatus=65 78
-            # The agent's launches are its children and end with their own budgets.
-            KillMode=mixed
+            # Its launches have their own budgets, and the next agent takes them over where this one is killed. What they opened for the
+            # person stays when it leaves.
+            KillMode=process
             # A launch that takes all memory does not take the agent along.
             OOMPolicy=continue
             Slice=background.slice

@@ -10,6 +10,8 @@ final class UserManager {
     private let group: String
     private var child: Child?
     private let madeMarker: Bool
+    /// A folder that the manager sees in place of /etc.
+    private let etc: String?
 
     private static let marker = "/run/systemd/system"
     private static let trees = ["systemd", "unified"].map { "/sys/fs/cgroup/" + $0 }
@@ -23,8 +25,11 @@ final class UserManager {
         return nil
     }
 
-    init(_ home: Home) throws {
+    /// - Parameter ownsEtc: it sees a copy of /etc, ``Home/folder`` + "etc", which a test may change.
+    init(_ home: Home, ownsEtc: Bool = false) throws {
         self.home = home
+        etc = ownsEtc ? home.folder.appendingPathComponent("etc").path : nil
+        if let etc { _ = try Child.run("cp", ["-a", "/etc", etc], environment: home.environment) }
         group = "stormy-e2e-\(getpid())-\(UUID().uuidString.prefix(6))"
         madeMarker = access(Self.marker, F_OK) != 0
         if madeMarker { try FileManager.default.createDirectory(atPath: Self.marker, withIntermediateDirectories: true) }
@@ -44,12 +49,14 @@ final class UserManager {
               [ -d $tree ] || continue
               mkdir -p $tree/\(group) && echo $$ > $tree/\(group)/cgroup.procs
             done
+            \(etc.map { "mount --bind \($0) /etc" } ?? "")
             exec \(Self.program) --user
             """
         let log = open(home.folder.appendingPathComponent("manager.log").path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         defer { close(log) }
         child = try Child(
-            "sh", ["-c", script], environment: home.environment.merging(["NOTIFY_SOCKET": socket.path]) { $1 }, output: log)
+            etc == nil ? "sh" : "unshare", etc == nil ? ["-c", script] : Namespaces.withOwnMounts(script),
+            environment: home.environment.merging(["NOTIFY_SOCKET": socket.path]) { $1 }, output: log)
         guard socket.waitForReady(seconds: 30) else {
             let words = (try? String(contentsOf: home.folder.appendingPathComponent("manager.log"), encoding: .utf8)) ?? ""
             throw Desktop.Trouble("the user manager did not become ready: \(words)")
