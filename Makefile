@@ -44,7 +44,7 @@ EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTest
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests
 # Those that need no desktop.
-UNIT = $(PURE) BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
+UNIT = $(PURE) UserUnits BackgroundLedger BackgroundAgent BackgroundTransfer CurlTransport FaultyServer StormyConfiguration PhotoMetadata
 # $(1): tests, or modules; what --filter has to say for them.
 empty =
 tests = ^($(subst $(empty) $(empty),|,$(strip $(1))))

@@ -305,6 +305,7 @@ let package = Package(
             dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool"],
             swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
+        .testTarget(name: "UserUnitsTests", dependencies: ["ProcessSupport", "UserUnits"], swiftSettings: strict),
         .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling"], swiftSettings: strict),
         .testTarget(name: "BackgroundNoticesTests", dependencies: ["BackgroundNotices"], swiftSettings: strict),
         .testTarget(

@@ -267,6 +267,14 @@ enum PlantedFaults {
 
     private static func entry(_ patient: Patient) -> String { patient.path("config/autostart/background-agent-stormy.desktop") }
 
+    /// A user manager is known by its socket; this one takes no orders, and needs none to find a unit at the next login.
+    private static func installUnits(_ patient: Patient) throws {
+        try patient.shell(
+            "mkdir -p '\(patient.path("run/systemd"))'; : > '\(patient.path("run/systemd/private"))'; rm '\(entry(patient))'")
+        try patient.home.stormy("install")
+        try patient.home.stormy("schedule")
+    }
+
     static let login: [PlantedFault] = [
         PlantedFault("the entry is gone", "login", says: "nothing brings") { try $0.shell("rm '\(entry($0))'") },
         PlantedFault("the entry starts nothing", "login", says: "not there") {
@@ -278,12 +286,22 @@ enum PlantedFaults {
         },
         PlantedFault("the entry is empty", "login") { try $0.shell(": > '\(entry($0))'") },
         PlantedFault("the user unit is not enabled", "login", says: "not enabled") { patient in
-            // A user manager is known by its socket; this one takes no orders, and needs none to find a unit at the next login.
-            try patient.shell(
-                "mkdir -p '\(patient.path("run/systemd"))'; : > '\(patient.path("run/systemd/private"))'; rm '\(entry(patient))'")
-            try patient.home.stormy("install")
-            try patient.home.stormy("schedule")
+            try installUnits(patient)
             try patient.shell("rm '\(patient.path("config/systemd/user/default.target.wants/background-agent-stormy.service"))'")
+        },
+        PlantedFault("the user unit has lost its socket", "login", says: "has no socket") { patient in
+            try installUnits(patient)
+            try patient.shell("rm '\(patient.path("config/systemd/user/background-agent-stormy.socket"))'")
+        },
+        PlantedFault(
+            "the user unit is masked", "login", says: "is masked",
+            .byHand { patient in
+                try patient.shell("rm '\(patient.path("config/systemd/user/background-agent-stormy.service"))'")
+                try patient.home.stormy("install")
+            }
+        ) { patient in
+            try installUnits(patient)
+            try patient.shell("ln -sf /dev/null '\(patient.path("config/systemd/user/background-agent-stormy.service"))'")
         },
     ]
 

@@ -1,0 +1,86 @@
+import Foundation
+import ProcessSupport
+import Testing
+
+@testable import UserUnits
+
+/// The units as files: what stands in them, and what of them a person has changed.
+@Suite final class UserUnitsTests {
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("units-" + UUID().uuidString)
+    private let units: UserUnits
+    private let environment: [String: String]
+
+    init() {
+        // No runtime folder: no user manager is asked.
+        environment = ["HOME": folder.path, "XDG_STATE_HOME": folder.path + "/100% \"state\""]
+        units = UserUnits(directories: AppDirectories(appIdentifier: "app", environment: environment), environment: environment)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    private var text: UnitText {
+        UnitText(directories: units.directories, environment: environment, displayName: "My $App\n100 %")
+    }
+
+    private func install() throws {
+        try units.install(command: ["/opt/my app/agent", "--app", "app"], program: "/opt/my app/agent", displayName: "App")
+    }
+
+    @Test func theServiceStartsTheProgramWhateverItsNameIs() throws {
+        let service = text.service(
+            command: ["/opt/a \"b\" $c %d/agent", "--app", "app"], program: "/opt/100%/agent", socket: "s.socket")
+        let lines = service.split(separator: "\n").map(String.init)
+        #expect(lines.contains(#"ExecStart="/opt/a \"b\" $$c %%d/agent" --app app"#))
+        #expect(lines.contains("ConditionPathExists=/opt/100%%/agent"))
+        #expect(lines.contains(#"Environment="XDG_STATE_HOME=\#(folder.path)/100%% \"state\"""#))
+        #expect(lines.contains("Description=Background work of My $$App 100 %%"))
+        #expect(lines.contains("Type=notify") && lines.contains("Wants=s.socket"))
+    }
+
+    /// Whole seconds, and never before the moment: what is started too early finds nothing due.
+    @Test(arguments: [0.0, 0.001, 0.999, 59.5, 86_399.2, 1_764_244_800, 7_258_118_399.5])
+    func aTimerNeverElapsesBeforeItsMoment(_ seconds: Double) throws {
+        let moment = Date(timeIntervalSince1970: seconds)
+        let written = try #require(UnitText.instant(text.timer(at: moment)))
+        #expect(written >= moment && written.timeIntervalSince(moment) < 1)
+    }
+
+    @Test func aTimerWithoutAMomentWaitsForTheClockAlone() {
+        let timer = text.timer(at: nil)
+        #expect(UnitText.instant(timer) == nil && !timer.contains("Persistent"))
+        #expect(timer.contains("OnClockChange=true") && timer.contains("OnTimezoneChange=true"))
+    }
+
+    @Test(arguments: ["OnCalendar=daily", "OnCalendar=2026-11-27 12:00:00", "OnCalendar=2026-11-27 12:00 UTC", ""])
+    func whatSomebodyElseWroteIsNoMoment(_ line: String) { #expect(UnitText.instant("[Timer]\n\(line)\n") == nil) }
+
+    @Test func whatIsInstalledIsEnabledAndRemovedWithoutATrace() throws {
+        try install()
+        #expect(units.isInstalled(.service) && units.isInstalled(.socket) && !units.isInstalled(.timer))
+        #expect(units.isEnabled(.service) && units.isEnabled(.socket) && !units.isEnabled(.timer))
+        #expect(units.remove() == units.url(.service).path)
+        let left = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.contains("background-agent") }
+        #expect(left == [] && units.remove() == nil)
+    }
+
+    @Test func aMaskedTimerIsNotWrittenOver() throws {
+        try install()
+        try FileManager.default.createSymbolicLink(atPath: units.url(.timer).path, withDestinationPath: "/dev/null")
+        #expect(units.isMasked(.timer) && !units.isMasked(.service))
+        #expect(throws: UserUnits.Failure("background-agent-app.timer is masked")) {
+            try units.arm(at: Date(timeIntervalSince1970: 2_000_000_000), displayName: "App")
+        }
+        #expect(units.isMasked(.timer))
+    }
+
+    @Test func withoutAServiceNobodyIsStarted() throws {
+        #expect(throws: UserUnits.Failure("\(units.url(.service).path) is not there")) { try units.demandSocket() }
+        #expect(!units.ring())
+    }
+
+    @Test func aFolderThatCannotBeWrittenIsSaid() throws {
+        try FileManager.default.createDirectory(at: folder.appendingPathComponent(".config"), withIntermediateDirectories: true)
+        try Data().write(to: folder.appendingPathComponent(".config/systemd"))
+        #expect(throws: StoreError.self) { try install() }
+    }
+}
