@@ -265,12 +265,12 @@ package final class SimulatedHost {
     }
 
     private func startIfNeeded() throws {
-        guard agent == nil, startsAgents, !isNewerInUse else { return }
-        if userManager?.elapses(at: clock.date) == true { return try startAgent() }
-        guard seenCommits != ledger.commitCount else { return }
+        guard agent == nil else { return }
+        // Whether or not what it starts can begin.
+        let hasElapsed = userManager?.elapses(at: clock.date) ?? false
+        guard startsAgents, !isNewerInUse, hasElapsed || seenCommits != ledger.commitCount else { return }
         seenCommits = ledger.commitCount
-        guard try ledger.read({ try $0.hasUnfinishedWork() }) else { return }
-        try startAgent()
+        if try hasElapsed || ledger.read({ try $0.hasUnfinishedWork() }) { try startAgent() }
     }
 
     /// Waking seconds until something happens by itself; `nil`: nothing does.
