@@ -173,6 +173,9 @@ extension EndToEnd {
             #expect(try home.stormy("status").output.contains("not needed now: it is started at "))
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
+            let why = try home.stormy("why").output
+            #expect(why.contains("✓ agent: it was not needed until") && why.contains("one was started to look just now"), "\(why)")
+            _ = try waitForAbsence()
             // The bell.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
             let target = home.folder.appendingPathComponent("disk.img").path
@@ -219,6 +222,17 @@ extension EndToEnd {
             #expect(
                 try home.stormy("doctor").output.contains(
                     "it stays in memory between two events: background-agent-stormy.timer is masked"))
+        }
+
+        /// A person's own line takes the moment away, and the timer starts all the same.
+        @Test func aMomentThatTheManagerDoesNotTakeKeepsItInMemory() throws {
+            let own = home.folder.path + "/config/systemd/user/background-agent-stormy.timer.d"
+            try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
+            try "[Timer]\nOnCalendar=\n".write(toFile: own + "/own.conf", atomically: true, encoding: .utf8)
+            try schedule()
+            let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
+            #expect(trouble == "the user manager did not take the moment of background-agent-stormy.timer")
+            #expect(try isActive("service") == "active")
         }
 
         /// Stopped by hand while it was away: said, and the next look brings it back, which arms it anew.
