@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Stormy beside what else runs work in the background on Linux: 40 behaviours, each really tried for each of five.
+
+The five: systemd timers as their manual pages say, cron with anacron, a `nohup` loop, the units of `workmanager_linux` as its documentation and its
+code describe them, and Stormy. Each trial has a machine of its own (ground.py): a user manager in its cgroup and runtime folder, private
+crontabs and spools, a real nginx, a real notification server; hours are not waited for. "Held" and "not held" come from a run alone; that somebody has no way
+at all is declared, with the sentence of the documentation that shows it. What a contender's user programs himself in the job counts
+for nobody; curl(1), flock(1), timeout(1) and notify-send(1) count for all of them. A sentence of a manual page is looked up in the page
+that is installed.
+
+usage: compare.py [--only KEY]... [--contender NAME]... [--sample SEED] [--write] [--jobs N] [--list]
+
+    --only       this behaviour alone, as --list names it
+    --contender  systemd cron nohup workmanager stormy
+    --sample     six behaviours by lot
+    --write      writes the page of the documentation, if everything was tried
+    --jobs       how many trials at a time (4)
+
+Exit 1 if Stormy does not hold one, or a trial itself failed. BIN is the folder of the built programs, if it is another one than .build/debug.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import behaviours
+import documentation
+from behaviours import ORDER
+from contenders import CONTENDERS, No
+from ground import ROOT, Ground, obstacle
+from page import page
+
+PAGE = ROOT / "Sources/TestKit/BackgroundTasksTesting/BackgroundTasksTesting.docc/Compared.md"
+
+
+class Result:
+    """How one behaviour came out for one contender."""
+
+    def __init__(self, behaviour, name, verdict, seen, seconds=0.0):
+        self.behaviour, self.name, self.verdict, self.seen, self.seconds = behaviour, name, verdict, seen, seconds
+
+    @property
+    def citation(self):
+        """Of its documentation; None: it is held, or nothing is cited."""
+        if self.verdict == "held":
+            return None
+        return (self.behaviour.none if self.verdict == "none" else self.behaviour.says).get(self.name)
+
+    @property
+    def is_fault(self):
+        if self.verdict == "failed" or self.name == "stormy":
+            return self.verdict != "held"
+        return self.verdict == "not held" and self.citation is None
+
+    def line(self):
+        words = {"held": "held", "not held": "NOT HELD", "none": "no mechanism", "failed": "TRIAL FAILED"}[self.verdict]
+        return f"{self.behaviour.key:16} {self.name:12} {words:13} {self.seconds:5.1f} s  {self.seen}" + (
+            "  [not as expected]" if self.is_fault else "")
+
+
+def attempt(behaviour, name, number):
+    if name in behaviour.none:
+        return Result(behaviour, name, "none", "")
+    begun = time.monotonic()
+    ground = None
+    try:
+        ground = Ground(f"{number}")
+        seen = behaviour.ways[name](CONTENDERS[name](ground)) or ""
+        result = Result(behaviour, name, "held", seen)
+    except No as no:
+        result = Result(behaviour, name, "not held", str(no))
+    except Exception as error:
+        result = Result(behaviour, name, "failed", f"{type(error).__name__}: {error}")
+        traceback.print_exc()
+    if ground:
+        if result.is_fault:
+            keep(ground, behaviour.key, name)
+        ground.close()
+    result.seconds = time.monotonic() - begun
+    # Without the places of this one trial.
+    result.seen = re.sub(r"/tmp/cmp-\w+", "…", result.seen)
+    print(result.line(), flush=True)
+    return result
+
+
+def keep(ground, key, name):
+    """What was said, for who looks into it."""
+    folder = ROOT / ".build/compare"
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [ground.said()] + [path.read_text(errors="replace") for path in sorted(ground.folder.glob("*.log")) if path.name != "output.log"]
+    texts += [path.read_text(errors="replace") for path in sorted(ground.folder.glob("state/*/agent.log"))]
+    (folder / f"{key}-{name}.txt").write_text("\n----\n".join(texts))
+
+
+def arguments(every):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", action="append", choices=list(every), metavar="KEY")
+    parser.add_argument("--contender", action="append", choices=ORDER, metavar="NAME")
+    parser.add_argument("--sample", type=int, metavar="SEED")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--list", action="store_true")
+    chosen = parser.parse_args()
+    keys = chosen.only or list(every)
+    if chosen.sample is not None:
+        keys = random.Random(chosen.sample).sample(list(every), 6)
+    chosen.keys = [key for key in every if key in keys]
+    chosen.names = [name for name in ORDER if not chosen.contender or name in chosen.contender]
+    chosen.is_whole = chosen.keys == list(every) and chosen.names == list(ORDER)
+    if chosen.write and not chosen.is_whole:
+        parser.error("a page is written of the whole table alone")
+    return chosen
+
+
+def try_all(every, chosen):
+    """Those that take long first."""
+    slow = {"workmanager": 0}
+    trials = sorted(((key, name) for key in chosen.keys for name in chosen.names), key=lambda trial: slow.get(trial[1], 1))
+    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+        futures = {trial: pool.submit(attempt, every[trial[0]], trial[1], number) for number, trial in enumerate(trials)}
+        return {trial: future.result() for trial, future in futures.items()}
+
+
+def versions():
+    names = ["systemd", "cron", "anacron", "coreutils", "curl", "libnotify-bin", "dunst", "nginx-light"]
+    lines = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names], capture_output=True, text=True).stdout
+    found = [line.rsplit("-", 1)[0] if "-" in line.split()[-1] else line for line in lines.splitlines()]
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return ", ".join([*found, "workmanager_linux 0.1.1", f"Stormy at {commit}"])
+
+
+def tell(results, chosen, seconds):
+    """The table, and what is not as expected. Returns whether everything is."""
+    marks = {"held": "yes", "not held": "no", "none": "–", "failed": "?"}
+    print("\n" + " " * 17 + "".join(f"{name:12}" for name in chosen.names))
+    for key in chosen.keys:
+        print(f"{key:17}" + "".join(f"{marks[results[key, name].verdict]:12}" for name in chosen.names))
+    counts = {name: sum(results[key, name].verdict == "held" for key in chosen.keys) for name in chosen.names}
+    print(f"{'of ' + str(len(chosen.keys)):17}" + "".join(f"{count:<12}" for count in counts.values()))
+    faults = [result.line() for result in results.values() if result.is_fault]
+    print(f"{len(results)} results, {seconds:.0f} s")
+    print("\n".join(["Not as expected:", *faults] if faults else ["held: Stormy holds every one of them"]))
+    return not faults
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    every = behaviours.load()
+    chosen = arguments(every)
+    if chosen.list:
+        return print("\n".join(f"{key:16} {behaviour.title}" for key, behaviour in every.items()))
+    if why := obstacle():
+        sys.exit(f"it cannot be tried here: {why}")
+    if wrong := documentation.missing():
+        sys.exit("\n".join(["what is cited cannot be looked up:", *wrong]))
+    if chosen.sample is not None:
+        print(f"chosen: {' '.join(chosen.keys)}")
+    begun = time.monotonic()
+    results = try_all(every, chosen)
+    is_fine = tell(results, chosen, time.monotonic() - begun)
+    if chosen.write:
+        day = datetime.date.today().isoformat()
+        PAGE.write_text(page(every, results, {"day": day, "versions": versions(), "minutes": (time.monotonic() - begun) / 60}))
+        print(f"Wrote {PAGE}")
+    sys.exit(0 if is_fine else 1)
+
+
+if __name__ == "__main__":
+    main()

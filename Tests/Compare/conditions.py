@@ -1,0 +1,95 @@
+"""Conditions that wait."""
+import time
+
+from behaviours import Behaviour
+from contenders import BINARIES, No, until
+from desk import Refusing, System
+
+GROUP = "Conditions"
+SAYS = {"systemd": "service.condition", "workmanager": "wm.constraints"}
+NONE = {"cron": "cron.fields", "nohup": "nohup"}
+
+
+def waits(condition):
+    """Of the others: due while it is not so; nothing may begin before it is, and then it has to begin by itself."""
+    def run(c):
+        system = System(c.ground)
+        c.start()
+        system.set(condition, False)
+        if c.name == "systemd":
+            c.once(time.time() + 1, service=f"ExecCondition={system.question(condition)}\n")
+        elif c.name == "workmanager":
+            c.once(time.time())
+        else:
+            begin(c, condition)
+        time.sleep(4)
+        if c.count():
+            raise No("it began all the same")
+        system.set(condition, True)
+        c.wait_count(seconds=12, complaint="it was skipped, and did not run when it could")
+        return "it waited, and ran when it could"
+    return run
+
+
+def begin(c, condition):
+    # What the system may put off is not what is tried here.
+    c.app("cycle", "0")
+    c.app("work", "work.none", condition)
+    c.count = lambda: c.begun("work.none")
+
+
+power = Behaviour("power", GROUP, "Due on battery: it waits for external power, and then runs", SAYS, NONE)
+power.of("systemd", "workmanager", "stormy")(waits("power"))
+
+network = Behaviour("network", GROUP, "Due without a network: it waits for one, and then runs", SAYS, NONE)
+network.of("systemd", "workmanager", "stormy")(waits("network"))
+
+metered = Behaviour("metered", GROUP, "Due on a network that costs money: it waits for another, and then runs", SAYS, NONE)
+metered.of("systemd", "workmanager")(waits("metered"))
+
+
+@metered.of("stormy")
+def _(c):
+    system, server = System(c.ground), Refusing(0)
+    c.start()
+    system.set("metered", False)
+    c.ground.start([BINARIES / "courier-example", "get", server.url], COURIER_CHEAP="1")
+    time.sleep(4)
+    if server.times:
+        raise No("it began all the same")
+    system.set("metered", True)
+    until(lambda: server.times, 15, "it did not go on when it could")
+    server.close()
+    return "a download that may not cost money waited, and came when it could"
+
+
+lost = Behaviour("power-lost", GROUP, "Taken off power while it runs: it is told to stop, and goes on when power is back",
+                 {"systemd": "unit.before", "workmanager": "wm.constraints"}, NONE)
+
+
+@lost.of("systemd", "workmanager")
+def _(c):
+    system = System(c.ground)
+    c.start()
+    extra = {"service": f"ExecCondition={system.question('power')}\n"} if c.name == "systemd" else {}
+    c.once(time.time() + (1 if c.name == "systemd" else 0), body="long", **extra)
+    c.wait_count()
+    system.set("power", False)
+    until(c.warned, 6, "it ran on, on battery")
+
+
+@lost.of("stormy")
+def _(c):
+    system = System(c.ground)
+    c.start()
+    c.app("cycle", "0")
+    c.app("work", "work.main", "power")
+    c.count = c.begun
+    c.wait_count(seconds=10)
+    system.set("power", False)
+    until(c.warned, 15, "it ran on, on battery")
+    until(lambda: not c.workers(), 10, "it did not stop")
+    time.sleep(1)
+    system.set("power", True)
+    c.wait_count(2, 40, "it did not go on when power was back")
+    return "it was told, stopped, and began again on power"

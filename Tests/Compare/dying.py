@@ -1,0 +1,201 @@
+"""Failing and dying, and limits."""
+import signal
+import time
+
+from behaviours import Behaviour
+from contenders import No, until
+from desk import Refusing
+from times import exactly, soon
+
+DYING, LIMITS = "Failing and dying", "Limits"
+
+
+def fetch(c, url, options="", body=None):
+    """Begins a download as soon as there is a way to."""
+    body = body or f"curl -fsS {options} -o {c.ground.folder}/file {url} || exit $?"
+    if c.name == "systemd":
+        c.once(time.time() + 1, body)
+    elif c.name == "cron":
+        c.every_minute(body, prefix=f"flock -n {c.ground.folder}/lock ")
+    elif c.name == "stormy":
+        c.stormy("download", url, "-o", c.ground.folder / "file")
+    else:
+        c.once(time.time(), body)
+
+
+def has(c, content):
+    path = c.ground.folder / "file"
+    return path.exists() and path.read_bytes() == content
+
+
+retry = Behaviour("retry", DYING, "A server says 503 twice: it is asked again by itself")
+
+
+@retry.rest
+def _(c):
+    server = Refusing(2)
+    c.start()
+    fetch(c, server.url, "--retry 5")
+    until(lambda: has(c, b"the file\n"), 60, f"after {len(server.times)} requests it was not there")
+    server.close()
+    pauses = [f"{later - earlier:.1f}" for earlier, later in zip(server.times, server.times[1:])]
+    return f"pauses of {' and '.join(pauses)} s"
+
+
+later = Behaviour("retry-later", DYING, "A power cut while it waits to try again: it is tried again after the start",
+                  {"systemd": "timer.triggered", "nohup": "nohup", "workmanager": "wm.transient"})
+
+
+@later.rest
+def _(c):
+    server = Refusing(1_000)
+    c.start()
+    if c.name == "cron":
+        c.ground.worker(f"curl -fsS --retry 9 -o {c.ground.folder}/file {server.url}", "job")
+        c.anacron()
+    else:
+        fetch(c, server.url, "--retry 9")
+    until(lambda: server.times, 15, "no request")
+    time.sleep(0.5)
+    c.power_cut()
+    server.left = 0
+    c.start()
+    if c.name == "cron":
+        c.anacron()
+    until(lambda: has(c, b"the file\n"), 30, "30 s after the start it had not been tried again")
+    server.close()
+    return "it came after the start"
+
+
+killed = Behaviour("worker-killed", DYING, "kill -9 of the worker: the work begins again by itself",
+                   {"cron": "cron.minute", "workmanager": "wm.backoff"})
+
+
+@killed.rest
+def _(c):
+    if c.name == "stormy":
+        c.ground.environment["PROVING_ENDLESS"] = "1"
+    c.start()
+    at, due = soon(c, 1)
+    c.once(at, body="long")
+    c.wait_count(seconds=due - time.time() + c.patience)
+    c.kill_worker()
+    begun = time.time()
+    c.wait_count(2, 20, "20 s later it had not begun again")
+    return f"{time.time() - begun:.1f} s later"
+
+
+scheduler = Behaviour("scheduler-killed", DYING, "kill -9 of the scheduler before the due moment: the work runs", {"nohup": "nohup"})
+
+
+@scheduler.rest
+def _(c):
+    c.start()
+    at, due = soon(c, 5)
+    c.daily(at)
+    c.settle()
+    c.kill_scheduler()
+    c.wait_count(seconds=due - time.time() + max(c.patience, 12))
+    exactly(c, 1)
+    return "it ran, once"
+
+
+cut = Behaviour("cut", DYING, "A power cut while the work runs: it begins again after the start", {"systemd": "timer.triggered", "nohup": "nohup"})
+
+
+@cut.rest
+def _(c):
+    if c.name == "stormy":
+        c.ground.environment["PROVING_ENDLESS"] = "1"
+    c.start()
+    if c.name == "cron":
+        c.ground.worker("long", "job")
+        c.anacron()
+    elif c.name in ("stormy", "nohup"):
+        c.once(time.time() + 1, body="long")
+    else:
+        c.daily(int(time.time()) + 2, body="long")
+    c.wait_count()
+    time.sleep(0.5)
+    c.power_cut()
+    c.start()
+    if c.name == "cron":
+        c.anacron()
+    c.wait_count(2, max(c.patience, 20), "20 s after the start it had not begun again")
+    return "it began again"
+
+
+overlap = Behaviour("overlap", LIMITS, "Due again while it still runs: no second one beside it")
+
+
+@overlap.rest
+def _(c):
+    if c.name == "stormy":
+        c.ground.environment["PROVING_ENDLESS"] = "1"
+    c.start()
+    if c.name == "systemd":
+        at = int(time.time()) + 2
+        c.write("".join(f"OnCalendar=*-*-* {time.strftime('%H:%M:%S', time.gmtime(at + more))}\n" for more in (0, 2)), c.ground.worker("slow"))
+    elif c.name == "cron":
+        c.every_minute("slow", prefix=f"flock -n {c.ground.folder}/lock ")
+    elif c.name == "nohup":
+        c.loop(f"while sleep 1; do {c.ground.worker('slow')}; done")
+    elif c.name == "workmanager":
+        c.periodic(1, frequency=2, body="slow")
+    else:
+        c.once(time.time())
+    c.wait_count()
+    if c.name == "stormy":
+        time.sleep(1)
+        c.once(time.time())
+    time.sleep(5)
+    if c.count() != 1 or len(c.workers()) != 1:
+        raise No(f"{c.count()} began, {len(c.workers())} at a time")
+    return "one at a time"
+
+
+def limited(c, body):
+    """Work with a limit of two seconds, or Stormy's thirty for a refresh."""
+    if c.name == "systemd":
+        c.once(time.time() + 1, body, service="TimeoutStartSec=2\nTimeoutStopSec=2\n")
+    elif c.name == "cron":
+        c.every_minute(body, prefix=f"flock -n {c.ground.folder}/lock timeout -k 2 2 ")
+    elif c.name == "nohup":
+        worker = c.ground.worker(body)
+        c.loop(f"timeout -k 2 2 {worker}")
+    else:
+        c.once(time.time(), body)
+    c.wait_count()
+    return 45 if c.name == "stormy" else 9
+
+
+limit = Behaviour("limit", LIMITS, "Work that does not listen is ended when its time is over", {"workmanager": "service.oneshot"})
+
+
+@limit.rest
+def _(c):
+    if c.name == "stormy":
+        c.ground.environment["PROVING_ENDLESS"] = "1"
+    c.start()
+    seconds = limited(c, "deaf")
+    until(c.workers, 3, "it does not run")
+    first = c.workers()
+    if c.name == "stormy":
+        c.ground.signal(signal.SIGSTOP, first)
+    begun = time.time()
+    until(lambda: not set(first) & c.ground.members(), seconds, f"{seconds} s later it still ran")
+    return f"it was killed after {time.time() - begun:.0f} s"
+
+
+warned = Behaviour("warned", LIMITS, "Before that it is told, and has time to tidy up", {"workmanager": "service.oneshot"})
+
+
+@warned.rest
+def _(c):
+    if c.name == "stormy":
+        c.ground.environment["PROVING_ENDLESS"] = "1"
+    c.start()
+    seconds = limited(c, "long")
+    until(c.warned, seconds, f"{seconds} s later it had heard nothing")
+    until(lambda: not c.workers() or c.name == "cron", 6, "it did not end")
+    return "it heard of it, and ended by itself"
