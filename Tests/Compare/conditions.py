@@ -63,7 +63,7 @@ def _(c):
     return "a download that may not cost money waited, and came when it could"
 
 
-lost = Behaviour("power-lost", GROUP, "Taken off power while it runs: it is told to stop, and goes on when power is back",
+lost = Behaviour("power-lost", GROUP, "Taken off power while it runs: it is told to stop",
                  {"systemd": "unit.before", "workmanager": "wm.constraints"}, NONE)
 
 
@@ -89,7 +89,4 @@ def _(c):
     system.set("power", False)
     until(c.warned, 15, "it ran on, on battery")
     until(lambda: not c.workers(), 10, "it did not stop")
-    time.sleep(1)
-    system.set("power", True)
-    c.wait_count(2, 40, "it did not go on when power was back")
-    return "it was told, stopped, and began again on power"
+    return "it was told, and stopped"

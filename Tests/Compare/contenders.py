@@ -242,11 +242,17 @@ class Stormy(Contender):
         done = self.app("background", verb, "--json", check=False) if app else self.stormy(verb, "--json", check=False)
         return json.loads(done.stdout) if done.stdout else {}
 
-    def daily(self, at, words=()):
-        self.stormy("schedule", "--at", clock(at), "--exact", *words)
+    def configure(self, text):
+        folder = self.ground.folder / "config/stormy"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text(text)
+        (folder / "config.toml").chmod(0o600)
 
-    def once(self, at, body="short", kind="refresh"):
-        """An app's request; its handler runs until it is told to stop, if it is a long one."""
+    def daily(self, at):
+        self.stormy("schedule", "--at", clock(at), "--exact")
+
+    def once(self, at, body="short"):
+        """An app's request; its handler runs until it is told to stop where PROVING_ENDLESS is set."""
         delay = max(at - time.time(), 0)
         self.app("refresh", f"{delay:.2f}")
 

@@ -52,7 +52,7 @@ class System:
         service, name, met, unmet, _ = self.CONDITIONS[condition]
         self.call(service, "UpdateProperties", service[1], f"{{'{name}': <{met if is_met else unmet}>}}")
         if condition == "network":
-            self.call(service, "UpdateProperties", service[1], f"{{'State': <uint32 {70 if is_met else 20}>}}")
+            self.call(service, "UpdateProperties", service[1], f"{{'State': <uint32 {70 if is_met else 40}>}}")
 
     def question(self, condition):
         """A script that ends with 0 when it is met."""

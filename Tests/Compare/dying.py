@@ -76,7 +76,7 @@ def _(c):
     if c.name == "stormy":
         c.ground.environment["PROVING_ENDLESS"] = "1"
     c.start()
-    at, due = soon(c, 1)
+    at, due = soon(c, 3)
     c.once(at, body="long")
     c.wait_count(seconds=due - time.time() + c.patience)
     c.kill_worker()

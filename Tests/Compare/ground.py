@@ -21,7 +21,7 @@ BINARIES = pathlib.Path(os.environ.get("BIN", ROOT / ".build/debug")).resolve()
 TREES = [pathlib.Path("/sys/fs/cgroup", tree) for tree in ("systemd", "unified")]
 MANAGER = "/lib/systemd/systemd"
 
-# What a process of the test sees in place of the machine's own. /etc is written to when the zone changes.
+# What a process of the test sees in place of the machine's own. /etc is written to when the zone changes; in /run is the lock of cron.
 MOUNTS = """
 set -e
 mount --make-rprivate /
@@ -32,8 +32,8 @@ mount -t tmpfs none {folder}/dev
 for node in null zero full random urandom tty; do cp -a /dev/$node {folder}/dev/$node; done
 ln -s /proc/self/fd {folder}/dev/fd; ln -s /run/systemd/journal/dev-log {folder}/dev/log; mkdir -m 1777 {folder}/dev/shm
 mount --move {folder}/dev /dev
-mount -t tmpfs none /run/systemd; mkdir -p /run/systemd/system /run/systemd/journald.conf.d
-mkdir -p /run/log; mount -t tmpfs none /run/log; mount -t tmpfs none /var/log; mkdir /var/log/journal
+mount -t tmpfs none /run; mkdir -p /run/systemd/system /run/systemd/journald.conf.d /run/log /run/lock
+mount -t tmpfs none /var/log; mkdir /var/log/journal
 mount -t tmpfs none /var/spool; mkdir -p /var/spool/anacron /var/spool/cron; mkdir -m 1730 /var/spool/cron/crontabs
 chgrp crontab /var/spool/cron/crontabs 2>/dev/null || true
 printf '[Journal]\\nAudit=no\\nReadKMsg=no\\nForwardToWall=no\\nStorage=persistent\\n' >/run/systemd/journald.conf.d/own.conf
