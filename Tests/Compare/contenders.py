@@ -58,7 +58,6 @@ class SystemdTimer(Contender):
 
     def write(self, timer, command, service="Restart=on-failure\nRestartSec=1\n", unit="job"):
         folder = self.ground.folder / "config/systemd/user"
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{unit}.service").write_text(f"[Unit]\nStartLimitIntervalSec=0\n[Service]\nType=oneshot\nExecStart={command}\n{service}")
         (folder / f"{unit}.timer").write_text(f"[Timer]\n{timer}AccuracySec=1us\n[Install]\nWantedBy=timers.target\n")
         self.ground.systemctl("daemon-reload", check=True)
@@ -69,7 +68,8 @@ class SystemdTimer(Contender):
         self.write(f"OnCalendar=*-*-* {clock(at)}\nPersistent={str(persistent).lower()}\n", worker, service, unit)
 
     def once(self, at, body="short", service="Restart=on-failure\nRestartSec=1\n", unit="job"):
-        # A transient timer would be gone with its manager.
+        # A transient timer would be gone with its manager. What is past when it is read never comes.
+        at = max(at, time.time() + 3)
         self.write(f"OnCalendar={clock(at, '%Y-%m-%d %H:%M:%S')}\nPersistent=true\n", self.ground.worker(body, unit), service, unit)
 
     def run_now(self):
@@ -90,7 +90,7 @@ class Cron(Contender):
 
     The clock of cron runs twenty times as fast: a minute takes three seconds. It goes on so over a power cut."""
     name, title = "cron", "cron + anacron"
-    rate = 20
+    rate, patience = 20, 9
 
     def __init__(self, ground):
         super().__init__(ground)
@@ -189,7 +189,6 @@ class WorkManager(Contender):
     def periodic(self, delay, frequency=DAY, body="short", unit=None):
         unit = unit or self.unit
         folder = self.ground.folder / "config/systemd/user"
-        folder.mkdir(parents=True, exist_ok=True)
         worker = self.ground.worker(body, f"app-{unit[-2:]}")
         first = f"OnStartupSec={max(int(delay), 1)}\n" if delay is not None else ""
         (folder / f"{unit}.service").write_text(

@@ -16,7 +16,7 @@ def fetch(c, url, options="", body=None):
     if c.name == "systemd":
         c.once(time.time() + 1, body)
     elif c.name == "cron":
-        c.every_minute(body, prefix=f"flock -n {c.ground.folder}/lock ")
+        c.every_minute(body, prefix=f"flock -n -o {c.ground.folder}/lock ")
     elif c.name == "stormy":
         c.stormy("download", url, "-o", c.ground.folder / "file")
     else:
@@ -137,7 +137,7 @@ def _(c):
         at = int(time.time()) + 2
         c.write("".join(f"OnCalendar=*-*-* {time.strftime('%H:%M:%S', time.gmtime(at + more))}\n" for more in (0, 2)), c.ground.worker("slow"))
     elif c.name == "cron":
-        c.every_minute("slow", prefix=f"flock -n {c.ground.folder}/lock ")
+        c.every_minute("slow", prefix=f"flock -n -o {c.ground.folder}/lock ")
     elif c.name == "nohup":
         c.loop(f"while sleep 1; do {c.ground.worker('slow')}; done")
     elif c.name == "workmanager":
@@ -159,7 +159,7 @@ def limited(c, body):
     if c.name == "systemd":
         c.once(time.time() + 1, body, service="TimeoutStartSec=2\nTimeoutStopSec=2\n")
     elif c.name == "cron":
-        c.every_minute(body, prefix=f"flock -n {c.ground.folder}/lock timeout -k 2 2 ")
+        c.every_minute(body, prefix=f"flock -n -o {c.ground.folder}/lock timeout -k 2 2 ")
     elif c.name == "nohup":
         worker = c.ground.worker(body)
         c.loop(f"timeout -k 2 2 {worker}")

@@ -80,6 +80,11 @@ class Ground:
             "PROVING_LOG": str(self.log), "PROVING_FOLDER": str(self.folder), "COURIER_LOG": str(self.folder / "courier.log")}
         for kind in ("CONFIG", "STATE", "DATA", "CACHE"):
             self.environment[f"XDG_{kind}_HOME"] = str(self.folder / kind.lower())
+        # The trial's own bus stays, and starts no notification server by itself.
+        units = self.folder / "config/systemd/user"
+        units.mkdir(parents=True)
+        for name in ("dbus.socket", "dbus.service"):
+            (units / name).symlink_to("/dev/null")
         self.processes, self.manager, self.buses = [], None, {}
         for tree in TREES:
             if tree.exists():

@@ -72,6 +72,7 @@ def _(c):
 
 
 def journal(c, *words):
+    """Of a user who is root its own units are in the system's journal, and --user-unit finds them there."""
     return c.ground.run("journalctl", "--no-pager", "-o", "short-iso", *words).stdout
 
 
@@ -96,7 +97,7 @@ def run_failing(c):
 def _(c):
     server = Refusing(0)
     c.start()
-    c.stormy("download", server.url.replace("/file", "/file"), "-o", c.ground.folder / "file", "--sha256", "0" * 64)
+    c.stormy("download", server.url, "-o", c.ground.folder / "file", "--sha256", "0" * 64)
     row = until(lambda: [row for row in c.asked("transfers") if row["state"] == "failed"], 20, "it does not say that it failed")[0]
     server.close()
     return f"transfers says \"{row['error']['message'][:60]}…\""
@@ -109,7 +110,7 @@ def _(c):
     def said():
         if c.name == "nohup":
             return "the server said no" in (c.ground.folder / "nohup.out").read_text() and "nohup.out has what it printed"
-        text = journal(c) if c.name == "cron" else journal(c, "--user", "-u", "job.service" if c.name == "systemd" else "workmanager-*")
+        text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
         found = re.search(r"exit status 3|status=3\S*", text)
         return found and f"the journal says \"{found.group(0)}\""
     return until(said, 8, "nothing says how it ended")
@@ -142,7 +143,7 @@ def _(c):
         if not re.search(r"\d\d:\d\d", text):
             raise No("nohup.out has what it printed, and no time")
         return "nohup.out has it"
-    text = journal(c) if c.name == "cron" else journal(c, "--user", "-u", "job.service" if c.name == "systemd" else "workmanager-*")
+    text = journal(c) if c.name == "cron" else journal(c, "--user-unit", "job.service" if c.name == "systemd" else "workmanager-*")
     found = re.search(r"(\S+T\S+) .*(exit status 3|status=3)", text)
     if not found:
         raise No("the journal does not have it")
@@ -206,7 +207,7 @@ def _(c):
         c.ground.environment["PROVING_ENDLESS"] = "1"
     c.start()
     if c.name == "cron":
-        c.every_minute("long", prefix=f"flock -n {c.ground.folder}/lock ")
+        c.every_minute("long", prefix=f"flock -n -o {c.ground.folder}/lock ")
     elif c.name == "stormy":
         c.daily(time.time() + 12)
         c.once(time.time())
