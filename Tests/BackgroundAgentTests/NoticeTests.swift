@@ -202,6 +202,20 @@ import Testing
         #expect(bench.presenter.shown.last?.notice.isQuiet == false)
     }
 
+    /// As an app may ask whether buttons are live. A server that is gone says nothing of the next one.
+    @Test(arguments: [PresenterEvent.serverVanished, .busLost, .serverIs("two")])
+    func whetherTheServerHasButtonsIsWrittenDown(_ end: PresenterEvent) throws {
+        func known() throws -> Bool? { try bench.ledger.read { try $0.fact(.serverHasButtons) } }
+        try bench.hear(.presenter(.serverIs("one")))
+        #expect(try known() == nil)
+        for hasButtons in [true, false] {
+            try bench.hear(.presenter(.serverHasButtons(hasButtons)))
+            #expect(try known() == hasButtons)
+        }
+        try bench.hear(.presenter(end))
+        #expect(try known() == nil)
+    }
+
     @Test(arguments: [PresenterEvent.serverVanished, .busLost])
     func oneThatFrozeAndWasEndedHasForgottenIt(_ end: PresenterEvent) throws {
         try add()

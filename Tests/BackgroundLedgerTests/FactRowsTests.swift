@@ -34,7 +34,8 @@ import Testing
         let standard = DesktopConditions(isNetworkAvailable: false, isNetworkMetered: false, isOnExternalPower: false)
         let changed = DesktopConditions(
             isNetworkAvailable: true, isNetworkMetered: true, isNetworkConstrained: true, isNetworkCellular: true,
-            isNetworkWiFi: true, isOnExternalPower: true, isLowPowerMode: true)
+            isNetworkWiFi: true, isOnExternalPower: true, isLowPowerMode: true,
+            knowledge: DesktopConditions.Knowledge(network: true, metered: false, power: true))
         expectAllChanged(changed, from: standard)
         let read = try JSONDecoder().decode(DesktopConditions.self, from: JSONEncoder().encode(changed))
         #expect(read == changed)

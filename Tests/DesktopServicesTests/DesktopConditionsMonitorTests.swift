@@ -27,7 +27,9 @@ extension RealDesktop {
             let monitor = makeMonitor(systemBus: "unix:path=/nonexistent/bus", folder: folder)
             defer { monitor.stop() }
             #expect(monitor.current.isOnExternalPower)
-            #expect(try await conditions.next().isOnExternalPower)
+            let first = try await conditions.next()
+            #expect(first.isOnExternalPower)
+            #expect(first.knowledge == DesktopConditions.Knowledge(network: true, metered: false, power: true))
 
             try KernelSupplies.write(["AC": ["type": "Mains", "online": "0"]], to: supplies)
             // Nothing different the second time: told once.

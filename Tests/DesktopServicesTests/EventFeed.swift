@@ -31,11 +31,15 @@ final class EventFeed<Event: Sendable>: Sendable {
 final class KnownServer: Sendable {
     private let told = Mutex<String?>(nil)
     private let taken = Mutex<[UInt32]>([])
+    private let buttons = Mutex<Bool?>(nil)
     /// The same, to be awaited: a withdrawal is told when the server has answered it.
     let withdrawals = EventFeed<UInt32>()
 
     /// Numbers of what it was told to take off the screen.
     var withdrawn: [UInt32] { taken.withLock { $0 } }
+
+    /// Whether it shows buttons; `nil`: it was not told.
+    var hasButtons: Bool? { buttons.withLock { $0 } }
 
     var identity: String? { told.withLock { $0 } }
 
@@ -44,6 +48,7 @@ final class KnownServer: Sendable {
         { event in
             switch event {
             case .serverIs(let identity): self.told.withLock { $0 = identity }
+            case .serverHasButtons(let hasButtons): self.buttons.withLock { $0 = hasButtons }
             case .withdrawn(_, let number):
                 self.taken.withLock { $0.append(number) }
                 self.withdrawals.send(number)

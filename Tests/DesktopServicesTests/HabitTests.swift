@@ -46,11 +46,13 @@ extension RealDesktop {
                 let call = try server.nextCall()
                 #expect(call.body == "Take the washing in.\nIn a terminal: stormy report")
                 #expect(call.actions.isEmpty && call.timeout == -1)
+                #expect(known.hasButtons == false)
             }
             try await withServer("another", capabilities: ["actions"]) { presenter, server in
                 presenter.present(shown)
                 let call = try server.nextCall()
                 #expect((call.title, call.body) == ("Storm: Take the washing in.", ""))
+                #expect(known.hasButtons == true)
             }
         }
 

@@ -70,7 +70,7 @@ extension RealDesktop {
             try await withPortal(categories: ["weather.warning.extreme"]) { presenter, portal, _ in
                 presenter.present(notice())
                 let call = try portal.nextCall()
-                #expect((call.method, call.id) == ("add", Self.name))
+                #expect((call.method, call.id) == ("add", Self.name) && known.hasButtons == true)
                 let fields = try #require(call.fields)
                 #expect(fields["title"] == "Storm" && fields["body"] == "Wind < 100 km/h & <b>rain</b>", "\(fields)")
                 #expect(fields["priority"] == "urgent" && fields["sound"] == "default" && fields["display-hint"] == "show-as-new")

@@ -54,6 +54,26 @@ enum KernelSupplies {
 @Suite struct NetworkRules {
     let wire = NetworkInterface(isLoopback: false, isUp: true, isRunning: true, isLinkLocal: false)
 
+    @Test func `the network is known to NetworkManager, and to all monitors but the base class`() {
+        let report = NetworkManagerReport(state: 70)
+        #expect(NetworkManagerReport.isNetworkKnown(report, monitor: "GNetworkMonitorBase"))
+        #expect(NetworkManagerReport.isNetworkKnown(nil, monitor: "GNetworkMonitorNetlink"))
+        #expect(!NetworkManagerReport.isNetworkKnown(nil, monitor: "GNetworkMonitorBase"))
+        #expect(!NetworkManagerReport.isNetworkKnown(NetworkManagerReport(), monitor: nil))
+    }
+
+    @Test func `metered is known to NetworkManager where it manages the network, and to the portal`() {
+        func isKnown(_ metered: UInt32?, _ isAvailable: Bool = true) -> Bool {
+            NetworkManagerReport.isMeteredKnown(
+                NetworkManagerReport(metered: metered), monitor: "GNetworkMonitorNM", isNetworkAvailable: isAvailable)
+        }
+        for metered: UInt32 in 1...4 { #expect(isKnown(metered)) }
+        #expect(!isKnown(0) && isKnown(0, false) && !isKnown(nil))
+        for (monitor, isKnown) in [("GNetworkMonitorPortal", true), ("GNetworkMonitorNetlink", false)] {
+            #expect(NetworkManagerReport.isMeteredKnown(nil, monitor: monitor, isNetworkAvailable: true) == isKnown)
+        }
+    }
+
     @Test func `an address beyond this machine counts`() {
         #expect(NetworkInterface.canReachOthers([wire]))
         #expect(!NetworkInterface.canReachOthers([]))

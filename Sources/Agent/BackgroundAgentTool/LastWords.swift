@@ -27,9 +27,8 @@ enum LastWords {
         let presenter = DesktopPresenter(loop: loop, appName: app) { event in
             switch event {
             case .presented, .failed: answered.signal()
-            case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .doNotDisturb, .serverAnswers, .serverAppeared,
-                .serverVanished,
-                .busLost:
+            case .activated, .replied, .closed, .withdrawn, .unheard, .serverIs, .serverHasButtons, .doNotDisturb, .serverAnswers,
+                .serverAppeared, .serverVanished, .busLost:
                 break
             }
         }

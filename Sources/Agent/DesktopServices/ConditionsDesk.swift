@@ -1,5 +1,6 @@
 import BackgroundScheduling
 import CLibnotify
+import Glibc
 
 /// Everything of the conditions monitor that lives on the loop's thread.
 final class ConditionsDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
@@ -107,13 +108,24 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             isNetworkWiFi: isAvailable && (managed?.isWiFi ?? NetworkInterface.isWiFi(interfaces)),
             isOnExternalPower: isOnBattery.map { !$0 }
                 ?? PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies)),
-            isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false)
+            isLowPowerMode: profiles.map { g_power_profile_monitor_get_power_saver_enabled($0) != 0 } ?? false,
+            knowledge: knowledge(isNetworkAvailable: isAvailable))
         // Another network may have the same properties, and be without the last one's log-in page.
         let current = Published(
             conditions: conditions, manager: managed, addresses: NetworkInterface.addresses(interfaces))
         guard current != published else { return }
         published = current
         handler(conditions)
+    }
+
+    /// What of the conditions somebody says.
+    private func knowledge(isNetworkAvailable: Bool) -> DesktopConditions.Knowledge {
+        let monitor = network.flatMap { g_type_name_from_instance(UnsafeMutablePointer<GTypeInstance>($0)) }
+            .map { String(cString: $0) }
+        return DesktopConditions.Knowledge(
+            network: NetworkManagerReport.isNetworkKnown(managed, monitor: monitor),
+            metered: NetworkManagerReport.isMeteredKnown(managed, monitor: monitor, isNetworkAvailable: isNetworkAvailable),
+            power: isOnBattery != nil || access(powerSupplies, R_OK) == 0)
     }
 
     private func watchNetwork() {

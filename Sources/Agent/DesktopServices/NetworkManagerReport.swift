@@ -31,6 +31,20 @@ struct NetworkManagerReport: Sendable, Equatable {
         }
     }
 
+    /// Somebody says whether there is a network.
+    ///
+    /// - Parameter monitor: the type of GIO's monitor. That of the base class says yes to everything: it is there where the kernel's routes
+    ///   cannot be read.
+    static func isNetworkKnown(_ report: NetworkManagerReport?, monitor: String?) -> Bool {
+        report?.state != nil || (monitor != nil && monitor != "GNetworkMonitorBase")
+    }
+
+    /// Somebody says whether the network is metered. NetworkManager does not know it of networks that others manage; without any network there is
+    /// nothing to know. Of GIO's monitors that of the portal knows it.
+    static func isMeteredKnown(_ report: NetworkManagerReport?, monitor: String?, isNetworkAvailable: Bool) -> Bool {
+        report?.metered.map { $0 != 0 || !isNetworkAvailable } ?? (monitor == "GNetworkMonitorPortal")
+    }
+
     /// `nil`: it does not say.
     var isMetered: Bool? {
         switch metered {

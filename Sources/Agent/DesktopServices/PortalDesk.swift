@@ -228,6 +228,8 @@ final class PortalDesk: PresenterDesk, @unchecked Sendable {  // because it is u
             guard let self, generation == self.generation else { return }
             if case .success(let asked) = result {
                 identify()
+                // Every version of the portal has them. What shows them behind it is not told.
+                handler(.serverHasButtons(true))
                 portal = asked
             }
             if !isTold {

@@ -114,6 +114,8 @@ package enum PresenterEvent: Sendable, Equatable {
     case unheard(identifier: String, serverID: UInt32)
     /// Which server the ids that follow belong to, told before the first of them, and before `serverAppeared`. Ids of another one mean nothing.
     case serverIs(String)
+    /// Whether the server that `serverIs` told of shows buttons: told when it is asked what it can do, before its first notification.
+    case serverHasButtons(Bool)
     /// The person wants to see no notifications, or wants to again.
     case doNotDisturb(Bool)
     /// It answered ``Presenter/ask()``.

@@ -16,11 +16,26 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
     package var isOnExternalPower: Bool
     /// The person chose the power-saver profile; no such service counts as no.
     package var isLowPowerMode: Bool
+    /// What of it somebody says; `nil`: that was not looked at.
+    package var knowledge: Knowledge?
+
+    /// What this desktop tells. The rest is taken for granted.
+    package struct Knowledge: Sendable, Equatable, Codable {
+        package var network: Bool
+        package var metered: Bool
+        package var power: Bool
+
+        package init(network: Bool, metered: Bool, power: Bool) {
+            (self.network, self.metered, self.power) = (network, metered, power)
+        }
+    }
 
     package init(
         isNetworkAvailable: Bool, isNetworkMetered: Bool, isNetworkConstrained: Bool = false,
-        isNetworkCellular: Bool = false, isNetworkWiFi: Bool = false, isOnExternalPower: Bool, isLowPowerMode: Bool = false
+        isNetworkCellular: Bool = false, isNetworkWiFi: Bool = false, isOnExternalPower: Bool, isLowPowerMode: Bool = false,
+        knowledge: Knowledge? = nil
     ) {
+        self.knowledge = knowledge
         self.isNetworkConstrained = isNetworkConstrained
         self.isNetworkCellular = isNetworkCellular
         self.isNetworkAvailable = isNetworkAvailable
@@ -43,6 +58,7 @@ package struct DesktopConditions: Sendable, Equatable, Codable {
         isNetworkWiFi = try values.decodeIfPresent(Bool.self, forKey: .isNetworkWiFi) ?? false
         isOnExternalPower = try values.decode(Bool.self, forKey: .isOnExternalPower)
         isLowPowerMode = try values.decodeIfPresent(Bool.self, forKey: .isLowPowerMode) ?? false
+        knowledge = try values.decodeIfPresent(Knowledge.self, forKey: .knowledge)
     }
 }
 

@@ -179,6 +179,10 @@ extension FactName where Value == Date {
     /// About when an agent last looked at this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }
+extension FactName where Value == Bool {
+    /// The notification server shows buttons; absent: it was not asked, or is gone.
+    package static var serverHasButtons: Self { Self("serverHasButtons") }
+}
 extension FactName where Value == ServerKnowledge {
     /// What the server behind an upload's address turned out to be able to do. By address and bucket, as a bucket has its region
     /// and a proxy its limits for one path and not for another.

@@ -46,6 +46,24 @@ package struct UserUnits: Sendable {
         return access(runtime + "/systemd/private", F_OK) == 0
     }
 
+    /// The user manager of this person runs from boot on, whether they are logged in or not. logind keeps a file of their name for that
+    /// (loginctl(1), enable-linger).
+    package static var lingers: Bool {
+        guard let entry = getpwuid(getuid()) else { return false }
+        return access("/var/lib/systemd/linger/" + String(cString: entry.pointee.pw_name), F_OK) == 0
+    }
+
+    /// The process of this person's user manager; `nil`: there is none, or it stands in another control group than logind's.
+    package static var managerProcess: Int32? {
+        let user = getuid()
+        let group = "user.slice/user-\(user).slice/user@\(user).service/init.scope/cgroup.procs"
+        for tree in ["/sys/fs/cgroup/", "/sys/fs/cgroup/systemd/"] {
+            guard let text = try? String(contentsOfFile: tree + group, encoding: .utf8) else { continue }
+            return text.split(separator: "\n").first.flatMap { Int32($0) }
+        }
+        return nil
+    }
+
     // MARK: What is there
 
     package func isInstalled(_ kind: Kind) -> Bool { access(url(kind).path, F_OK) == 0 }

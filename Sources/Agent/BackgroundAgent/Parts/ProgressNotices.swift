@@ -63,7 +63,7 @@ struct ProgressNotices {
             }
             return false
         case .withdrawn(let identifier, _): return Self.launch(of: identifier) != nil
-        case .serverAnswers, .doNotDisturb, .unheard, .replied: return false
+        case .serverAnswers, .serverHasButtons, .doNotDisturb, .unheard, .replied: return false
         case .serverAppeared:
             // What stands there already is heard of, too.
             shown = shown.filter { $0.value.isClosed || !$0.value.isLost }

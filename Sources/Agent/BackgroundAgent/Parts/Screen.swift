@@ -39,6 +39,7 @@ struct Screen {
             guard try pass.transaction.fact(.notificationServer) != server else { return }
             try noteLostServer(&pass)
             try pass.transaction.setFact(.notificationServer, server)
+        case .serverHasButtons(let hasButtons): try pass.transaction.setFact(.serverHasButtons, hasButtons)
         case .doNotDisturb(let isOn):
             let since = try pass.transaction.fact(.doNotDisturbSince)
             if isOn != (since != nil) { try pass.transaction.setFact(.doNotDisturbSince, isOn ? pass.now : nil) }
@@ -161,6 +162,7 @@ struct Screen {
         let open = calls.open
         calls.loseServer()
         try pass.transaction.setFact(.doNotDisturbSince, nil)
+        try pass.transaction.setFact(.serverHasButtons, nil)
         // Docks of another session, or none yet.
         try pass.transaction.setFact(.badgeTold, nil)
         for record in try pass.transaction.notifications() {
