@@ -278,7 +278,8 @@ let package = Package(
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundTasksTests",
-            dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundTasks", "ProcessSupport"], swiftSettings: strict),
+            dependencies: ["BackgroundLedger", "BackgroundRuntime", "BackgroundScheduling", "BackgroundTasks", "ProcessSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "BackgroundScenesTests",
             dependencies: [

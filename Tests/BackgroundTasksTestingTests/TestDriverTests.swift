@@ -21,6 +21,13 @@ import UserNotifications
         }
     }
 
+    @Test func aTestKeepsAllButWakingTheMachine() async throws {
+        try await TestDriver.run(permitting: []) { _ in
+            let guarantees = BackgroundGuarantees.current
+            #expect(guarantees.all.filter { !$0.isKept }.map(\.name) == [.wakesSystem])
+        }
+    }
+
     @Test func aRefreshIsLaunchedWhenItsTimeHasCome() async throws {
         try await TestDriver.run(permitting: ["refresh"]) { driver in
             let calls = Mutex(0)

@@ -44,6 +44,7 @@ struct ReportPage {
     /// Of how many the table shows the newest.
     let transferCount: Int
     let findings: [DoctorFinding]
+    let guarantees: GuaranteesReport
     let credits: [String]
 
     var html: String {
@@ -69,7 +70,7 @@ struct ReportPage {
         \(section("storms", "Storms of the last thirty days", storms.isEmpty ? empty("None.") : table(["Place", "When", "Who said so", "How it ended"], storms.map(row))))
         \(section("wakes", "Wakes of the last thirty days", days.isEmpty ? empty("Nothing has run yet.") : strip + days.map(day).joined()))
         \(section("transfers", transferTitle, transfers.isEmpty ? empty("None.") : table(["What", "State", "Where"], transfers.map(row))))
-        \(section("desktop", "What this desktop can promise", table(["", "What", "How it stands"], findings.map(row))))
+        \(section("desktop", "What this desktop can promise", table(["", "What", "How it stands"], findings.map(row)) + guaranteeTable))
         </main>
         <footer><p class="quiet">\(Self.escaped("Forecasts and warnings: " + credits.joined(separator: ", ") + "."))</p></footer>
         </body>
@@ -119,6 +120,17 @@ struct ReportPage {
         let end = finding.message.hasSuffix(".") ? "" : "."
         let help = finding.fix.map { "\(end) What helps: \($0.command)" } ?? ""
         return cells([sign, finding.check, finding.message + help], class: finding.status == .ok ? nil : "bad")
+    }
+
+    /// What a desktop does not keep is no fault: none is marked as bad.
+    private var guaranteeTable: String {
+        "\n<h3>\(Self.escaped(GuaranteesReport.heading))</h3>\n"
+            + table(
+                ["", "What", "Why"],
+                guarantees.rows.map { row in
+                    let help = row.help.map { " What helps: \($0)" } ?? ""
+                    return cells(["\(row.mark) \(row.verdict)", row.title, row.reason + help])
+                })
     }
 
     private func cells(_ texts: [String], class name: String? = nil) -> String {

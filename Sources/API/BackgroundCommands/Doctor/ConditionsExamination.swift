@@ -5,9 +5,7 @@ import BackgroundScheduling
 struct ConditionsExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
-        let answer: Result<ConditionsReport, AgentQuestion.Trouble> =
-            AgentQuestion(agent: agent, environment: app.environment).ask(["--examine-conditions"])
-        switch answer {
+        switch app.desktop.conditions(agent, app) {
         case .success(let report): return [network(report.conditions), power(report.conditions), sleep(report)]
         // Said of the notifications, too, by the same program.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BackgroundRuntime
+import BackgroundTasks
 import Foundation
 import ProcessSupport
 import Synchronization
@@ -9,14 +10,15 @@ public struct DoctorCommand: BackgroundCommand {
     public static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "What keeps this app from its work, and what helps.",
         discussion: """
-            Exit code 0: all is well; 1: there are warnings; 2: a promise cannot be kept.
+            Exit code 0: all is well; 1: there are warnings; 2: a promise cannot be kept. What this desktop keeps stands at the end, and
+            counts for neither.
 
             Example:
               \(BackgroundCommands.program) doctor --fix
             """)
 
     @Flag(help: "Run what helps, where it is safe, and look again.") var fix = false
-    @Flag(help: "Print JSON: rows of check, status, message and fix.") var json = false
+    @Flag(help: "Print JSON: rows of check, status, message and fix; the last one has the guarantees.") var json = false
 
     public init() {}
 
@@ -43,12 +45,14 @@ public struct DoctorCommand: BackgroundCommand {
     ]
 
     public func perform() async throws {
-        var findings = Self.look()
-        if fix, Self.help(findings) { findings = Self.look() }
+        var (findings, guarantees) = Self.examine()
+        if fix, Self.help(findings) { (findings, guarantees) = Self.examine() }
         if json {
-            try Output.json(findings)
+            try Output.json(findings.map(DoctorRow.finding) + [.guarantees(guarantees)])
         } else {
             for finding in findings { Self.show(finding, isFixing: fix) }
+            Output.line()
+            for line in GuaranteesReport(guarantees).lines { Output.line(line) }
         }
         let worst = findings.contains { $0.status == .failed } ? 2 : findings.contains { $0.status == .warning } ? 1 : 0
         if worst != 0 { throw ExitCode(Int32(worst)) }
@@ -57,10 +61,13 @@ public struct DoctorCommand: BackgroundCommand {
     /// What is found now. Nothing is changed.
     ///
     /// - Parameter verb: by which the person asked.
-    package static func look(verb: String = configuration.commandName ?? "") -> [DoctorFinding] {
+    package static func examine(
+        verb: String = configuration.commandName ?? ""
+    ) -> (findings: [DoctorFinding], guarantees: BackgroundGuarantees) {
         let app = ExaminedApp.look(verb: verb)
         let context = Context(command: app.command, pendingRequests: app.pendingRequests)
-        return parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
+        let findings = parts.flatMap { $0.findings(app) } + examinations.flatMap { $0(context) }
+        return (findings, BackgroundGuarantees(app.desktopFacts))
     }
 
     /// - Parameter isFixing: what is safe was run; what is left is a person's to decide.

@@ -23,6 +23,7 @@ struct ExaminedApp {
         /// Those that a person asked for, by state.
         let transfers: [TransferRecord.State: Int]
         let hasWorkLeft: Bool
+        let recorded: DesktopFacts.Recorded
 
         init(_ transaction: LedgerTransaction) throws {
             app = try transaction.fact(.app)
@@ -39,6 +40,7 @@ struct ExaminedApp {
             notices = try transaction.notifications()
             transfers = try transaction.countsOfNamedTransfers()
             hasWorkLeft = try transaction.hasUnfinishedWork()
+            recorded = try DesktopFacts.Recorded(transaction)
         }
     }
 
@@ -49,6 +51,7 @@ struct ExaminedApp {
     /// What a person types before a verb.
     let command: String
     let ledger: Result<Ledger.Look<Books>, StoreError>
+    let desktop = AskedDesktop()
 
     /// `nil`: there are none, or they cannot be read.
     var books: Books? { if case .success(.found(let books)) = ledger { books } else { nil } }

@@ -14,7 +14,7 @@ struct NotificationsExamination: Examination {
         }
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
         do throws(CommandFailure) {
-            return [row(try Self.ask(agent, app), app)] + waiting(app)
+            return [row(try app.desktop.server(agent, app).get(), app)] + waiting(app)
         } catch {
             return [DoctorFinding(check, .failed, error.message)]
         }

@@ -50,13 +50,14 @@ struct ReportVerb: AsyncParsableCommand {
         let transfers = try BackgroundTransfers.all().sorted { $0.id > $1.id }
         let names = Dictionary(uniqueKeysWithValues: places.map { ($0.id ?? 0, $0) })
         let schedule = try StatusReport.schedule(store)
+        let desktop = DoctorCommand.examine(verb: Self.configuration.commandName ?? "")
         return ReportPage(
             madeAt: "Made on \(now.formatted(Self.dayStyle(.current).hour().minute())).", trouble: trouble,
             next: schedule.sentence,
             places: outcomes.enumerated().map { place($1, $0 < Self.mostPictures ? $0 : nil) },
             storms: try store.storms().reversed().filter { $0.ends >= since }.map { storm($0, names[$0.place]) },
             days: Self.days(try WakeReport.all(since: since)), transfers: transfers.prefix(Self.mostTransfers).map(transfer),
-            transferCount: transfers.count, findings: DoctorCommand.look(verb: Self.configuration.commandName ?? ""),
+            transferCount: transfers.count, findings: desktop.findings, guarantees: GuaranteesReport(desktop.guarantees),
             credits: Set(outcomes.map(\.source) + outcomes.flatMap { ($0.assessment?.reasons ?? []).compactMap(\.source) })
                 .sorted())
     }

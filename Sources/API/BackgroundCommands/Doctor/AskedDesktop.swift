@@ -1,0 +1,53 @@
+import BackgroundNotices
+import BackgroundRuntime
+import BackgroundScheduling
+import BackgroundTasks
+import Foundation
+
+/// What the agent's program says of this desktop, asked once for each look.
+final class AskedDesktop {
+    private(set) var conditions: Result<ConditionsReport, AgentQuestion.Trouble>?
+    private(set) var server: Result<NotificationServerReport, CommandFailure>?
+
+    func conditions(_ agent: String, _ app: ExaminedApp) -> Result<ConditionsReport, AgentQuestion.Trouble> {
+        if let conditions { return conditions }
+        let answer: Result<ConditionsReport, AgentQuestion.Trouble> =
+            AgentQuestion(agent: agent, environment: app.environment).ask(["--examine-conditions"])
+        conditions = answer
+        return answer
+    }
+
+    func server(_ agent: String, _ app: ExaminedApp) -> Result<NotificationServerReport, CommandFailure> {
+        if let server { return server }
+        let answer = Result { () throws(CommandFailure) in try NotificationsExamination.ask(agent, app) }
+        server = answer
+        return answer
+    }
+}
+
+extension ExaminedApp {
+    /// As an app sees them, with what was asked just now in the place of what an agent saw last.
+    var desktopFacts: DesktopFacts {
+        var facts = DesktopFacts(directories, environment: environment, recorded: books?.recorded ?? DesktopFacts.Recorded())
+        facts.installCommand = command + " install"
+        if case .success(let report)? = desktop.conditions, let knowledge = report.conditions.knowledge {
+            facts.knowledge = knowledge
+        }
+        if facts.buttons != .switchedOff, let server = desktop.server { facts.buttons = Self.buttons(server) }
+        return facts
+    }
+
+    private static func buttons(_ server: Result<NotificationServerReport, CommandFailure>) -> DesktopFacts.Buttons {
+        switch server {
+        case .failure(let failure): return .unreachable(failure.message)
+        case .success(let report):
+            switch report.trouble {
+            case nil: return report.capabilities.contains("actions") ? .shown : .notShown
+            case .noBus: return .noSession
+            case .noServer: return .unreachable("nobody shows them on this desktop")
+            case .refused: return .unreachable("their server refuses to answer")
+            case .silent: return .unreachable("their server does not answer")
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import BackgroundLedger
+import FaultyServer
+import Foundation
+import ProcessSupport
+import Testing
+
+/// The last row of `doctor --json`: what this desktop keeps.
+struct PrintedGuarantees: Decodable {
+    struct Guarantee: Decodable {
+        let name: String
+        let kept: Bool?
+        let verdict: String
+        let reason: String
+        let help: String?
+    }
+
+    private struct Row: Decodable {
+        let check: String
+        let status: String
+        let guarantees: [Guarantee]?
+    }
+
+    let all: [Guarantee]
+
+    init(_ home: Home, program: String = Home.product("stormy"), _ words: [String] = []) throws {
+        let result = try Child.run(program, words + ["doctor", "--json"], environment: home.environment)
+        let rows = try JSONDecoder().decode([Row].self, from: Data(result.output.utf8))
+        #expect(rows.dropLast().allSatisfy { $0.guarantees == nil })
+        let last = try #require(rows.last, "\(result)")
+        #expect(last.check == "guarantees" && last.status == "ok")
+        all = try #require(last.guarantees)
+        #expect(all.count == 8 && all.allSatisfy { $0.kept == ($0.verdict == "unknown" ? nil : $0.verdict == "kept") })
+    }
+
+    func verdict(_ name: String) -> String? { all.first { $0.name == name }?.verdict }
+}
+
+extension EndToEnd.Doctor {
+    /// Nobody has asked for anything, no user manager runs and no desktop is there.
+    @Test func anEmptyHomeIsToldWhatThisDesktopKeeps() throws {
+        let home = try Home()
+        let printed = try PrintedGuarantees(home)
+        for name in ["survivesLogout", "survivesReboot", "survivesForceQuit"] {
+            #expect(printed.verdict(name) == "keptFromNextLogin")
+        }
+        #expect(printed.verdict("wakesSystem") == "notKept" && printed.verdict("buttonsAreLive") == "notKept")
+        #expect(printed.verdict("networkIsKnown") == "kept" && printed.verdict("powerIsKnown") == "kept")
+        let lines = try home.stormy("doctor").output.split(separator: "\n")
+        let start = try #require(lines.firstIndex(of: "What this desktop keeps:"))
+        #expect(lines[(start + 1)...].count == 8, "no line helps here: \(lines)")
+        #expect(lines.contains { $0.hasPrefix("~ survives a force quit: from the next login on. ") }, "\(lines)")
+        #expect(lines.contains { $0.hasPrefix("- wakes the machine from sleep: no. No timer of this version") }, "\(lines)")
+    }
+
+    /// What it says of a force quit is true: the next command brings the agent back. And what an app reads without asking anybody is what
+    /// `doctor` found.
+    @Test func withoutAUserManagerTheNextCommandBringsTheAgentBack() async throws {
+        let server = try await EndToEnd.stormyServer()
+        let patient = try Patient(try Desktop(), server)
+        let printed = try PrintedGuarantees(patient.home)
+        #expect(printed.verdict("survivesForceQuit") == "keptFromNextLogin" && printed.verdict("buttonsAreLive") == "kept")
+        try patient.home.killAgent()
+        #expect(!FileLock.isHeld(patient.directories.agentLock))
+        let before = try Ledger(patient.directories).read { try $0.fact(.agent)?.pid }
+        try patient.home.stormy("status")
+        try patient.home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
+        // The first notification has the agent ask the server.
+        try patient.home.stormy("simulate", "launch", "StormyNoon", "--wait")
+        #expect(patient.desktop.listen(for: 1) == ["Storm expected in Here"])
+        #expect(try patient.home.wait("its word of the server") { try $0.fact(.serverHasButtons) })
+        let known = try patient.home.wait("its word of network and power") { try $0.fact(.conditions)?.conditions.knowledge }
+        #expect(known.network == (printed.verdict("networkIsKnown") == "kept"))
+        #expect(known.metered == (printed.verdict("meteredIsKnown") == "kept"))
+        #expect(known.power == (printed.verdict("powerIsKnown") == "kept"))
+    }
+
+    /// The entry names a program that is gone: said with the line that helps, which does.
+    @Test func anEntryWithoutItsProgramKeepsNothing() async throws {
+        let patient = try Patient(try Desktop(), try await EndToEnd.stormyServer())
+        try patient.shell("sed -i 's#^Exec=.*#Exec=\"/nowhere/agent\"#' '\(patient.path("config/autostart"))'/*.desktop")
+        let before = try PrintedGuarantees(patient.home)
+        let reboot = try #require(before.all.first { $0.name == "survivesReboot" })
+        #expect(reboot.verdict == "notKept" && reboot.kept == false)
+        try patient.shell(try #require(reboot.help) + " >/dev/null")
+        #expect(try PrintedGuarantees(patient.home).verdict("survivesReboot") == "keptFromNextLogin")
+    }
+
+    /// Mounted by any app.
+    @Test func anotherAppIsToldToo() throws {
+        let home = try Home(app: "tide-example")
+        let printed = try PrintedGuarantees(home, program: Home.product("tide-example"), ["background"])
+        #expect(printed.verdict("survivesForceQuit") == "keptFromNextLogin")
+    }
+
+    /// NetworkManager says whether the network is metered: then it is known. Of one that others manage it says "unknown".
+    @Test func whoSaysWhetherTheNetworkIsMeteredMakesItKnown() throws {
+        let home = try Home()
+        #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "notKept")
+        let services = try SystemServices([.network])
+        home.environment.merge(services.environment) { $1 }
+        #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "notKept")
+        try services.set(.network, "Metered", "uint32 4")
+        #expect(try PrintedGuarantees(home).verdict("meteredIsKnown") == "kept")
+    }
+}
+
+extension EndToEnd.Login {
+    /// What it says of a force quit is true: the user manager brings a killed agent back, and the agent a killed app, without a word of anybody's.
+    @Test func aForceQuitIsSurvivedAsItIsSaid() throws {
+        // It runs until it is killed.
+        Weather.serve(.silence, on: server)
+        try home.stormy("place", "add", "Here", "1,1", "--no-sync")
+        #expect(try home.stormy("schedule").status == 0)
+        #expect(try home.stormy("simulate", "launch", "StormyNoon").status == 0)
+        let first = try home.wait("the launch") { try $0.liveLaunches().first { $0.pid != nil } }
+        let printed = try PrintedGuarantees(home)
+        #expect(printed.verdict("survivesForceQuit") == "kept")
+        let lingers = FileManager.default.fileExists(atPath: "/var/lib/systemd/linger/" + NSUserName())
+        for guarantee in printed.all where ["survivesLogout", "survivesReboot"].contains(guarantee.name) {
+            #expect(guarantee.verdict == (lingers ? "kept" : "keptFromNextLogin"), "\(guarantee)")
+            #expect(guarantee.help == (lingers ? nil : "loginctl enable-linger"))
+        }
+
+        let (before, killed) = (home.agentPID, ContinuousClock.now)
+        try home.killAgent()
+        try home.wait("another agent") { try $0.fact(.agent)?.pid != before ? true : nil }
+        #expect(killed.duration(to: .now) < .seconds(10))
+        #expect(
+            try manager.systemctl("show", "-P", "MainPID", "background-agent-stormy.service").output
+                == "\(home.agentPID ?? 0)\n")
+        // The app's process went with the agent's unit.
+        let second = try home.wait("the app again", seconds: 60) {
+            try $0.liveLaunches().first { $0.id != first.id && $0.pid != nil }
+        }
+        Weather.serve(.json(Weather.forecast()), on: server)
+        kill(try #require(second.pid), SIGKILL)
+        try home.wait("its work, done", seconds: 60) { try $0.history(limit: 5).first { $0.outcome == .completed } }
+    }
+}
