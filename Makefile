@@ -56,7 +56,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-waiting benchmark-notifications
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -213,6 +213,11 @@ benchmark-weather: run-packages test-packages ## An answer of 1 MB, a noon of 1,
 	for product in background-agent stormy; do \
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/weather.py
+
+benchmark-day: run-packages test-packages ## What a day and an idle hour cost under a user manager: CPU, wake-ups, memory (over an hour)
+	for product in background-agent stormy; do \
+	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
+	python3 Tests/Benchmarks/day.py
 
 benchmark-waiting: run-packages test-packages ## What an app's submit waits while 20 GiB are downloaded and proven
 	for product in background-agent stormy courier-example proving-ground; do \

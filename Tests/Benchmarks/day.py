@@ -17,8 +17,7 @@ import time
 from support import BIN, Bench, memory
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "Compare"))
-from bus import until  # noqa: E402
-from ground import Ground, obstacle  # noqa: E402
+from ground import Ground, obstacle, until  # noqa: E402
 
 HOUR = float(sys.argv[1]) if len(sys.argv) > 1 else 3_600
 RIVAL = "import time\nwhile True: time.sleep(5)"
