@@ -1,0 +1,258 @@
+import BackgroundScheduling
+import Foundation
+import Testing
+
+/// The machine is woken, works, and sleeps again: by hand, and by the thousand.
+@Suite struct SystemWakeTests {
+    private typealias Moment = SystemWake.Moment
+
+    private static let noon = Date(timeIntervalSince1970: 1_000_000)
+
+    // MARK: Who is there
+
+    /// Before, now, and whether somebody came.
+    @Test func signsOfAPerson() {
+        let open = MachineLook()
+        let closed = MachineLook(isLidClosed: true)
+        let idle = MachineLook(isIdle: true)
+        let locked = MachineLook(isLocked: true)
+        let table: [(MachineLook?, MachineLook, Bool)] = [
+            (closed, closed, false), (closed, open, true), (closed, idle, true), (closed, locked, true),
+            (idle, idle, false), (idle, open, true), (idle, locked, true),
+            (locked, locked, false), (locked, open, true), (locked, MachineLook(isIdle: true, isLocked: true), false),
+            (open, open, true), (open, idle, false), (open, locked, false), (open, closed, false),
+            (nil, open, true), (nil, closed, false), (nil, idle, false), (nil, locked, false),
+        ]
+        for (before, now, came) in table {
+            #expect(now.showsSomebody(since: before) == came, "\(String(describing: before)) \(now)")
+        }
+    }
+
+    @Test(arguments: [(true, 29.9, true), (true, 30, false), (false, 1, false)])
+    func whatLittleBatteryIs(_ isOnBattery: Bool, _ percent: Double, _ isLow: Bool) {
+        #expect(MachineLook(isOnBattery: isOnBattery, batteryPercent: percent).isBatteryLow == isLow)
+    }
+
+    @Test func aBatteryOfWhichNobodyKnowsIsNotLow() { #expect(!MachineLook(isOnBattery: true).isBatteryLow) }
+
+    // MARK: By hand
+
+    private static func at(_ seconds: Double, awake: Double = 0) -> Moment { Moment(now: noon + seconds, awake: awake) }
+
+    /// An alarm is set, and the machine asleep.
+    private func sleeping(_ machine: MachineLook) -> SystemWake {
+        var wake = SystemWake()
+        #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.look])
+        #expect(wake.hear(.looked(MachineLook()), at: Self.at(-60)) == [])
+        #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [.arm(Self.noon), .delaySleep])
+        #expect(wake.hear(.delayed, at: Self.at(-60)) == [])
+        #expect(wake.hear(.falling, at: Self.at(-50)) == [.look])
+        #expect(wake.hear(.looked(machine), at: Self.at(-50)) == [.allowSleep])
+        return wake
+    }
+
+    @Test func onceAround() {
+        let closed = MachineLook(isLidClosed: true)
+        var wake = sleeping(closed)
+        #expect(wake.tick(at: Self.at(0)) == [.delaySleep, .look])
+        #expect(wake.holdsWork)
+        #expect(wake.hear(.looked(closed), at: Self.at(0)) == [])
+        #expect(wake.hear(.delayed, at: Self.at(0)) == [.serve(Self.noon)])
+        #expect(!wake.holdsWork)
+        let next = Self.noon + 86_400
+        #expect(wake.plan(next, isWorkDone: false, at: Self.at(1, awake: 1)) == [.arm(next)])
+        #expect(wake.plan(next, isWorkDone: true, at: Self.at(2, awake: 2)) == [.look])
+        #expect(wake.hear(.looked(closed), at: Self.at(2, awake: 2)) == [.allowSleep, .suspend(isWorkDone: true)])
+        #expect(wake.plan(next, isWorkDone: true, at: Self.at(3, awake: 3)) == [])
+        #expect(wake.hear(.falling, at: Self.at(3, awake: 3)) == [])
+        #expect(wake.wake(at: Self.at(500, awake: 4)) == [])
+        #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
+    }
+
+    @Test func wokenByAPersonBeforeItsInstantItSetsNothingAgain() {
+        var wake = sleeping(MachineLook())
+        #expect(wake.wake(at: Self.at(-20)) == [])
+        #expect(wake.alarm == Self.noon)
+        #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.look])
+        _ = wake.hear(.looked(MachineLook()), at: Self.at(-20))
+        #expect(wake.plan(Self.noon, isWorkDone: true, at: Self.at(-20)) == [.delaySleep])
+    }
+
+    /// No alarm woke it: a machine without a clock that can, say.
+    @Test func wokenLongAfterItsInstantIsNoWakeOfOurs() {
+        var wake = sleeping(MachineLook(isLidClosed: true))
+        #expect(wake.wake(at: Self.at(3_600)) == [])
+        #expect(!wake.isAtWork && !wake.holdsWork)
+    }
+
+    @Test func somebodyElsesSleepWaitsForTheWorkAndNeedsNoOther() {
+        var wake = sleeping(MachineLook(isLidClosed: true))
+        _ = wake.tick(at: Self.at(0))
+        _ = wake.hear(.delayed, at: Self.at(0))
+        _ = wake.hear(.looked(MachineLook(isLidClosed: true)), at: Self.at(0))
+        #expect(wake.hear(.falling, at: Self.at(1, awake: 1)) == [])
+        #expect(wake.plan(nil, isWorkDone: false, at: Self.at(1, awake: 1)) == [])
+        #expect(wake.plan(nil, isWorkDone: true, at: Self.at(2, awake: 2)) == [.allowSleep])
+    }
+
+    @Test func withoutLogindNoAlarmIsSet() {
+        var wake = SystemWake()
+        _ = wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60))
+        _ = wake.hear(.looked(nil), at: Self.at(-60))
+        #expect(wake.plan(Self.noon, isWorkDone: false, at: Self.at(-60)) == [])
+        #expect(wake.obstacle == .noSleepManager)
+        #expect(!wake.needsAgent)
+    }
+
+    // MARK: By the thousand
+
+    /// Whatever happens, in whatever order: no instant is used twice, no wake asks for sleep twice, nothing is held for long, and no alarm is set
+    /// with little battery.
+    @Test func whateverHappens() {
+        for seed in 1...3_000 as ClosedRange<UInt64> {
+            var trial = Trial(seed: seed)
+            trial.run()
+            #expect(
+                trial.complaints.isEmpty, "seed \(seed): \(trial.complaints)\n\(trial.story.suffix(40).joined(separator: "\n"))")
+            if !trial.complaints.isEmpty { return }
+        }
+    }
+}
+
+/// A machine, its logind and an agent that draw lots.
+private struct Trial {
+    private var random: SplitMix
+    private var wake = SystemWake()
+    private var now = Date(timeIntervalSince1970: 1_000_000)
+    private var awake = 0.0
+    private var machine = MachineLook()
+    private var answers: [SleepEvent] = []
+    private var alarm: Date?
+    private var hasLock = false
+    private var served: [Date] = []
+    private var instant: Date
+    private var sleepsSinceServe = 0
+    private var heldSince: Double?
+    private var atWorkSince: Double?
+    private var isWorkDone = true
+    private(set) var complaints: [String] = []
+    private(set) var story: [String] = []
+
+    init(seed: UInt64) {
+        random = SplitMix(state: seed)
+        instant = Date(timeIntervalSince1970: 1_000_050)
+    }
+
+    private var moment: SystemWake.Moment { .init(now: now, awake: awake) }
+
+    private mutating func chance(_ share: Double) -> Bool { Double(random.next() >> 11) / Double(1 << 53) < share }
+    private mutating func pick(_ bound: Int) -> Int { Int(random.next() % UInt64(bound)) }
+
+    mutating func run() {
+        for _ in 0..<200 {
+            step()
+            follow(wake.tick(at: moment), "tick")
+            if wake.isAtWork, !wake.holdsWork, chance(0.3) { isWorkDone = true }
+            if instant <= now { instant = now + Double(20 + pick(200)) }
+            var wanted: Date? = instant
+            if let last = served.last, last >= instant { wanted = nil }
+            if chance(0.05) { wanted = nil }
+            follow(wake.plan(wanted, isWorkDone: isWorkDone, at: moment), "plan")
+            check()
+        }
+    }
+
+    private mutating func step() {
+        switch pick(10) {
+        case 0, 1, 2: pass(Double(pick(8)))
+        case 3: if let alarm { pass(max(alarm.timeIntervalSince(now), 0)) }
+        case 4: follow(wake.hear(.falling, at: moment), "falling")
+        case 5:
+            // It slept, until its alarm or a person.
+            let end = chance(0.7) ? alarm ?? now + 30 : now + Double(pick(100))
+            now = max(now, end)
+            follow(wake.wake(at: moment), "woke")
+        case 6:
+            machine = MachineLook(
+                isLidClosed: chance(0.5), isIdle: chance(0.5), isLocked: chance(0.5), isOnBattery: chance(0.5),
+                batteryPercent: chance(0.5) ? 80 : 20)
+            if chance(0.5) { wake.notePower() }
+        default:
+            guard !answers.isEmpty else { return }
+            let answer = answers.removeFirst()
+            if answer == .delayed { hasLock = true }
+            follow(wake.hear(answer, at: moment), "\(answer)")
+        }
+    }
+
+    private mutating func pass(_ seconds: Double) {
+        // An agent is called when it asked to be.
+        var left = seconds
+        while let deadline = wake.deadline, deadline - awake <= left {
+            let part = max(deadline - awake, 0)
+            (now, awake, left) = (now + part, awake + part, left - part)
+            let before = wake
+            follow(wake.tick(at: moment), "tick")
+            follow(wake.plan(instant > now ? instant : nil, isWorkDone: isWorkDone, at: moment), "plan")
+            check()
+            if wake == before { break }
+        }
+        (now, awake) = (now + max(left, 0), awake + max(left, 0))
+    }
+
+    private mutating func follow(_ commands: [SystemWake.Command], _ why: String) {
+        story.append("\(Int(now.timeIntervalSince1970) % 100_000) \(why): \(commands)")
+        for command in commands {
+            switch command {
+            case .arm(let date):
+                alarm = date
+                if date != nil, wake.obstacle != nil { complaints.append("an alarm in spite of \(wake.obstacle!)") }
+            case .look: answers.append(.looked(chance(0.05) ? nil : machine))
+            case .delaySleep:
+                // Of an earlier question nobody hears any more.
+                answers.removeAll(where: Self.isOfLock)
+                answers.append(chance(0.7) ? .delayed : .notDelayed(isUnderWay: chance(0.5)))
+            case .allowSleep:
+                hasLock = false
+                answers.removeAll(where: Self.isOfLock)
+            case .serve(let date):
+                if served.contains(date) { complaints.append("\(date) is used twice") }
+                served.append(date)
+                (sleepsSinceServe, isWorkDone) = (0, false)
+            case .suspend:
+                sleepsSinceServe += 1
+                if served.isEmpty || sleepsSinceServe > 1 { complaints.append("a sleep that nobody was woken for") }
+                if hasLock { complaints.append("asks for sleep, and holds it up") }
+                answers.append(chance(0.8) ? .falling : .notSuspended("no"))
+            case .stay: break
+            }
+        }
+    }
+
+    private static func isOfLock(_ event: SleepEvent) -> Bool {
+        switch event {
+        case .delayed, .notDelayed: true
+        case .falling, .looked, .notSuspended: false
+        }
+    }
+
+    private mutating func check() {
+        heldSince = wake.holdsWork ? heldSince ?? awake : nil
+        if let heldSince, awake > heldSince + 16 { complaints.append("work is held for long") }
+        atWorkSince = wake.isAtWork ? atWorkSince ?? awake : nil
+        if let atWorkSince, awake > atWorkSince + 26 { complaints.append("awake for long") }
+        if wake.obstacle == .lowBattery, !wake.isAtWork, wake.alarm != nil { complaints.append("an alarm with little battery") }
+    }
+}
+
+private struct SplitMix {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}
