@@ -36,6 +36,7 @@ import Testing
             let request = try #require(try transaction.request("StormyNoon"))
             #expect(request.recurrence == .daily(.noon))
             #expect(request.runsInLowPowerMode == false)
+            #expect(request.wakesSystem == false)
             let open = RequestNeeds(rawValue: 15).openClasses
             #expect(try transaction.firstDue(in: open, now: Date(timeIntervalSince1970: 1_000))?.identifier == "StormyNoon")
             #expect(

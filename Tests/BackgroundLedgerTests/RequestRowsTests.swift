@@ -58,6 +58,7 @@ import Testing
         full.missed = .skip
         full.requiresNetwork = true
         full.requiresExternalPower = true
+        full.wakesSystem = true
         full.beginAfterRetry = now + 0.123_456
         let berlin = try #require(TimeZone(identifier: "Europe/Berlin"))
         try ledger.write { transaction in
@@ -66,6 +67,27 @@ import Testing
         }
         #expect(full.earliestBegin == full.occurrence?.addingTimeInterval(17.25))
         #expect(try test.open().read { try $0.request("StormyNoon") } == full)
+    }
+
+    // MARK: Waking
+
+    @Test func whatIsMadeUpForWakesNobody() throws {
+        try ledger.write { transaction in
+            var waking = request("waking")
+            (waking.wakesSystem, waking.earliestBegin) = (true, now + 100)
+            try transaction.save(waking)
+            var sleeping = request("sleeping")
+            sleeping.earliestBegin = now + 50
+            try transaction.save(sleeping)
+            #expect(try transaction.nextWake(after: now) == now + 100)
+            #expect(try transaction.nextWake(after: now + 100) == nil)
+            #expect(try !transaction.hasDueWake(now: now + 99))
+            #expect(try transaction.hasDueWake(now: now + 100))
+            (waking.failures, waking.backoffUntil) = (1, now + 200)
+            try transaction.save(waking)
+            #expect(try transaction.nextWake(after: now + 100) == nil)
+            #expect(try !transaction.hasDueWake(now: now + 150))
+        }
     }
 
     // MARK: Launches

@@ -12,6 +12,7 @@ import Testing
         request.recurrence = .daily(.noon)
         request.recurrenceDelay = 7
         request.missedOccurrences = .skip
+        request.wakesSystem = true
         let copy = try #require(request.copy() as? BGProcessingTaskRequest)
         #expect(copy !== request)
         request.earliestBeginDate = nil
@@ -22,6 +23,7 @@ import Testing
         #expect(copy.recurrence == .daily(.noon))
         #expect(copy.recurrenceDelay == 7)
         #expect(copy.missedOccurrences == .skip)
+        #expect(copy.wakesSystem)
         #expect(BGAppRefreshTaskRequest(identifier: "a").copy() is BGAppRefreshTaskRequest)
     }
 

@@ -28,6 +28,7 @@ extension ConditionVerdict.Name {
         case .notRunning: "not running"
         case .turn: "turn"
         case .room: "room"
+        case .systemWake: "wakes the machine"
         }
     }
 }

@@ -35,6 +35,13 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
     /// Low Power Mode turns background refresh off.
     public var runsInLowPowerMode = false
 
+    /// Wake the machine for it, where that may be: with `CAP_WAKE_ALARM`, logind, and at least 30 % of the battery.
+    ///
+    /// Differs from Apple, where the system wakes when it likes. The machine sleeps again when the work is done and nobody came, after 20 s at
+    /// the latest; what is under way then goes on at the next wake. Where it cannot be woken the request runs as any other, after the
+    /// sleep; `why` and `doctor` say what is missing. A launch that is made up for wakes nobody.
+    public var wakesSystem = false
+
     init(identifier: String) {
         self.identifier = identifier
         super.init()
@@ -57,6 +64,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
             recurrence: recurrence,
             spread: recurrenceDelay, missed: missedOccurrences, submittedAt: now)
         record.runsInLowPowerMode = runsInLowPowerMode
+        record.wakesSystem = wakesSystem
         return record
     }
 
@@ -83,6 +91,7 @@ open class BGTaskRequest: NSObject, NSCopying, @unchecked Sendable {  // because
         request.missedOccurrences = record.missed
         request.occurrence = record.occurrence
         request.runsInLowPowerMode = record.runsInLowPowerMode
+        request.wakesSystem = record.wakesSystem
         return request
     }
 }

@@ -63,6 +63,8 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
         case notRunning
         case turn
         case room
+        /// The machine is woken for it. Says nothing of whether it may run.
+        case systemWake
     }
 
     package var name: Name
@@ -70,6 +72,10 @@ package struct ConditionVerdict: Sendable, Equatable, Codable {
     package var detail: String
     /// When time alone will meet it.
     package var metAt: Date?
+
+    package init(name: Name, met: Bool, detail: String, metAt: Date?) {
+        (self.name, self.met, self.detail, self.metAt) = (name, met, detail, metAt)
+    }
 }
 
 /// What planning knows of the world besides the requests.

@@ -5,12 +5,14 @@ import Foundation
 package struct Explanation {
     private let observed: ObservedConditions?
     private let live: [String: LaunchRecord]
+    private let alarm: AlarmReport?
     package let world: PlanningWorld
     package let now: Date
 
     package init(_ transaction: LedgerTransaction, now: Date) throws {
         self.now = now
         observed = try transaction.fact(.conditions)
+        alarm = try transaction.fact(.alarm)
         live = try Dictionary(transaction.liveLaunches().map { ($0.identifier, $0) }) { $1 }
         // Nobody has looked yet: assumed to be fine, as an agent will find out when there is one.
         let fine = DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true)
@@ -26,6 +28,18 @@ package struct Explanation {
     /// Every condition of the request, met or not.
     package func verdicts(_ request: RequestRecord) -> [ConditionVerdict] {
         RequestPlanner.verdicts(for: request.plannable(hasLiveLaunch: isLive(request.identifier)), in: world, now: now)
+    }
+
+    /// Whether the machine is woken for it; `nil`: it does not ask for that. It runs either way, late perhaps.
+    package func wake(_ request: RequestRecord) -> ConditionVerdict? {
+        guard request.wakesSystem else { return nil }
+        if let obstacle = alarm?.obstacle {
+            return ConditionVerdict(
+                name: .systemWake, met: false, detail: "it runs late where the machine sleeps: \(obstacle.words)", metAt: nil)
+        }
+        let isSet = alarm?.alarm != nil
+        let detail = isSet ? "an alarm is set" : "no alarm is set: none is due, or no agent has looked yet"
+        return ConditionVerdict(name: .systemWake, met: isSet, detail: detail, metAt: nil)
     }
 
     /// When time alone makes it due; `nil`: an event has to come first.
@@ -45,6 +59,7 @@ package struct Explanation {
         case .notRunning: live[request.identifier]?.startedAt
         case .turn: world.lastStart
         case .room: request.submittedAt
+        case .systemWake: alarm?.since
         }
     }
 }

@@ -131,6 +131,20 @@ package struct ObservedConditions: Codable, Sendable, Equatable {
     }
 }
 
+/// What the agent last knew of waking the machine.
+package struct AlarmReport: Codable, Sendable, Equatable {
+    /// For when an alarm is set; `nil`: none is.
+    package var alarm: Date?
+    /// Why none is.
+    package var obstacle: WakeObstacle?
+    /// Since when it has been so.
+    package var since: Date
+
+    package init(alarm: Date?, obstacle: WakeObstacle?, since: Date) {
+        (self.alarm, self.obstacle, self.since) = (alarm, obstacle, since)
+    }
+}
+
 /// A named value of the ledger that is one of a kind.
 package struct FactName<Value: Codable & Sendable & Equatable>: Sendable {
     let name: String
@@ -157,6 +171,10 @@ extension FactName where Value == AgentAbsence {
 extension FactName where Value == ObservedConditions {
     package static var conditions: Self { Self("conditions") }
 }
+extension FactName where Value == AlarmReport {
+    /// Absent: no request wants the machine woken, or no agent has looked yet.
+    package static var alarm: Self { Self("alarm") }
+}
 extension FactName where Value == SignificantTime {
     /// Day and zone as the app was last told; absent: it does not want to be told.
     package static var significantTime: Self { Self("significantTime") }
@@ -176,6 +194,8 @@ extension FactName where Value == Date {
     package static var retriedAt: Self { Self("retriedAt") }
     /// Since when the desktop shows no notifications at the person's wish.
     package static var doNotDisturbSince: Self { Self("doNotDisturbSince") }
+    /// The last instant that the machine was woken for: it is never woken for it again.
+    package static var servedWake: Self { Self("servedWake") }
     /// About when an agent last looked at this ledger.
     package static var lookedAt: Self { Self("lookedAt") }
 }

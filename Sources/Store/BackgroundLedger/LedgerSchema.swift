@@ -66,6 +66,10 @@ enum LedgerSchema {
                 table.add(column: "silencedAt", .double)
             }
         }
+        migrator.registerMigration("13: requests that wake the machine") { database in
+            try database.alter(table: "request") { $0.add(column: "wakesSystem", .boolean).notNull().defaults(to: false) }
+            try database.execute(sql: "CREATE INDEX requestWaking ON request (earliestBegin) WHERE wakesSystem")
+        }
         return migrator
     }
 

@@ -19,6 +19,8 @@ package struct RequestRecord: Codable, Sendable, Equatable {
     package var requiresNetwork: Bool
     package var requiresExternalPower: Bool
     package var runsInLowPowerMode = false
+    /// The machine is woken for it, where that may be.
+    package var wakesSystem = false
     package var submittedAt: Date
     /// Launches in a row that ended without a result.
     package var failures: Int
@@ -163,6 +165,21 @@ extension LedgerTransaction {
             if let next { earliest = min(earliest ?? next, next) }
         }
         return earliest.map(Date.init(timeIntervalSince1970:))
+    }
+
+    /// The first moment to come for which the machine is to be woken. A launch that is made up for wakes nobody.
+    package func nextWake(after moment: Date) throws -> Date? {
+        try Double.fetchOne(
+            database.cachedStatement(sql: "SELECT MIN(earliestBegin) FROM request WHERE wakesSystem AND earliestBegin > ?"),
+            arguments: [moment.timeIntervalSince1970]
+        ).map(Date.init(timeIntervalSince1970:))
+    }
+
+    /// A request for which the machine is woken is due, and has not run or runs.
+    package func hasDueWake(now: Date) throws -> Bool {
+        try Bool.fetchOne(
+            database.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM request WHERE wakesSystem AND dueAt <= ?)"),
+            arguments: [now.timeIntervalSince1970]) ?? false
     }
 
     /// Requests to be left out when missed, whose moment lies before `moment`.

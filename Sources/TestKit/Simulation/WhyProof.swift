@@ -190,7 +190,7 @@ private final class Life {
         case .externalPower: try simulation.machine.change { $0.isOnExternalPower = true }
         case .lowPowerMode: try simulation.machine.change { $0.isLowPowerMode = false }
         case .notRunning: try simulation.app.finishAll(of: question.identifier)
-        case .earliestBeginDate, .networkAfterSleep, .backoff, .turn, .room: break
+        case .earliestBeginDate, .networkAfterSleep, .backoff, .turn, .room, .systemWake: break
         }
     }
 }
