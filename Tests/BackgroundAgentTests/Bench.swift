@@ -19,6 +19,9 @@ final class Bench {
     let conditions = FakeConditions()
     /// Of the agents that start from now on; `nil`: nobody starts one that left.
     var activator: FakeActivator?
+    /// Of the agents that start from now on; `nil`: nothing wakes this machine.
+    var wakeClock: FakeWakeClock?
+    var sleep: FakeSleepManager?
     /// What other threads have for the agent.
     let posted = PostedEvents()
     /// Processes that `watchProcess` finds gone.
@@ -66,7 +69,8 @@ final class Bench {
         let agent = Agent(
             ledger: ledger, launcher: launcher,
             ports: AgentPorts(
-                transport: transport, presenter: presenter, conditions: conditions, activator: activator, sessionChanged: { _ in }
+                transport: transport, presenter: presenter, conditions: conditions, activator: activator, wakeClock: wakeClock,
+                sleepManager: sleep, sessionChanged: { _ in }
             ),
             host: HostEnvironment(
                 now: { clocks.value.now }, monotonic: { clocks.value.awake }, slept: { clocks.value.slept },
@@ -142,12 +146,14 @@ final class Bench {
     @discardableResult
     func submit(
         _ identifier: String = "noon", after seconds: Double? = nil, daily: Bool = false, missed: MissedPolicy = .once,
-        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false
+        served: Date? = nil, kind: LaunchKind = .appRefresh, network: Bool = false, power: Bool = false,
+        wakes: Bool = false
     ) throws -> RequestRecord {
         var request = RequestRecord(
             identifier: identifier, kind: kind, earliestBegin: seconds.map { now + $0 },
             recurrence: daily ? .daily(.noon) : nil, missed: missed, requiresNetwork: network,
             requiresExternalPower: power, submittedAt: now)
+        request.wakesSystem = wakes
         try ledger.write { transaction in
             try transaction.planNext(of: &request, served: served, now: now, in: zone)
             try transaction.save(request)

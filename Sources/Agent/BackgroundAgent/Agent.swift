@@ -210,7 +210,17 @@ package final class Agent {
         case .askServer: ports.presenter.ask()
         case .watchProcess(let process): if !watchProcess(process) { hear(.processEnded(process)) }
         case .sessionChanged(let session): ports.sessionChanged(session)
+        case .armAlarm(let instant): armAlarm(at: instant)
+        case .lookAtMachine: if let manager = ports.sleepManager { manager.look() } else { hear(.sleepEvent(.looked(nil))) }
+        case .delaySleep: ports.sleepManager?.delaySleep()
+        case .allowSleep: ports.sleepManager?.allowSleep()
+        case .suspendMachine: ports.sleepManager?.suspend()
         }
+    }
+
+    private func armAlarm(at instant: Date?) {
+        guard let clock = ports.wakeClock else { return hear(.alarmRefused(WakeRefusal("nothing here sets an alarm"))) }
+        do throws(WakeRefusal) { try clock.arm(at: instant) } catch { hear(.alarmRefused(error)) }
     }
 
     private func startLaunch(_ id: Int64) {

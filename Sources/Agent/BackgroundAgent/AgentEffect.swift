@@ -35,13 +35,20 @@ enum AgentEffect: Equatable {
     case askServer
     case watchProcess(ProcessIdentity)
     case sessionChanged(SessionEnvironment?)
+    /// The alarm that wakes the machine; `nil`: none.
+    case armAlarm(Date?)
+    case lookAtMachine
+    case delaySleep
+    case allowSleep
+    case suspendMachine
 
     /// Performed, it makes nothing else due.
     var isOfTransfersAlone: Bool {
         switch self {
         case .startAttempt, .stopAttempt, .tidyServer, .removeFile, .removeOrphans: true
         case .startLaunch, .adoptLaunch, .warnLaunch, .killLaunch, .endLaunch, .forgetLaunch, .checkProof, .placeFile, .present,
-            .askServer, .takeOver, .showBadge, .withdraw, .watchProcess, .sessionChanged:
+            .askServer, .takeOver, .showBadge, .withdraw, .watchProcess, .sessionChanged, .armAlarm, .lookAtMachine,
+            .delaySleep, .allowSleep, .suspendMachine:
             false
         }
     }

@@ -16,6 +16,10 @@ package enum AgentEvent: Sendable {
     case zoneChanged
     /// The host woke: the same, and the network may not be back yet.
     case resumed
+    case sleepEvent(SleepEvent)
+    /// The alarm's instant has come: the machine may have been woken.
+    case alarmRang
+    case alarmRefused(WakeRefusal)
     /// The process of a launch runs.
     case launchStarted(Int64, pid: Int32)
     /// No process could be started for a launch.
@@ -46,9 +50,9 @@ package enum AgentEvent: Sendable {
     var isOfTransport: Bool {
         switch self {
         case .transport, .attemptSettled: true
-        case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed, .launchEnded,
-            .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .filesChanged,
-            .appIsMissing, .stopRequested:
+        case .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang, .alarmRefused,
+            .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped,
+            .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
             false
         }
     }
@@ -56,9 +60,9 @@ package enum AgentEvent: Sendable {
     var isTimeChange: Bool {
         switch self {
         case .timeChanged, .zoneChanged, .resumed: true
-        case .transport, .presenter, .conditions, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved,
-            .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing,
-            .stopRequested:
+        case .transport, .presenter, .conditions, .sleepEvent, .alarmRang, .alarmRefused, .launchStarted, .launchFailed,
+            .launchEnded, .processEnded, .attemptMoved, .attemptSettled, .attemptWithoutSource, .attemptStopped, .proofChecked,
+            .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
             false
         }
     }

@@ -15,6 +15,7 @@ struct AgentParts {
     var screen = Screen()
     var leftovers = Leftovers()
     var activation: Activation
+    var wakes = SystemWakes()
     /// Migrations of the ledger that are known to be of this version.
     private var knownMigrations = 0
 
@@ -46,8 +47,10 @@ struct AgentParts {
         try neighbours.plan(&pass)
         // Before requests: a rule planned by the clock that was set may not be due any more.
         try time.plan(&pass)
+        // Before requests: what a machine was woken for begins when its sleep is held off.
+        try wakes.tick(&pass)
         if lifetime.beginsWork {
-            try DueRequests.plan(&pass, conditions, time)
+            if !wakes.holdsWork { try DueRequests.plan(&pass, conditions, time) }
             try ContinuedWork.plan(&pass)
             try TimeChanges.plan(&pass)
             try planAttempts(&pass)
@@ -58,9 +61,12 @@ struct AgentParts {
         }
         // The rows of a newer version may mean something else.
         if !lifetime.isSuperseded { try screen.plan(&pass, isQuitting: lifetime.isQuitting) }
+        // After all work: the machine may sleep again when there is none.
+        try wakes.plan(&pass, hasAttempts: !attempts.isEmpty)
         // Last: whether anything is left to do shows only now.
         let others = Lifetime.Others(
-            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing)
+            hasAttempts: !attempts.isEmpty, answersDue: screen.answersDue(pass.moment), isShowing: screen.isShowing,
+            holdsAlarm: wakes.needsAgent)
         try lifetime.plan(&pass, others, &activation)
         leftovers.planOrphans(&pass, lifetime)
     }
@@ -105,9 +111,14 @@ struct AgentParts {
             try conditions.note(desktop, pass)
             // Any change of the network is a reason to try at once, also one that leaves it "available".
             if desktop.isNetworkAvailable { try attempts.retryUnreached(&pass) }
+            wakes.notePower()
         case .timeChanged: time.noteJump(pass)
         case .zoneChanged: time.noteZone()
         case .resumed: try noteWake(&pass)
+        case .sleepEvent(let event): try wakes.note(event, &pass)
+        // That the instant has come the clocks say, too.
+        case .alarmRang: break
+        case .alarmRefused(let refusal): wakes.note(refusal)
         case .launchStarted(let id, let pid):
             try launches.note(started: id, pid: pid, &pass)
             try pass.takeBack(AgentNotice.saysMissing)
@@ -127,6 +138,7 @@ struct AgentParts {
             // What a certificate said was true of another time.
             try pass.transaction.retryTransfers(waitingWith: TransferTrouble.recordedClockCodes, now: pass.now)
         }
+        if change.shift != 0 { try wakes.noteSetClock(&pass) }
         if change.hasSlept { try noteWake(&pass) }
     }
 
@@ -134,6 +146,7 @@ struct AgentParts {
         time.noteJump(pass)
         attempts.noteWake()
         try conditions.noteWake(&pass)
+        try wakes.noteWake(&pass)
     }
 
     private mutating func settleEndedLaunches(_ pass: inout Pass) throws {

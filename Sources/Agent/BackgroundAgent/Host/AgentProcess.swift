@@ -84,6 +84,19 @@ package final class AgentProcess {
         }
     }
 
+    /// The alarm in this process's loop.
+    package var wakeClock: any WakeClock {
+        // Called on the loop's thread alone, where the agent performs.
+        nonisolated(unsafe) let loop = loop
+        return AlarmTimer(
+            watch: { descriptor in
+                loop.watch(descriptor) {
+                    var rings: UInt64 = 0
+                    if read(descriptor, &rings, 8) > 0 { Self.current?.hear(.alarmRang) }
+                }
+            }, unwatch: { loop.unwatch($0) })
+    }
+
     /// The agent of this process; touched on the loop's thread only, where posted calls run.
     nonisolated(unsafe) private static var current: Agent?
 

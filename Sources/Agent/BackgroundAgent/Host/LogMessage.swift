@@ -22,6 +22,11 @@ package enum LogMessage: String, CaseIterable, Sendable {
     case hostWoke = "host-woke"
     case zoneChanged = "zone-changed"
     case requestReplanned = "request-replanned"
+    case alarmMissing = "alarm-missing"
+    case machineWoken = "machine-woken"
+    case machineSleepsAgain = "machine-sleeps-again"
+    case machineStaysAwake = "machine-stays-awake"
+    case sleepRefused = "sleep-refused"
     // Launches.
     case launchStarted = "launch-started"
     case launchAdopted = "launch-adopted"
@@ -66,6 +71,11 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .hostWoke: "the host woke"
         case .zoneChanged: "the time zone changed"
         case .requestReplanned: "the clock or the zone changed: planned anew"
+        case .alarmMissing: "cannot wake the machine for what asks for it"
+        case .machineWoken: "woke the machine for what is due"
+        case .machineSleepsAgain: "nobody came: sends the machine back to sleep"
+        case .machineStaysAwake: "somebody may be there: the machine stays awake"
+        case .sleepRefused: "the machine was not let sleep again"
         case .launchStarted: "launched"
         case .launchAdopted: "took over a launch of the agent before"
         case .launchFailed: "could not be launched"
@@ -91,9 +101,12 @@ package enum LogMessage: String, CaseIterable, Sendable {
         switch self {
         case .agentStarted: [.pid]
         case .agentLeaves: [.until]
-        case .agentStopping, .agentStopped, .agentMakesWay, .agentMadeWay, .ledgerIsNewer, .lockLost, .changesHeard, .hostWoke: []
+        case .machineWoken: [.instant]
+        case .agentStopping, .agentStopped, .agentMakesWay, .agentMadeWay, .ledgerIsNewer, .lockLost, .changesHeard, .hostWoke,
+            .machineStaysAwake:
+            []
         case .agentStays, .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .folderNotSynced,
-            .progressNotShown:
+            .progressNotShown, .alarmMissing, .machineSleepsAgain, .sleepRefused:
             [.reason]
         case .ledgerRecovered: [.tries]
         case .changesUnheard: [.reason, .seconds]
@@ -124,10 +137,10 @@ package enum LogMessage: String, CaseIterable, Sendable {
         case .agentStoppedInTrouble, .agentStartsAfresh, .ledgerNotSaved, .ledgerTroubled, .lockLost, .launchFailed: 3
         case .agentStays, .changesUnheard, .partGaveWay, .folderNotSynced, .launchKilled, .notificationWaits,
             .notificationUnreadable,
-            .progressNotShown:
+            .progressNotShown, .alarmMissing, .sleepRefused:
             4
         case .ledgerIsNewer, .agentMakesWay, .agentMadeWay, .ledgerRecovered, .changesHeard, .launchWarned, .transferStopped,
-            .requestReplanned, .notificationSilenced:
+            .requestReplanned, .notificationSilenced, .machineWoken, .machineSleepsAgain, .machineStaysAwake:
             5
         case .agentStarted, .agentStopping, .agentStopped, .agentLeaves, .hostWoke, .zoneChanged, .launchStarted, .launchAdopted,
             .launchEnded,
@@ -140,8 +153,8 @@ package enum LogMessage: String, CaseIterable, Sendable {
 
 /// What is said beside a message. Never a header, a query, a body or a password: none has a field.
 package enum LogField: String, CaseIterable, Sendable {
-    case action, bytes, count, file, generation, host, identifier, kind, launch, notification, outcome, pid, reason, seconds,
-        transfer, tries, until, zone
+    case action, bytes, count, file, generation, host, identifier, instant, kind, launch, notification, outcome, pid, reason,
+        seconds, transfer, tries, until, zone
 
     package var meaning: String {
         switch self {
@@ -152,6 +165,7 @@ package enum LogField: String, CaseIterable, Sendable {
         case .generation: "which launch of the same request it is, made up for ones counted"
         case .host: "a server: scheme, name and port"
         case .identifier: "of the request or session"
+        case .instant: "the moment that an alarm was set for"
         case .kind: "of launch or transfer"
         case .launch: "its number in the history"
         case .notification: "its identifier"

@@ -86,9 +86,9 @@ struct Attempts {
                 }
                 (attempt, end) = (id, how)
             case .attemptSettled(let id, let how): (attempt, end) = (id, how)
-            case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .launchStarted, .launchFailed,
-                .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource, .attemptStopped, .proofChecked, .filePlaced,
-                .filesChanged, .appIsMissing, .stopRequested:
+            case .transport, .presenter, .conditions, .timeChanged, .zoneChanged, .resumed, .sleepEvent, .alarmRang,
+                .alarmRefused, .launchStarted, .launchFailed, .launchEnded, .processEnded, .attemptMoved, .attemptWithoutSource,
+                .attemptStopped, .proofChecked, .filePlaced, .filesChanged, .appIsMissing, .stopRequested:
                 return event
             }
             if var running = running(attempt), case .download(let file) = running.work, !running.hasDestination,

@@ -102,6 +102,8 @@ package enum Lifetime: Equatable {
         /// Until when the answer to a notification that is on its way to the screen is waited for.
         var answersDue: Date?
         var isShowing: Bool
+        /// An alarm is set that wakes the machine, and dies with this process.
+        var holdsAlarm: Bool
     }
 
     mutating func plan(_ pass: inout Pass, _ others: Others, _ activation: inout Activation) throws {
@@ -130,7 +132,7 @@ package enum Lifetime: Equatable {
         _ idleSince: Date?, _ pass: inout Pass, _ others: Others, _ activation: inout Activation
     ) throws {
         let isLeft = try pass.transaction.hasUnfinishedWork()
-        let isBusy = others.hasAttempts || isLeft && others.isShowing
+        let isBusy = others.hasAttempts || isLeft && (others.isShowing || others.holdsAlarm)
         guard !isBusy, try !isLeft || activation.mayLeave(&pass) else {
             self = .working(idleSince: nil)
             return try pass.transaction.setFact(.absence, nil)

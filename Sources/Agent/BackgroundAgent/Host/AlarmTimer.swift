@@ -1,0 +1,67 @@
+import BackgroundScheduling
+import CLinux
+import Foundation
+import Synchronization
+
+/// The kernel's alarm that wakes a sleeping machine: a timer on `CLOCK_BOOTTIME_ALARM` in the agent's loop.
+///
+/// Not `CLOCK_REALTIME_ALARM`: what it would do on a clock that is set is for the agent to decide, which then sets it anew.
+final class AlarmTimer: WakeClock {
+    /// Glibc's headers have it, and Swift does not.
+    private static let clock: Int32 = 9
+
+    /// `nil`: no alarm is set. What the kernel shows of an alarm that was taken off cannot be told from one that is set: it is closed instead.
+    private let descriptor = Mutex<Int32?>(nil)
+    private let watch: @Sendable (Int32) -> Void
+    private let unwatch: @Sendable (Int32) -> Void
+
+    /// - Parameters:
+    ///   - watch: has the loop hear of a descriptor.
+    ///   - unwatch: and not any more.
+    init(watch: @escaping @Sendable (Int32) -> Void, unwatch: @escaping @Sendable (Int32) -> Void) {
+        (self.watch, self.unwatch) = (watch, unwatch)
+    }
+
+    func arm(at instant: Date?) throws(WakeRefusal) {
+        let known = descriptor.withLock { $0 }
+        guard let instant else {
+            if let known { end(known) }
+            return
+        }
+        let timer: Int32
+        if let known { timer = known } else { timer = try make() }
+        var specification = itimerspec()
+        // Relative to now by the wall clock, and absolute by the clock that counts sleep: that one nobody sets.
+        let seconds = Self.boottime + max(instant.timeIntervalSince(Date()), 0) + 0.000_001
+        specification.it_value.tv_sec = Int(seconds.rounded(.down))
+        specification.it_value.tv_nsec = Int((seconds - seconds.rounded(.down)) * 1e9)
+        guard timerfd_settime(timer, Int32(TFD_TIMER_ABSTIME), &specification, nil) == 0 else { throw Self.refusal(errno) }
+    }
+
+    private func make() throws(WakeRefusal) -> Int32 {
+        let made = timerfd_create(Self.clock, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
+        guard made >= 0 else { throw Self.refusal(errno) }
+        descriptor.withLock { $0 = made }
+        watch(made)
+        return made
+    }
+
+    private func end(_ timer: Int32) {
+        unwatch(timer)
+        close(timer)
+        descriptor.withLock { $0 = nil }
+    }
+
+    private static func refusal(_ code: Int32) -> WakeRefusal {
+        WakeRefusal(
+            code == EPERM
+                ? "the agent lacks the capability CAP_WAKE_ALARM" : "the kernel sets no alarm: \(String(cString: strerror(code)))"
+        )
+    }
+
+    private static var boottime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

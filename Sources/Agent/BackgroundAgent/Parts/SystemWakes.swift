@@ -1,0 +1,79 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+
+/// Wakes of the machine: what ``SystemWake`` decides, written down and put into effects.
+struct SystemWakes {
+    private var machine = SystemWake()
+
+    /// Due requests wait for the lock on sleep, or for the sleep itself.
+    var holdsWork: Bool { machine.holdsWork }
+    var needsAgent: Bool { machine.needsAgent }
+
+    // MARK: What is heard
+
+    mutating func note(_ event: SleepEvent, _ pass: inout Pass) throws {
+        if case .notSuspended(let why) = event { pass.log(.sleepRefused, (.reason, why)) }
+        try follow(machine.hear(event, at: Self.moment(pass)), &pass)
+    }
+
+    mutating func note(_ refusal: WakeRefusal) { machine.hear(refusal: refusal.description) }
+    mutating func notePower() { machine.notePower() }
+    mutating func noteWake(_ pass: inout Pass) throws { try follow(machine.wake(at: Self.moment(pass)), &pass) }
+
+    mutating func noteSetClock(_ pass: inout Pass) throws { try follow(machine.setAgain(at: Self.moment(pass)), &pass) }
+
+    // MARK: Planning
+
+    mutating func tick(_ pass: inout Pass) throws { try follow(machine.tick(at: Self.moment(pass)), &pass) }
+
+    mutating func plan(_ pass: inout Pass, hasAttempts: Bool) throws {
+        let wanted = try Self.wanted(pass)
+        let isWorkDone =
+            try machine.isAtWork && !hasAttempts && pass.transaction.liveLaunches().isEmpty
+            && !pass.transaction.hasDueWake(now: pass.now)
+        try follow(machine.plan(wanted, isWorkDone: isWorkDone, at: Self.moment(pass)), &pass)
+        if let deadline = machine.deadline { pass.wake(at: pass.moment.date(atAwake: deadline)) }
+        // It is set whether or not time alone makes something due then: a request may wait for power, too.
+        if let alarm = machine.alarm, alarm > pass.now { pass.wake(at: alarm) }
+        try report(isWanted: wanted != nil, &pass)
+    }
+
+    /// Never one that the machine was woken for, however the clock was set since.
+    private static func wanted(_ pass: Pass) throws -> Date? {
+        guard let next = try pass.transaction.nextWake(after: pass.now) else { return nil }
+        guard let served = try pass.transaction.fact(.servedWake), WallClockRule.counts(served: served, now: pass.now),
+            served >= next
+        else { return next }
+        return try pass.transaction.nextWake(after: served)
+    }
+
+    private static func moment(_ pass: Pass) -> SystemWake.Moment { .init(now: pass.now, awake: pass.moment.awake) }
+
+    /// For `why` and `doctor`.
+    private func report(isWanted: Bool, _ pass: inout Pass) throws {
+        let known = try pass.transaction.fact(.alarm)
+        guard isWanted else { return try pass.transaction.setFact(.alarm, nil) }
+        guard known?.alarm != machine.alarm || known?.obstacle != machine.obstacle || known == nil else { return }
+        try pass.transaction.setFact(.alarm, AlarmReport(alarm: machine.alarm, obstacle: machine.obstacle, since: pass.now))
+        if let obstacle = machine.obstacle, obstacle != known?.obstacle { pass.log(.alarmMissing, (.reason, obstacle.words)) }
+    }
+
+    private func follow(_ commands: [SystemWake.Command], _ pass: inout Pass) throws {
+        for command in commands {
+            switch command {
+            case .arm(let instant): pass.perform(.armAlarm(instant))
+            case .look: pass.perform(.lookAtMachine)
+            case .delaySleep: pass.perform(.delaySleep)
+            case .allowSleep: pass.perform(.allowSleep)
+            case .serve(let instant):
+                try pass.transaction.setFact(.servedWake, instant)
+                pass.log(.machineWoken, (.instant, instant.formatted(.iso8601)))
+            case .suspend(let isWorkDone):
+                pass.perform(.suspendMachine)
+                pass.log(.machineSleepsAgain, (.reason, isWorkDone ? "the work is done" : "it may not stay awake longer"))
+            case .stay: pass.log(.machineStaysAwake)
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+@testable import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BackgroundAgent
+
+/// A machine that sleeps is woken for what asks for it, and sleeps again.
+@Suite struct WakingTests {
+    private let bench: Bench
+    private let clock = FakeWakeClock()
+    private let activator = FakeActivator()
+    private let sleep: FakeSleepManager
+
+    init() throws {
+        bench = try Bench()
+        sleep = FakeSleepManager { [posted = bench.posted] in posted.add(.sleepEvent($0)) }
+        (bench.wakeClock, bench.sleep, bench.activator) = (clock, sleep, activator)
+        try bench.startAgent()
+    }
+
+    private var report: AlarmReport? { get throws { try bench.ledger.read { try $0.fact(.alarm) } } }
+
+    /// The machine falls asleep, and wakes at an instant.
+    private func sleepUntil(_ instant: Date) throws {
+        try bench.hear(.sleepEvent(.falling))
+        #expect(!sleep.isDelayed, "a sleep waits for the agent no longer than it has to")
+        try bench.suspend(instant.timeIntervalSince(bench.now))
+    }
+
+    /// Noon, with an alarm for it, and the machine asleep until then.
+    @discardableResult
+    private func wakeAtNoon() throws -> Date {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.turn()
+        #expect(clock.alarm == noon)
+        #expect(sleep.isDelayed)
+        sleep.machine.isLidClosed = true
+        try sleepUntil(noon + 1)
+        return noon
+    }
+
+    @Test func anAlarmIsSetAndTheAgentStaysWithIt() throws {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.pass(3_600)
+        #expect(clock.alarm == noon)
+        #expect(try report?.alarm == noon)
+        #expect(!bench.host.hasFinished)
+        try bench.ledger.write { _ = try $0.deleteRequest("noon") }
+        try bench.pass(60)
+        #expect(clock.alarm == nil)
+        #expect(!sleep.isDelayed)
+        #expect(try report == nil)
+        #expect(bench.host.hasFinished)
+    }
+
+    @Test func nothingIsAskedWhereNobodyWantsIt() throws {
+        try bench.submit(daily: true)
+        try bench.hear(.sleepEvent(.falling))
+        try bench.suspend(90_000)
+        try bench.pass(600)
+        #expect(clock.calls == 0)
+        #expect(sleep.calls.isEmpty)
+    }
+
+    @Test func withoutTheCapabilityItRunsLateAndTheAgentMayLeave() throws {
+        clock.refusal = WakeRefusal("the agent lacks the capability CAP_WAKE_ALARM")
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.pass(60)
+        #expect(try report?.obstacle == .noAlarm("the agent lacks the capability CAP_WAKE_ALARM"))
+        #expect(bench.host.hasFinished)
+        #expect(clock.calls == 1)
+        #expect(!sleep.isDelayed)
+        try bench.startAgent()
+        try bench.suspend(noon.timeIntervalSince(bench.now) + 3_600)
+        #expect(try bench.live().map(\.servedOccurrence) == [noon])
+        #expect(!sleep.calls.contains(.suspend))
+    }
+
+    @Test func itWorksAndSleepsAgain() throws {
+        let noon = try wakeAtNoon()
+        #expect(sleep.isDelayed)
+        #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
+        let launch = try bench.onlyLive()
+        try bench.pass(3)
+        #expect(!sleep.calls.contains(.suspend))
+        try bench.end(launch, .completed)
+        #expect(sleep.calls.suffix(2) == [.allowSleep, .suspend])
+        // Tomorrow's is set before it sleeps.
+        let tomorrow = try #require(bench.request()?.occurrence)
+        #expect(clock.alarm == tomorrow)
+        try sleepUntil(noon + 7_200)
+        // A person opens it.
+        sleep.machine.isLidClosed = false
+        try bench.hear(.resumed)
+        try bench.pass(600)
+        #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
+        #expect(try bench.history().count == 1)
+        #expect(clock.alarm == tomorrow)
+    }
+
+    /// The kernel is awake before logind has done with the sleep: its lock cannot be had, and nobody else can send the machine to sleep either.
+    @Test func workWaitsForTheEndOfTheSleep() throws {
+        sleep.isUnderWay = true
+        // For the alarm that is set now the lock is not there yet: it is asked for with the next sleep's end.
+        try wakeAtNoonWithoutLock()
+        #expect(try bench.live().isEmpty)
+        #expect(try bench.ledger.read { try $0.fact(.servedWake) } == nil)
+        sleep.isUnderWay = false
+        try bench.hear(.resumed)
+        #expect(sleep.isDelayed)
+        #expect(try bench.live().count == 1)
+    }
+
+    /// A service that never answers holds up nothing.
+    @Test func afterFiveSecondsItWorksWithoutALock() throws {
+        sleep.isUnderWay = true
+        try wakeAtNoonWithoutLock()
+        try bench.pass(4.9)
+        #expect(try bench.live().isEmpty)
+        try bench.pass(0.2)
+        #expect(try bench.live().count == 1)
+    }
+
+    private func wakeAtNoonWithoutLock() throws {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.turn()
+        #expect(clock.alarm == noon)
+        try sleepUntil(noon)
+    }
+
+    @Test(arguments: ["opened", "unlocked", "moved", "unknown"]) func whereSomebodyCameItStaysAwake(_ sign: String) throws {
+        switch sign {
+        case "opened": sleep.machine.isLidClosed = true
+        case "unlocked": sleep.machine.isLocked = true
+        case "moved": sleep.machine.isIdle = true
+        default: break
+        }
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.turn()
+        try sleepUntil(noon)
+        sleep.machine = MachineLook()
+        try bench.end(try bench.onlyLive(), .completed)
+        try bench.pass(600)
+        #expect(!sleep.calls.contains(.suspend))
+    }
+
+    /// What is under way goes on at the next wake.
+    @Test func afterTwentySecondsItSleepsWhateverRuns() throws {
+        let noon = try wakeAtNoon()
+        let launch = try bench.onlyLive()
+        try bench.pass(19)
+        #expect(!sleep.calls.contains(.suspend))
+        try bench.pass(1.1)
+        #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
+        try sleepUntil(noon + 7_200)
+        try bench.hear(.resumed)
+        #expect(try bench.launch(launch).endedAt == nil)
+        #expect(try bench.launch(launch).stopReason == nil, "a sleep takes nothing of its budget")
+        try bench.end(launch, .completed)
+        try bench.pass(60)
+        #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
+    }
+
+    @Test func withTooLittleBatteryNoAlarmIsSet() throws {
+        (sleep.machine.isOnBattery, sleep.machine.batteryPercent) = (true, 29)
+        try bench.submit(daily: true, wakes: true)
+        try bench.pass(600)
+        #expect(clock.alarm == nil)
+        #expect(try report?.obstacle == .lowBattery)
+        #expect(!bench.host.hasFinished, "it is to hear of a charger")
+        sleep.machine.isOnBattery = false
+        try bench.hear(.conditions(bench.conditions.current))
+        #expect(clock.alarm != nil)
+        #expect(try report?.obstacle == nil)
+    }
+
+    /// Drained while it was used: the last look before the sleep sees it.
+    @Test func theBatteryIsLookedAtBeforeEachSleep() throws {
+        try bench.submit(daily: true, wakes: true)
+        try bench.turn()
+        #expect(clock.alarm != nil)
+        (sleep.machine.isOnBattery, sleep.machine.batteryPercent) = (true, 12)
+        try bench.hear(.sleepEvent(.falling))
+        #expect(clock.alarm == nil)
+        #expect(!sleep.isDelayed)
+    }
+
+    /// An alarm that rings on battery with the lid closed.
+    @Test(arguments: [31.0, 29.0]) func onBatteryWithTheLidClosedItWorksIfEnoughIsLeftAndSleepsAgain(_ percent: Double) throws {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.turn()
+        sleep.machine.isLidClosed = true
+        (sleep.machine.isOnBattery, sleep.machine.batteryPercent) = (true, 80)
+        try bench.hear(.sleepEvent(.falling))
+        sleep.machine.batteryPercent = percent
+        try bench.suspend(noon.timeIntervalSince(bench.now))
+        #expect(try bench.live().count == (percent < 30 ? 0 : 1))
+        if percent >= 30 { try bench.end(try bench.onlyLive(), .completed) }
+        #expect(sleep.calls.filter { $0 == .suspend }.count == 1)
+        #expect(try bench.ledger.read { try $0.fact(.servedWake) } == noon)
+        // Opened in the evening: what was not done is done now.
+        try bench.hear(.sleepEvent(.falling))
+        sleep.machine = MachineLook()
+        try bench.suspend(20_000)
+        try bench.hear(.resumed)
+        #expect(try bench.history().count == 1)
+    }
+
+    /// The clock is set back behind the instant, and the app asks for the same once more.
+    @Test func neverTwiceForOneInstant() throws {
+        let noon = try wakeAtNoon()
+        try bench.end(try bench.onlyLive(), .completed)
+        try bench.hear(.sleepEvent(.notSuspended("no")))
+        try bench.step(-600)
+        try bench.submit("again", after: noon.timeIntervalSince(bench.now), wakes: true)
+        try bench.turn()
+        #expect(clock.alarm != noon)
+        #expect(clock.alarm == (try bench.request()?.earliestBegin))
+    }
+
+    /// Killed between the wake and its work: the next agent makes up for it, and claims no wake.
+    @Test func theNextAgentDoesNotSendItToSleep() throws {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        try bench.turn()
+        sleep.machine.isLidClosed = true
+        try bench.hear(.sleepEvent(.falling))
+        try bench.stepUnseen(noon.timeIntervalSince(bench.now) + 1)
+        try bench.startAgent()
+        try bench.end(try bench.onlyLive(), .completed)
+        try bench.pass(60)
+        #expect(!sleep.calls.contains(.suspend))
+    }
+
+    @Test func anAlarmThatRingsWhileThePersonWorksSendsNobodyToSleep() throws {
+        let noon = try #require(bench.submit(daily: true, wakes: true).occurrence)
+        sleep.machine.isIdle = true
+        try bench.pass(noon.timeIntervalSince(bench.now))
+        try bench.hear(.alarmRang)
+        try bench.end(try bench.onlyLive(), .completed)
+        try bench.pass(600)
+        #expect(!sleep.calls.contains(.suspend))
+    }
+
+    @Test func itIsSetAnewWhenTheClockIsSet() throws {
+        try bench.submit(after: 7_200, wakes: true)
+        try bench.turn()
+        let calls = clock.calls
+        try bench.step(-60)
+        #expect(clock.calls == calls + 1)
+    }
+}
+
+/// Remembers the alarm.
+final class FakeWakeClock: WakeClock {
+    private let state = Mutex<(alarm: Date?, calls: Int, refusal: WakeRefusal?)>((nil, 0, nil))
+
+    var alarm: Date? { state.withLock { $0.alarm } }
+    var calls: Int { state.withLock { $0.calls } }
+    var refusal: WakeRefusal? {
+        get { state.withLock { $0.refusal } }
+        set { state.withLock { $0.refusal = newValue } }
+    }
+
+    func arm(at instant: Date?) throws(WakeRefusal) {
+        let refusal = state.withLock { state in
+            state.calls += 1
+            if state.refusal == nil { state.alarm = instant }
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+    }
+}
+
+/// A logind that answers at once, with what the test says of the machine.
+final class FakeSleepManager: SleepManager {
+    enum Call: Equatable { case look, delaySleep, allowSleep, suspend }
+
+    private struct State {
+        var machine = MachineLook()
+        var isUnderWay = false
+        var isDelayed = false
+        var calls: [Call] = []
+    }
+
+    private let state = Mutex(State())
+    private let tell: @Sendable (SleepEvent) -> Void
+
+    init(tell: @escaping @Sendable (SleepEvent) -> Void) { self.tell = tell }
+
+    var machine: MachineLook {
+        get { state.withLock { $0.machine } }
+        set { state.withLock { $0.machine = newValue } }
+    }
+    /// A sleep has not come to its end.
+    var isUnderWay: Bool {
+        get { state.withLock { $0.isUnderWay } }
+        set { state.withLock { $0.isUnderWay = newValue } }
+    }
+    var isDelayed: Bool { state.withLock { $0.isDelayed } }
+    var calls: [Call] { state.withLock { $0.calls } }
+
+    func look() {
+        let machine = state.withLock { state in
+            state.calls.append(.look)
+            return state.machine
+        }
+        tell(.looked(machine))
+    }
+
+    func delaySleep() {
+        let isUnderWay = state.withLock { state in
+            state.calls.append(.delaySleep)
+            if !state.isUnderWay { state.isDelayed = true }
+            return state.isUnderWay
+        }
+        tell(isUnderWay ? .notDelayed(isUnderWay: true) : .delayed)
+    }
+
+    func allowSleep() {
+        state.withLock { state in
+            state.calls.append(.allowSleep)
+            state.isDelayed = false
+        }
+    }
+
+    func suspend() { state.withLock { $0.calls.append(.suspend) } }
+}
