@@ -78,6 +78,7 @@ extension RealDesktop {
             services.timeDateChanged("NTP")
             services.prepareForSleep(true)
             services.prepareForSleep(false)
+            #expect(try await signals.next() == .falling)
             #expect(try await signals.next() == .resumed)
             services.timeDateChanged("Timezone")
             #expect(try await signals.next() == .timeZoneChanged)

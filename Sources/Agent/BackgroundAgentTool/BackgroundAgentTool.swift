@@ -87,13 +87,15 @@ package enum BackgroundAgentTool {
             loop: loop, handler: { inbox(.conditions($0)) },
             onSignal: { signal in
                 switch signal {
+                case .falling: inbox(.sleepEvent(.falling))
                 case .resumed: inbox(.resumed)
                 case .timeZoneChanged: inbox(.zoneChanged)
                 }
             })
         let activator = process.activation { UserUnitsActivator($0, displayName: $1) }
         let ports = AgentPorts(
-            transport: transport, presenter: presenter, conditions: conditions, activator: activator
+            transport: transport, presenter: presenter, conditions: conditions, activator: activator,
+            wakeClock: process.wakeClock, sleepManager: LogindSleep(loop: loop, appName: appIdentifier) { inbox(.sleepEvent($0)) }
         ) { session in
             presenter.connect(busAddress: session?.variables["DBUS_SESSION_BUS_ADDRESS"])
         }

@@ -32,7 +32,9 @@ enum DesktopExamination {
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current
         conditions.isLowPowerMode = conditions.isLowPowerMode || DesktopConditionsMonitor.isPowerSaved
-        return ConditionsReport(conditions: conditions, hearsOfSleep: DesktopConditionsMonitor.hearsOfSleep)
+        return ConditionsReport(
+            conditions: conditions, hearsOfSleep: DesktopConditionsMonitor.hearsOfSleep,
+            machine: LogindSleep.look(on: loop))
     }
 
     private static func notifications(_ address: String?) -> NotificationServerReport {

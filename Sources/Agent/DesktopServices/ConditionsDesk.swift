@@ -62,6 +62,7 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
             },
             onSignal: { [unowned self] signal in
                 onSignal(signal)
+                guard signal != .falling else { return }
                 // A laptop is often plugged or unplugged, and carried elsewhere, while it sleeps.
                 systemBus?.askNetwork()
                 publishChanges()

@@ -3,6 +3,8 @@ import Foundation
 
 /// What happened to the machine that a scheduler wants to know.
 package enum DesktopSignal: Sendable, Equatable {
+    /// The machine is about to sleep.
+    case falling
     /// The machine woke from sleep.
     case resumed
     /// The system's time zone changed. May be told twice for one change: by the file and by the service.

@@ -10,6 +10,17 @@ struct PowerSupply: Sendable, Equatable {
     var online: Int?
     /// Of a battery: "Charging", "Discharging", "Full", "Not charging", "Unknown".
     var status: String?
+    /// Of a battery: how full it is, in hundredths.
+    var capacity: Double?
+
+    init(type: String, scope: String?, online: Int?, status: String?, capacity: Double? = nil) {
+        (self.type, self.scope, self.online, self.status, self.capacity) = (type, scope, online, status, capacity)
+    }
+
+    /// Of the fullest battery of the machine's own: it runs on one at a time.
+    static func batteryPercent(_ supplies: [PowerSupply]) -> Double? {
+        supplies.filter { $0.isBattery && $0.scope != "Device" }.compactMap(\.capacity).max()
+    }
 
     /// Whether the machine draws from outside. A machine without a battery of its own always does.
     static func isOnExternalPower(_ supplies: [PowerSupply]) -> Bool {
@@ -37,7 +48,8 @@ struct PowerSupply: Sendable, Equatable {
             }
             guard let type = value("type") else { return nil }
             return PowerSupply(
-                type: type, scope: value("scope"), online: value("online").flatMap { Int($0) }, status: value("status"))
+                type: type, scope: value("scope"), online: value("online").flatMap { Int($0) }, status: value("status"),
+                capacity: value("capacity").flatMap { Double($0) })
         }
     }
 }

@@ -121,8 +121,8 @@ final class SystemBus {
             to: "org.freedesktop.login1", interface: "org.freedesktop.login1.Manager", signal: "PrepareForSleep",
             path: "/org/freedesktop/login1", argument: nil
         ) { _, _, _, _, _, parameters, data in
-            guard SystemBus.isWaking(parameters) else { return }
-            SystemBus.from(data)?.onSignal(.resumed)
+            guard let isFalling = SystemBus.isFalling(parameters) else { return }
+            SystemBus.from(data)?.onSignal(isFalling ? .falling : .resumed)
         }
     }
 
@@ -211,12 +211,12 @@ final class SystemBus {
         return g_variant_get_boolean(value) != 0
     }
 
-    /// Whether `PrepareForSleep` tells the end of the sleep.
-    private static func isWaking(_ parameters: OpaquePointer?) -> Bool {
-        guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(b)" else { return false }
+    /// Whether `PrepareForSleep` tells the begin of a sleep, or its end.
+    private static func isFalling(_ parameters: OpaquePointer?) -> Bool? {
+        guard let parameters, String(cString: g_variant_get_type_string(parameters)) == "(b)" else { return nil }
         let value = g_variant_get_child_value(parameters, 0)
         defer { g_variant_unref(value) }
-        return g_variant_get_boolean(value) == 0
+        return g_variant_get_boolean(value) != 0
     }
 
     /// Whether a `PropertiesChanged` (`sa{sv}as`) is about the time zone: changed, or invalidated.

@@ -67,9 +67,11 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     package var conditions: DesktopConditions
     /// A service tells when the machine wakes. Without it the clocks do.
     package var hearsOfSleep: Bool
+    /// What a wake depends on; `nil`: no service manages sleep, or a program of an earlier version looked.
+    package var machine: MachineLook?
 
-    package init(conditions: DesktopConditions, hearsOfSleep: Bool) {
-        (self.conditions, self.hearsOfSleep) = (conditions, hearsOfSleep)
+    package init(conditions: DesktopConditions, hearsOfSleep: Bool, machine: MachineLook? = nil) {
+        (self.conditions, self.hearsOfSleep, self.machine) = (conditions, hearsOfSleep, machine)
     }
 }
 

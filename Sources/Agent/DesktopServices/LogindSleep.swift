@@ -1,0 +1,236 @@
+import BackgroundScheduling
+import CLibnotify
+import Foundation
+
+/// logind, as the manager of sleep, and UPower for what is left of the battery. Nothing is asked, and no connection made, before somebody wants
+/// the machine woken.
+package final class LogindSleep: SleepManager {
+    private let loop: GLibLoop
+    private let desk: SleepDesk
+
+    /// - Parameters:
+    ///   - appName: who delays a sleep, as `systemd-inhibit --list` shows it.
+    ///   - handler: called on the loop's thread.
+    package init(loop: GLibLoop, appName: String, handler: @escaping @Sendable (SleepEvent) -> Void) {
+        self.loop = loop
+        desk = SleepDesk(appName: appName, handler: handler)
+    }
+
+    package func look() { loop.perform { [desk] in desk.look() } }
+    package func delaySleep() { loop.perform { [desk] in desk.delaySleep() } }
+    package func allowSleep() { loop.perform { [desk] in desk.allowSleep() } }
+    package func suspend() { loop.perform { [desk] in desk.suspend() } }
+
+    /// What the machine is like now, for whoever asks once: waits for the answer, which comes within some seconds.
+    package static func look(on loop: GLibLoop) -> MachineLook? {
+        let answered = DispatchSemaphore(value: 0)
+        nonisolated(unsafe) var seen: MachineLook?
+        let sleep = LogindSleep(loop: loop, appName: "doctor") { event in
+            if case .looked(let machine) = event { seen = machine }
+            answered.signal()
+        }
+        sleep.look()
+        guard answered.wait(timeout: .now() + .milliseconds(3 * Int(SleepDesk.patience) + 1_000)) == .success else { return nil }
+        return seen
+    }
+}
+
+/// What lives on the loop's thread.
+private final class SleepDesk: @unchecked Sendable {  // because every member but init is used on the loop's thread only
+    /// Milliseconds that a service may take to answer.
+    static let patience: gint = 3_000
+
+    private let appName: String
+    private let handler: @Sendable (SleepEvent) -> Void
+    private var connection: OpaquePointer?
+    /// The lock on sleep: it is let go of by closing it.
+    private var lock: gint = -1
+    /// Asked for last; an answer to an earlier question is for nobody.
+    private var question = 0
+
+    private static let login = "org.freedesktop.login1"
+    private static let manager = "org.freedesktop.login1.Manager"
+    private static let managerPath = "/org/freedesktop/login1"
+
+    init(appName: String, handler: @escaping @Sendable (SleepEvent) -> Void) {
+        (self.appName, self.handler) = (appName, handler)
+    }
+
+    deinit {
+        if lock >= 0 { close(lock) }
+        if let connection { g_object_unref(UnsafeMutableRawPointer(connection)) }
+    }
+
+    // MARK: Looking
+
+    /// Three questions, one after the other: an answer that is missing says nothing, but that of logind's manager, which has to be there.
+    func look() {
+        var machine = MachineLook()
+        properties(of: Self.login, Self.managerPath, Self.manager) { [self] manager in
+            guard let manager else { return handler(.looked(nil)) }
+            let isDocked = SleepProperty.boolean("Docked", in: manager) ?? false
+            machine.isLidClosed = !isDocked && (SleepProperty.boolean("LidClosed", in: manager) ?? false)
+            machine.isIdle = SleepProperty.boolean("IdleHint", in: manager) ?? false
+            // The caller's session, or the one on whose screen its user is.
+            properties(of: Self.login, Self.managerPath + "/session/auto", "org.freedesktop.login1.Session") { [self] session in
+                machine.isLocked = session.flatMap { SleepProperty.boolean("LockedHint", in: $0) } ?? false
+                lookAtBattery(machine)
+            }
+        }
+    }
+
+    private func lookAtBattery(_ seen: MachineLook) {
+        let power = "org.freedesktop.UPower"
+        properties(of: power, "/org/freedesktop/UPower", power) { [self] answer in
+            guard let isOnBattery = answer.flatMap({ SleepProperty.boolean("OnBattery", in: $0) }) else {
+                let supplies = PowerSupply.read(from: "/sys/class/power_supply")
+                return tell(seen, !PowerSupply.isOnExternalPower(supplies), PowerSupply.batteryPercent(supplies))
+            }
+            properties(of: power, "/org/freedesktop/UPower/devices/DisplayDevice", power + ".Device") { [self] device in
+                let isThere = device.flatMap { SleepProperty.boolean("IsPresent", in: $0) } ?? false
+                tell(seen, isOnBattery, isThere ? device.flatMap { SleepProperty.number("Percentage", in: $0) } : nil)
+            }
+        }
+    }
+
+    private func tell(_ seen: MachineLook, _ isOnBattery: Bool, _ percent: Double?) {
+        var machine = seen
+        (machine.isOnBattery, machine.batteryPercent) = (isOnBattery, percent)
+        handler(.looked(machine))
+    }
+
+    // MARK: Delaying
+
+    func delaySleep() {
+        allowSleep()
+        let number = question
+        let words = ["sleep", appName, "Work that the machine was woken for, or is to be woken for", "delay"]
+        call(Self.login, Self.managerPath, Self.manager, "Inhibit", words.map { g_variant_new_string($0) }) { [self] answer in
+            switch answer {
+            case .success(let reply):
+                let lock = reply.descriptor()
+                guard number == question else {
+                    // Let go of meanwhile.
+                    if lock >= 0 { close(lock) }
+                    return
+                }
+                guard lock >= 0 else { return handler(.notDelayed(isUnderWay: false)) }
+                self.lock = lock
+                handler(.delayed)
+            case .failure(let trouble):
+                guard number == question else { return }
+                handler(.notDelayed(isUnderWay: trouble.name == "org.freedesktop.login1.OperationInProgress"))
+            }
+        }
+    }
+
+    func allowSleep() {
+        question += 1
+        if lock >= 0 { close(lock) }
+        lock = -1
+    }
+
+    // MARK: Sleeping
+
+    func suspend() {
+        // Not interactive: nobody is there who could type a password.
+        call(Self.login, Self.managerPath, Self.manager, "Suspend", [g_variant_new_boolean(0)]) { [self] answer in
+            if case .failure(let trouble) = answer { handler(.notSuspended(trouble.words)) }
+        }
+    }
+
+    // MARK: Calling
+
+    private func connect() -> OpaquePointer? {
+        if connection == nil, let made = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) {
+            // Shared, and by default GLib ends the process with it.
+            g_dbus_connection_set_exit_on_close(made, 0)
+            connection = made
+        }
+        return connection
+    }
+
+    private func properties(
+        of name: String, _ path: String, _ interface: String, _ tell: @escaping (OpaquePointer?) -> Void
+    ) {
+        call(name, path, "org.freedesktop.DBus.Properties", "GetAll", [g_variant_new_string(interface)]) { answer in
+            guard case .success(let reply) = answer, GVariantReading.type(of: reply.value) == "(a{sv})",
+                let all = g_variant_get_child_value(reply.value, 0)
+            else { return tell(nil) }
+            defer { g_variant_unref(all) }
+            tell(all)
+        }
+    }
+
+    private func call(
+        _ name: String, _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?],
+        _ tell: @escaping (Result<SleepCall.Reply, SleepCall.Trouble>) -> Void
+    ) {
+        // Taken over by the call.
+        var arguments = arguments
+        let parameters = g_variant_new_tuple(&arguments, gsize(arguments.count))
+        guard let connection = connect() else {
+            g_variant_unref(g_variant_ref_sink(parameters))
+            return tell(.failure(.init(name: nil, words: "there is no system bus")))
+        }
+        g_dbus_connection_call_with_unix_fd_list(
+            connection, name, path, interface, method, parameters, nil, G_DBUS_CALL_FLAGS_NONE, Self.patience, nil, nil,
+            { source, result, data in
+                guard let source, let data else { return }
+                Unmanaged<SleepCall>.fromOpaque(data).takeRetainedValue().finish(OpaquePointer(source), result)
+            }, Unmanaged.passRetained(SleepCall(tell)).toOpaque())
+    }
+}
+
+/// A call whose answer may have a descriptor with it.
+private final class SleepCall {
+    struct Reply {
+        /// Whoever hears of it reads it there and then.
+        let value: OpaquePointer
+        fileprivate let files: UnsafeMutablePointer<GUnixFDList>?
+
+        /// The one that came with it, the caller's to close; -1: none did.
+        func descriptor() -> gint {
+            guard let files, GVariantReading.type(of: value) == "(h)" else { return -1 }
+            return g_unix_fd_list_get(files, 0, nil)
+        }
+    }
+
+    struct Trouble: Error {
+        /// As D-Bus names it.
+        let name: String?
+        let words: String
+    }
+
+    private let tell: (Result<Reply, Trouble>) -> Void
+
+    init(_ tell: @escaping (Result<Reply, Trouble>) -> Void) { self.tell = tell }
+
+    func finish(_ connection: OpaquePointer, _ result: OpaquePointer?) {
+        var error: UnsafeMutablePointer<GError>?
+        var files: UnsafeMutablePointer<GUnixFDList>?
+        guard let answer = g_dbus_connection_call_with_unix_fd_list_finish(connection, &files, result, &error) else {
+            defer { g_clear_error(&error) }
+            let name = g_dbus_error_get_remote_error(error)
+            defer { g_free(name) }
+            let words = error.map { String(cString: $0.pointee.message) } ?? "no answer"
+            return tell(.failure(Trouble(name: name.map { String(cString: $0) }, words: words)))
+        }
+        defer {
+            g_variant_unref(answer)
+            if let files { g_object_unref(files) }
+        }
+        tell(.success(Reply(value: answer, files: files)))
+    }
+}
+
+/// Properties in an `a{sv}` of logind or UPower.
+private enum SleepProperty {
+    static func boolean(_ name: String, in all: OpaquePointer) -> Bool? {
+        GVariantReading.value(name, ofType: "b", in: all) { g_variant_get_boolean($0) != 0 }
+    }
+
+    static func number(_ name: String, in all: OpaquePointer) -> Double? {
+        GVariantReading.value(name, ofType: "d", in: all) { g_variant_get_double($0) }
+    }
+}
