@@ -54,7 +54,8 @@ public struct StatusCommand: BackgroundCommand {
         if json { return try Output.json(report) }
         for request in report.pending {
             let begin = request.earliestBeginDate.value.map { "not before \(Output.moment($0))" } ?? "as soon as it may"
-            Output.line("\(Output.bold(request.identifier))  \(request.kind.words), \(begin)")
+            let wakes = request.wakesSystem ? "; wakes the machine" : ""
+            Output.line("\(Output.bold(request.identifier))  \(request.kind.words), \(begin)\(wakes)")
         }
         if report.pending.isEmpty { Output.line("Nothing is pending.") }
         for launch in report.running {
@@ -144,6 +145,7 @@ package struct PendingReport: Encodable {
     package let earliestBeginDate: OrNull<Date>
     package let requiresNetworkConnectivity: Bool
     package let requiresExternalPower: Bool
+    package let wakesSystem: Bool
 
     package static func all() throws -> [PendingReport] {
         try AppRuntime.shared.ledger().read { try $0.requests() }.map(PendingReport.init)
@@ -155,5 +157,6 @@ package struct PendingReport: Encodable {
         earliestBeginDate = OrNull(request.earliestBegin)
         requiresNetworkConnectivity = request.requiresNetwork
         requiresExternalPower = request.requiresExternalPower
+        wakesSystem = request.wakesSystem
     }
 }

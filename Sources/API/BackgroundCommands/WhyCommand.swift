@@ -106,7 +106,7 @@ public struct WhyCommand: BackgroundCommand {
     private func row(_ request: RequestRecord, _ explanation: Explanation) -> Row {
         Row(
             identifier: request.identifier, kind: request.kind,
-            conditions: explanation.verdicts(request).map { verdict in
+            conditions: (explanation.verdicts(request) + [explanation.wake(request)].compactMap { $0 }).map { verdict in
                 Condition(
                     name: verdict.name, met: verdict.met, since: OrNull(explanation.since(verdict, request)),
                     until: OrNull(verdict.metAt), detail: verdict.detail)

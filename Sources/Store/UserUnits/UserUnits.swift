@@ -40,6 +40,10 @@ package struct UserUnits: Sendable {
     package func url(_ kind: Kind) -> URL { folder.appendingPathComponent(name(kind)) }
     private func link(_ kind: Kind) -> URL { folder.appendingPathComponent("\(kind.target).wants/\(name(kind))") }
 
+    /// Has the service ask for the capability that wakes the machine. Written by hand or by `doctor --fix`, never unasked: where the user manager
+    /// does not have it the service would not start.
+    package var wakeDropIn: URL { folder.appendingPathComponent(name(.service) + ".d/wake.conf") }
+
     /// A user manager listens.
     package var hasManager: Bool {
         guard let runtime = environment["XDG_RUNTIME_DIR"] else { return false }
@@ -105,6 +109,8 @@ package struct UserUnits: Sendable {
         if hasManager, !others.isEmpty { call(["stop", "--no-block"] + others.map(name)) }
         for kind in Kind.allCases { unlink(link(kind).path) }
         for kind in others { unlink(url(kind).path) }
+        unlink(wakeDropIn.path)
+        rmdir(wakeDropIn.deletingLastPathComponent().path)
         let wasThere = unlink(url(.service).path) == 0
         if hasManager, wasThere || !others.isEmpty { call(["daemon-reload"]) }
         return wasThere ? url(.service).path : nil

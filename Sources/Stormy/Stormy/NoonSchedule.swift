@@ -31,6 +31,9 @@ package struct NoonSchedule: Sendable {
 
     private var isExact: Bool { get throws { try store.setting("exact") == "true" } }
 
+    /// A machine that sleeps is woken for it.
+    package var wakesSystem: Bool { get throws { try store.setting("wake") == "true" } }
+
     /// Seconds this installation wakes after the time: stable, so that not everybody asks a public service at noon sharp.
     private var offset: Double {
         get throws {
@@ -42,26 +45,29 @@ package struct NoonSchedule: Sendable {
     }
 
     /// Turns the daily check on. What is said of the schedule afterwards is what was accepted.
-    package func turnOn(at chosen: WallClockTime?, exact: Bool) throws {
+    ///
+    /// - Parameter wakesSystem: `nil`: as last chosen.
+    package func turnOn(at chosen: WallClockTime?, exact: Bool, wakesSystem: Bool? = nil) throws {
         let time = try chosen ?? self.time
         let isExact = try exact || (chosen == nil && self.isExact)
-        let before = (isEnabled: try isEnabled, time: try self.time, isExact: try self.isExact)
+        let before = (isEnabled: try isEnabled, time: try self.time, isExact: try self.isExact, wakes: try self.wakesSystem)
         // Known before the request is there: a check that begins just now plans the next one by it, and one that ends because it was off
         // looks again after it took its request away.
-        try note(time, isExact: isExact)
+        try note(time, isExact: isExact, wakesSystem: wakesSystem ?? before.wakes)
         try Self.setEnabled(true, in: store)
         do {
             try submit(time, spread: isExact ? 0 : offset)
         } catch {
             try Self.setEnabled(before.isEnabled, in: store)
-            try note(before.time, isExact: before.isExact)
+            try note(before.time, isExact: before.isExact, wakesSystem: before.wakes)
             throw error
         }
     }
 
-    private func note(_ time: WallClockTime, isExact: Bool) throws {
+    private func note(_ time: WallClockTime, isExact: Bool, wakesSystem: Bool) throws {
         try store.set("at", time.description)
         try store.set("exact", isExact ? "true" : "false")
+        try store.set("wake", wakesSystem ? "true" : "false")
     }
 
     package static func setEnabled(_ isEnabled: Bool, in store: StormyStore) throws {
@@ -108,6 +114,7 @@ package struct NoonSchedule: Sendable {
         request.missedOccurrences = settings.skipsMissedChecks ? .skip : .once
         // One small answer a day: a storm is worth it on the last of the battery too.
         request.runsInLowPowerMode = true
+        request.wakesSystem = try wakesSystem
         try BGTaskScheduler.shared.submit(request)
     }
 }

@@ -13,6 +13,7 @@ struct StatusReport: Encodable {
         let next: OrNull<Date>
         let wakeAt: OrNull<Date>
         let spreadSeconds: Double
+        let wakesSystem: Bool
 
         /// When it is expected. Between its time and the moment at which this installation wakes for it, the check is to come.
         var moment: Date? {
@@ -69,7 +70,7 @@ struct StatusReport: Encodable {
         return Schedule(
             enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description,
             timeZone: TimeZone.current.identifier, next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt),
-            spreadSeconds: pending?.spread ?? 0)
+            spreadSeconds: pending?.spread ?? 0, wakesSystem: try schedule.wakesSystem)
     }
 
     private static func checks(_ store: StormyStore, _ places: [Int64: String]) throws -> [Check] {

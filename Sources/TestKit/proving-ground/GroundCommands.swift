@@ -10,7 +10,7 @@ struct GroundCommands {
     let notices: GroundNotices
 
     static let usage = """
-        usage: proving-ground cycle COUNT | refresh [SECONDS] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick | submit-while URL FILE
+        usage: proving-ground cycle COUNT | refresh [SECONDS] [wake] | work ID [network] [power] | export ID queue|fail STEPS | submit ID | fill COUNT | measure | fill-transfers COUNT | pick | submit-while URL FILE
                proving-ground notify ID [KEY=VALUE]... | take-off ID... | notifications | badge COUNT
         """
 
@@ -19,7 +19,7 @@ struct GroundCommands {
         do {
             switch words.first {
             case "cycle": try cycle(Int(words.dropFirst().first ?? "") ?? 50)
-            case "refresh": try refresh(Double(words.dropFirst().first ?? ""))
+            case "refresh": try refresh(Double(words.dropFirst().first ?? ""), wakes: words.contains("wake"))
             case "work": try work(Array(words.dropFirst()))
             case "export": try export(Array(words.dropFirst()))
             case "fill": try Measurement.fill(Int(words.dropFirst().first ?? "") ?? 100_000)
@@ -63,9 +63,10 @@ struct GroundCommands {
         }
     }
 
-    private func refresh(_ seconds: Double?) throws {
+    private func refresh(_ seconds: Double?, wakes: Bool) throws {
         let request = BGAppRefreshTaskRequest(identifier: "refresh")
         request.earliestBeginDate = seconds.map { Date().addingTimeInterval($0) }
+        request.wakesSystem = wakes
         try BGTaskScheduler.shared.submit(request)
     }
 

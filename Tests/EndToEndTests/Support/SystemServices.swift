@@ -1,7 +1,7 @@
 import Foundation
 
 /// A system bus of a test's own, with UPower, logind, timedate1, NetworkManager and the profile daemon on it, as
-/// python3-dbusmock plays them.
+/// python3-dbusmock plays them. What logind is asked for stands in a file.
 final class SystemServices {
     enum Service: String, CaseIterable {
         case power = "upower"
@@ -19,6 +19,9 @@ final class SystemServices {
             case .profiles: "net.hadess.PowerProfiles"
             }
         }
+
+        /// Of its main object.
+        var interface: String { self == .login ? name + ".Manager" : name }
 
         var path: String { "/" + name.replacingOccurrences(of: ".", with: "/") }
     }
@@ -48,6 +51,8 @@ final class SystemServices {
         reader = LineReader(ends[0])
         guard let address = reader.next(within: 20) else { throw Desktop.Trouble("dbus-daemon gave no address") }
         self.address = address
+        try Data(Self.login.utf8).write(to: folder.appendingPathComponent("login.py"))
+        try Data().write(to: URL(fileURLWithPath: loginLog))
         for service in services { try launch(service) }
         for service in services { try awaitName(of: service) }
         guard services.contains(.network) else { return }
@@ -64,7 +69,11 @@ final class SystemServices {
 
     private func launch(_ service: Service) throws {
         // Debian's own Python: another one in the path does not have its modules.
-        mocks[service] = try Child("/usr/bin/python3", ["-m", "dbusmock", "--template", service.rawValue], environment: own)
+        let isLogin = service == .login
+        let template = isLogin ? folder.appendingPathComponent("login.py").path : service.rawValue
+        mocks[service] = try Child(
+            "/usr/bin/python3", ["-m", "dbusmock", "--template", template] + (isLogin ? ["--logfile", loginLog] : []),
+            environment: own)
     }
 
     private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
@@ -76,9 +85,9 @@ final class SystemServices {
 
     func end(_ service: Service) { mocks.removeValue(forKey: service)?.end() }
 
-    private func mock(_ service: Service, _ call: [String]) throws {
+    private func mock(_ service: Service, _ call: [String], at path: String = "") throws {
         try gdbus(
-            ["call", "--system", "-d", service.name, "-o", service.path, "-m", "org.freedesktop.DBus.Mock." + call[0]]
+            ["call", "--system", "-d", service.name, "-o", service.path + path, "-m", "org.freedesktop.DBus.Mock." + call[0]]
                 + call.dropFirst())
     }
 
@@ -99,8 +108,70 @@ final class SystemServices {
 
     /// Changes a property, and tells of it. `value` in GVariant's text form.
     func set(_ service: Service, _ property: String, _ value: String) throws {
-        try mock(service, ["UpdateProperties", service.name, "{'\(property)': <\(value)>}"])
+        try mock(service, ["UpdateProperties", service.interface, "{'\(property)': <\(value)>}"])
     }
+
+    /// A property of another object of a service, `path` below its main one.
+    func set(_ service: Service, at path: String, _ interface: String, _ property: String, _ value: String) throws {
+        try mock(service, ["UpdateProperties", interface, "{'\(property)': <\(value)>}"], at: path)
+    }
+
+    // MARK: Sleep
+
+    private var loginLog: String { folder.appendingPathComponent("login.log").path }
+
+    /// Locks, and what became of them; requests for sleep: "Inhibit", "Refused", "Released", "Suspend".
+    var asked: [String] {
+        let text = (try? String(contentsOfFile: loginLog, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").compactMap { line in
+            let words = line.split(separator: " ")
+            return words.count > 1 && ["Inhibit", "Refused", "Released", "Suspend"].contains(words[1]) ? String(words[1]) : nil
+        }
+    }
+
+    /// Waits until logind was asked for it so often.
+    func waitUntilAsked(_ what: String, count: Int = 1) throws {
+        let isThere = FileWatch.wait(loginLog) { _ in self.asked.filter { $0 == what }.count >= count }
+        if isThere == nil { throw Desktop.Trouble("logind was not asked for \(what), but \(asked)") }
+    }
+
+    /// Refuses a lock while a sleep is under way, as logind does (systemd#14045).
+    private static let login = #"""
+        import os
+        import dbus
+        from gi.repository import GLib
+
+        BUS_NAME = 'org.freedesktop.login1'
+        MAIN_OBJ = '/org/freedesktop/login1'
+        MAIN_IFACE = 'org.freedesktop.login1.Manager'
+        SYSTEM_BUS = True
+
+        def load(mock, parameters):
+            mock.AddMethods(MAIN_IFACE, [('Suspend', 'b', '', '')])
+            mock.AddProperties(MAIN_IFACE, dbus.Dictionary({
+                'IdleHint': False, 'LidClosed': False, 'Docked': False, 'PreparingForSleep': False}, signature='sv'))
+            mock.AddObject(MAIN_OBJ + '/session/auto', 'org.freedesktop.login1.Session', {'LockedHint': False}, [])
+
+        @dbus.service.method(MAIN_IFACE, in_signature='ssss', out_signature='h')
+        def Inhibit(self, what, who, why, mode):
+            if (what, mode) != ('sleep', 'delay'):
+                raise dbus.exceptions.DBusException('not expected', name='org.freedesktop.DBus.Error.InvalidArgs')
+            if self.Get(MAIN_IFACE, 'PreparingForSleep'):
+                self.log('Refused')
+                raise dbus.exceptions.DBusException(
+                    'The operation inhibition has been requested for is already running',
+                    name='org.freedesktop.login1.OperationInProgress')
+            reader, writer = os.pipe()
+
+            def released(descriptor, condition):
+                os.close(descriptor)
+                self.log('Released')
+                return False
+
+            GLib.unix_fd_add_full(GLib.PRIORITY_HIGH, reader, GLib.IO_HUP, released)
+            GLib.idle_add(os.close, writer)
+            return writer
+        """#
 
     func prepareForSleep(_ isStarting: Bool) throws {
         try mock(.login, ["EmitSignal", "org.freedesktop.login1.Manager", "PrepareForSleep", "b", "[<\(isStarting)>]"])

@@ -6,7 +6,9 @@ struct ConditionsExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
         switch app.desktop.conditions(agent, app) {
-        case .success(let report): return [network(report.conditions), power(report.conditions), sleep(report)]
+        case .success(let report):
+            return [network(report.conditions), power(report.conditions), sleep(report)]
+                + WakeExamination.findings(app, report.machine)
         // Said of the notifications, too, by the same program.
         case .failure(let trouble): return [DoctorFinding("network", .failed, "\(agent) does not work: \(trouble.words)")]
         }

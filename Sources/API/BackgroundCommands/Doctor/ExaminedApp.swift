@@ -16,6 +16,7 @@ struct ExaminedApp {
         let presenterTrouble: String?
         let absence: AgentAbsence?
         let activationTrouble: String?
+        let alarm: AlarmReport?
         let requests: [RequestRecord]
         let launches: [LaunchRecord]
         let lastEnds: [LaunchRecord]
@@ -34,6 +35,7 @@ struct ExaminedApp {
             presenterTrouble = try transaction.fact(.presenterTrouble)
             absence = try transaction.fact(.absence)
             activationTrouble = try transaction.fact(.activationTrouble)
+            alarm = try transaction.fact(.alarm)
             requests = try transaction.requests()
             launches = try transaction.liveLaunches()
             lastEnds = try transaction.history(limit: 50).filter { $0.endedAt != nil }

@@ -52,7 +52,8 @@ struct StatusVerb: AsyncParsableCommand {
     private func printForPeople(_ report: StatusReport) {
         if let next = report.schedule.moment {
             Output.line(
-                "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)")
+                "Next check  \(Output.bold(Output.moment(next))), daily at \(report.schedule.at) \(report.schedule.timeZone)"
+                    + (report.schedule.wakesSystem ? "; wakes the machine" : ""))
         } else {
             Output.line("Next check  none: stormy schedule")
         }

@@ -1,0 +1,210 @@
+import BackgroundLedger
+import BackgroundScheduling
+import Foundation
+import Testing
+
+extension EndToEnd {
+    /// A real agent with the one capability that wakes a machine, or without it, beside a logind that a script plays.
+    @Suite struct WakingTheMachine {
+        private let system: SystemServices
+        private let app: ProvingHome
+
+        init() throws {
+            system = try SystemServices()
+            app = try ProvingHome(system: system)
+            // The test starts the agent, with what it may.
+            app.home.environment["PROVING_GROUND_NO_AGENT"] = "1"
+        }
+
+        /// What a process may do is all that its bounding set allows, where root runs it.
+        private func startAgent(mayWake: Bool, in home: Home) throws -> Child {
+            _ = try Ledger(home.directories)
+            let log = open(home.directories.agentLog.path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+            defer { close(log) }
+            let sets =
+                mayWake
+                ? ["--inh-caps", "-all,+wake_alarm", "--ambient-caps", "-all,+wake_alarm", "--bounding-set", "-all,+wake_alarm"]
+                : ["--inh-caps", "-wake_alarm", "--ambient-caps", "-wake_alarm", "--bounding-set", "-wake_alarm"]
+            return try Child(
+                "setpriv", sets + [Home.product("background-agent"), "--app", home.directories.appIdentifier],
+                environment: home.environment, output: log)
+        }
+
+        private func alarm(_ what: String, _ isIt: @escaping (AlarmReport) -> Bool) throws {
+            try app.home.wait(what) { try $0.fact(.alarm).flatMap { isIt($0) ? true : nil } }
+        }
+
+        /// A refresh that wakes the machine in so many seconds, and its alarm.
+        private func scheduleWake(after seconds: Int) throws -> Child {
+            try app.run("refresh", "\(seconds)", "wake")
+            let agent = try startAgent(mayWake: true, in: app.home)
+            try system.waitUntilAsked("Inhibit")
+            return agent
+        }
+
+        /// The machine is on its way to sleep, until the alarm rings.
+        private func beginSleep(lidIsClosed: Bool) throws {
+            try system.set(.login, "LidClosed", "\(lidIsClosed)")
+            try system.set(.login, "PreparingForSleep", "true")
+            try system.prepareForSleep(true)
+            try system.waitUntilAsked("Released")
+        }
+
+        /// - Parameter seconds: until the alarm rings.
+        private func wake(after seconds: Double = 2) throws {
+            // From now on: how long the services took so far does not matter.
+            try Ledger(app.home.directories).write { transaction in
+                var request = try #require(try transaction.request("refresh"))
+                request.earliestBegin = Date(timeIntervalSinceNow: seconds)
+                try transaction.save(request)
+            }
+            // The kernel is back before logind is.
+            try system.waitUntilAsked("Refused")
+            #expect(app.lines.isEmpty, "work waits for the lock")
+            try system.set(.login, "PreparingForSleep", "false")
+            try system.prepareForSleep(false)
+            try app.waitForLaunch("its end") { $0.outcome == .completed }
+        }
+
+        /// What the kernel says of the timers of a process.
+        private func alarms(of pid: Int32) throws -> [(clock: Int, isArmed: Bool)] {
+            let folder = "/proc/\(pid)/fdinfo"
+            return try FileManager.default.contentsOfDirectory(atPath: folder).compactMap { name in
+                guard let text = try? String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8) else { return nil }
+                let lines = text.split(separator: "\n")
+                guard let clock = lines.first(where: { $0.hasPrefix("clockid: ") }) else { return nil }
+                let value = lines.first { $0.hasPrefix("it_value: ") }
+                return (Int(clock.dropFirst(9)) ?? -1, value.map { $0 != "it_value: (0, 0)" } ?? false)
+            }
+        }
+
+        @Test func withOneCapabilityTheKernelsAlarmIsSet() throws {
+            let agent = try scheduleWake(after: 3_600)
+            defer { agent.end() }
+            let status = try String(contentsOfFile: "/proc/\(agent.pid)/status", encoding: .utf8)
+            #expect(status.contains("CapEff:\t0000000800000000"), "CAP_WAKE_ALARM and nothing else")
+            #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
+            #expect(try app.condition("systemWake")["met"] as? Bool == true)
+            let row = try app.rows("doctor").first { $0["check"] as? String == "wake" }
+            #expect(row?["status"] as? String == "ok")
+        }
+
+        @Test func withoutItEverybodySaysWhatIsMissing() throws {
+            try app.run("refresh", "3600", "wake")
+            let agent = try startAgent(mayWake: false, in: app.home)
+            defer { agent.end() }
+            try alarm("the refusal") { $0.obstacle != nil }
+            let words = "the agent lacks the capability CAP_WAKE_ALARM"
+            let condition = try app.condition("systemWake")
+            #expect(condition["met"] as? Bool == false)
+            #expect((condition["detail"] as? String)?.contains(words) == true)
+            #expect((condition["since"] as? String)?.isEmpty == false)
+            let rows = try app.rows("doctor").filter { $0["check"] as? String == "wake" }
+            #expect(rows.count == 1)
+            #expect(rows.first?["status"] as? String == "warning")
+            let message = rows.first?["message"] as? String ?? ""
+            #expect(message.contains(words) && message.contains("systemd 254"), "\(message)")
+            #expect(app.home.log.components(separatedBy: "cannot wake the machine").count == 2, "said once")
+            #expect(try !alarms(of: agent.pid).contains { $0.clock == 9 })
+        }
+
+        @Test func wokenItWorksAndSleepsAgainOnce() throws {
+            let agent = try scheduleWake(after: 3_600)
+            defer { agent.end() }
+            try beginSleep(lidIsClosed: true)
+            try wake()
+            try system.waitUntilAsked("Suspend")
+            #expect(system.asked == ["Inhibit", "Released", "Inhibit", "Refused", "Inhibit", "Released", "Suspend"])
+            // It sleeps, and a person wakes it.
+            try system.prepareForSleep(true)
+            try system.set(.login, "LidClosed", "false")
+            try system.prepareForSleep(false)
+            try app.run("refresh", "0", "wake")
+            try app.home.wait("another launch") {
+                try $0.history(limit: 9).filter { $0.outcome == .completed }.count == 2 ? true : nil
+            }
+            #expect(system.asked.filter { $0 == "Suspend" }.count == 1)
+            #expect(try app.home.wait("the instant") { try $0.fact(.servedWake) } < Date())
+        }
+
+        @Test func whereSomebodyOpenedTheLidItStaysAwake() throws {
+            let agent = try scheduleWake(after: 3_600)
+            defer { agent.end() }
+            try beginSleep(lidIsClosed: true)
+            try system.set(.login, "LidClosed", "false")
+            try wake()
+            #expect(FileWatch.wait(app.home.directories.agentLog.path) { $0.contains("the machine stays awake") } != nil)
+            #expect(!system.asked.contains("Suspend"))
+        }
+
+        /// The lid was never shut; the screen was locked, and is not any more.
+        @Test func whereSomebodyUnlockedTheScreenItStaysAwake() throws {
+            let session = "org.freedesktop.login1.Session"
+            try system.set(.login, at: "/session/auto", session, "LockedHint", "true")
+            let agent = try scheduleWake(after: 3_600)
+            defer { agent.end() }
+            try beginSleep(lidIsClosed: false)
+            try system.set(.login, at: "/session/auto", session, "LockedHint", "false")
+            try wake()
+            #expect(FileWatch.wait(app.home.directories.agentLog.path) { $0.contains("the machine stays awake") } != nil)
+            #expect(!system.asked.contains("Suspend"))
+        }
+
+        private func runOnBattery(_ percent: Double) throws {
+            let device = "org.freedesktop.UPower.Device"
+            try system.set(.power, at: "/devices/DisplayDevice", device, "IsPresent", "true")
+            try system.set(.power, at: "/devices/DisplayDevice", device, "Percentage", "\(percent)")
+            try system.set(.power, "OnBattery", "true")
+        }
+
+        @Test func withLittleBatteryNoAlarmIsSet() throws {
+            try runOnBattery(20)
+            try app.run("refresh", "3600", "wake")
+            let agent = try startAgent(mayWake: true, in: app.home)
+            defer { agent.end() }
+            try alarm("the battery") { $0.obstacle == .lowBattery }
+            #expect(try !alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
+            #expect(!system.asked.contains("Inhibit"))
+            let row = try app.rows("doctor").first { $0["check"] as? String == "wake" }
+            #expect((row?["message"] as? String)?.contains("less than 30 %") == true)
+            // A charger.
+            try system.set(.power, "OnBattery", "false")
+            try system.waitUntilAsked("Inhibit")
+            #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
+        }
+
+        /// Drained while it was used: it is seen before the machine sleeps.
+        @Test func anAlarmIsTakenOffWhereTheBatteryRanLow() throws {
+            try runOnBattery(80)
+            let agent = try scheduleWake(after: 3_600)
+            defer { agent.end() }
+            #expect(try alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
+            let device = "org.freedesktop.UPower.Device"
+            try system.set(.power, at: "/devices/DisplayDevice", device, "Percentage", "12.0")
+            try beginSleep(lidIsClosed: true)
+            #expect(try !alarms(of: agent.pid).contains { $0.clock == 9 && $0.isArmed })
+        }
+
+        @Test func stormyIsAskedForItAndSaysWhereItStands() throws {
+            let home = try Home()
+            home.environment["STORMY_NO_AGENT"] = "1"
+            let said = try home.stormy("schedule", "--wake")
+            #expect(said.status == 0 && said.output.contains("is woken for it"))
+            #expect(try home.status("schedule", "wakesSystem") as? Bool == true)
+            #expect(try home.stormy("status").output.contains("wakes the machine"))
+            // As chosen last.
+            try home.stormy("schedule", "--at", "11:00")
+            #expect(try home.wait("the check") { try $0.request("StormyNoon")?.wakesSystem } == true)
+            // No system bus here.
+            home.environment["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=\(home.folder.path)/none"
+            let agent = try startAgent(mayWake: true, in: home)
+            defer { agent.end() }
+            try home.wait("what is missing") { try $0.fact(.alarm)?.obstacle }
+            let conditions = try home.rows("why").first?["conditions"] as? [[String: Any]] ?? []
+            let wake = try #require(conditions.first { $0["name"] as? String == "systemWake" })
+            #expect((wake["detail"] as? String)?.contains("no logind answers") == true, "\(wake)")
+            try home.stormy("schedule", "--no-wake")
+            #expect(try home.status("schedule", "wakesSystem") as? Bool == false)
+        }
+    }
+}
