@@ -13,7 +13,7 @@ struct ScheduleVerb: AsyncParsableCommand {
             With --wake a machine that sleeps is woken for the check, and sleeps again when it is done and nobody came: at most 20 s later, and never \
             on a battery with less than 30 %. `stormy doctor` says what it lacks for that.
 
-            Examples:
+            Example:
               stormy schedule --at 12:00
               stormy schedule --wake
             """)
