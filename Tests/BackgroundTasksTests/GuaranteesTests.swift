@@ -27,7 +27,7 @@ import Testing
     /// Everything is there.
     private static let best = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
-        armsWakeTimers: true, mayWakeSystem: true,
+        mayWakeSystem: true,
         knowledge: DesktopConditions.Knowledge(network: true, metered: true, power: true), buttons: .shown,
         installCommand: "app install")
 
@@ -74,7 +74,7 @@ import Testing
         Row("a unit of an earlier version", [:]) { $0.entry = .userUnit(.lacksSocket) },
         Row("no agent", survives(.notKept, .notKept, .notKept), says: "not installed") { $0.hasAgent = false },
         Row("a Flatpak", survives(.notKept, .notKept, .notKept), says: "Flatpak") { $0.isInFlatpak = true },
-        Row("this version", [.wakesSystem: .notKept], says: "No timer of this version") { $0.armsWakeTimers = false },
+        Row("battery", [.wakesSystem: .notKept], says: "on battery") { $0.wakeObstacle = .lowBattery },
         Row("no capability", [.wakesSystem: .notKept], says: "CAP_WAKE_ALARM") { $0.mayWakeSystem = false },
         Row("no network service", [.networkIsKnown: .notKept], says: "taken for granted") { $0.knowledge?.network = false },
         Row("no NetworkManager", [.meteredIsKnown: .notKept], says: "counts as free") { $0.knowledge?.metered = false },

@@ -174,7 +174,8 @@ extension EndToEnd {
             try home.wait("the agent") { try $0.fact(.absence) == nil ? true : nil }
             _ = try waitForAbsence()
             let why = try home.stormy("why").output
-            #expect(why.contains("✓ agent: it was not needed until") && why.contains("one was started to look just now"), "\(why)")
+            #expect(
+                why.contains("✓ agent: it was not needed until") && why.contains("one was started to look just now"), "\(why)")
             _ = try waitForAbsence()
             // The bell.
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))

@@ -35,10 +35,10 @@ package struct DesktopFacts: Sendable, Equatable {
     /// The user manager runs from boot on, whether the person is logged in or not.
     package var lingers: Bool
     package var entry: Entry
-    /// This version has timers that wake the machine.
-    package var armsWakeTimers: Bool
     /// The kernel lets this process, or the user manager's, arm such timers.
     package var mayWakeSystem: Bool
+    /// Why an agent that wanted to found the machine not to be woken; `nil`: none did.
+    package var wakeObstacle: WakeObstacle?
     /// What of network and power somebody says; `nil`: nobody has looked yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
@@ -46,11 +46,12 @@ package struct DesktopFacts: Sendable, Equatable {
     package var installCommand: String?
 
     package init(
-        hasAgent: Bool, isInFlatpak: Bool, hasUserManager: Bool, lingers: Bool, entry: Entry, armsWakeTimers: Bool,
-        mayWakeSystem: Bool, knowledge: DesktopConditions.Knowledge?, buttons: Buttons, installCommand: String? = nil
+        hasAgent: Bool, isInFlatpak: Bool, hasUserManager: Bool, lingers: Bool, entry: Entry,
+        mayWakeSystem: Bool, wakeObstacle: WakeObstacle? = nil, knowledge: DesktopConditions.Knowledge?, buttons: Buttons,
+        installCommand: String? = nil
     ) {
         (self.hasAgent, self.isInFlatpak, self.hasUserManager) = (hasAgent, isInFlatpak, hasUserManager)
-        (self.lingers, self.entry, self.armsWakeTimers) = (lingers, entry, armsWakeTimers)
+        (self.lingers, self.entry, self.wakeObstacle) = (lingers, entry, wakeObstacle)
         (self.mayWakeSystem, self.knowledge, self.buttons) = (mayWakeSystem, knowledge, buttons)
         self.installCommand = installCommand
     }
@@ -61,6 +62,7 @@ package struct DesktopFacts: Sendable, Equatable {
         package var notificationsEnabled = true
         package var presenterTrouble: String?
         package var serverHasButtons: Bool?
+        package var alarm: AlarmReport?
         package var knowsSession = false
         package var hasWorkLeft = false
 
@@ -72,6 +74,7 @@ package struct DesktopFacts: Sendable, Equatable {
             notificationsEnabled = try transaction.fact(.settings)?.notificationsEnabled ?? true
             presenterTrouble = try transaction.fact(.presenterTrouble)
             serverHasButtons = try transaction.fact(.serverHasButtons)
+            alarm = try transaction.fact(.alarm)
             knowsSession = try transaction.fact(.sessionEnvironment)?.variables["DBUS_SESSION_BUS_ADDRESS"] != nil
             hasWorkLeft = try transaction.hasUnfinishedWork()
         }
@@ -84,8 +87,9 @@ package struct DesktopFacts: Sendable, Equatable {
         self.init(
             hasAgent: agent != nil || entry.isUserUnitInstalled, isInFlatpak: access("/.flatpak-info", F_OK) == 0,
             hasUserManager: entry.units.hasManager, lingers: UserUnits.lingers,
-            entry: Self.entry(entry, agent ?? "", recorded), armsWakeTimers: false,
-            mayWakeSystem: Self.mayWakeSystem, knowledge: recorded.knowledge, buttons: Self.buttons(recorded, environment))
+            entry: Self.entry(entry, agent ?? "", recorded),
+            mayWakeSystem: Self.mayWakeSystem, wakeObstacle: recorded.alarm?.obstacle, knowledge: recorded.knowledge,
+            buttons: Self.buttons(recorded, environment))
     }
 
     private static func entry(_ entry: AutostartEntry, _ agent: String, _ recorded: Recorded) -> Entry {
@@ -118,7 +122,7 @@ package struct DesktopFacts: Sendable, Equatable {
     /// In a test: its host brings an agent back at once, says everything of network and power, and shows notifications with buttons.
     package static let onTestHost = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
-        armsWakeTimers: false, mayWakeSystem: false,
+        mayWakeSystem: false,
         knowledge: DesktopConditions.Knowledge(network: true, metered: true, power: true), buttons: .shown)
 }
 

@@ -104,18 +104,14 @@ extension BackgroundGuarantees.Guarantee {
     }
 
     fileprivate static func wakesSystem(_ facts: DesktopFacts) -> Self {
-        guard facts.armsWakeTimers else {
-            return Self(
-                .wakesSystem, .notKept,
-                "No timer of this version wakes the machine; what was due while it slept runs when it wakes.")
-        }
         guard facts.mayWakeSystem else {
             return Self(
                 .wakesSystem, .notKept,
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 gives to people's sessions)."
             )
         }
-        return Self(.wakesSystem, .kept, "A timer wakes the machine for what is due.")
+        if let obstacle = facts.wakeObstacle { return Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).") }
+        return Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
     }
 
     fileprivate static func networkIsKnown(_ facts: DesktopFacts) -> Self {
