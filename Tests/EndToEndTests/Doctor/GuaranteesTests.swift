@@ -51,7 +51,8 @@ extension EndToEnd.Doctor {
         let start = try #require(lines.firstIndex(of: "What this desktop keeps:"))
         #expect(lines[(start + 1)...].count == 8, "no line helps here: \(lines)")
         #expect(lines.contains { $0.hasPrefix("~ survives a force quit: from the next login on. ") }, "\(lines)")
-        #expect(lines.contains { $0.hasPrefix("- wakes the machine from sleep: no. No timer of this version") }, "\(lines)")
+        let wakes = mayWake ? "✓ wakes the machine from sleep: yes. An alarm" : "- wakes the machine from sleep: no. This system"
+        #expect(lines.contains { $0.hasPrefix(wakes) }, "\(lines)")
     }
 
     /// What it says of a force quit is true: the next command brings the agent back. And what an app reads without asking anybody is what
