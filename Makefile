@@ -5,6 +5,7 @@ RUN_PACKAGES = libcurl4-openssl-dev libssl-dev libnotify-dev libgexiv2-dev libsq
 TEST_PACKAGES = dunst xvfb dbus nginx-light imagemagick faketime xdotool sqlite3 libglib2.0-bin python3 python3-dbusmock procps util-linux iproute2 libcairo2 fonts-dejavu-core libimage-exiftool-perl xdg-desktop-portal xdg-desktop-portal-gtk zsh fish man-db desktop-file-utils appstream
 INTEROP_PACKAGES = nginx-light apache2-bin lighttpd lighttpd-mod-webdav python3-venv curl
 BENCHMARK_PACKAGES = jq libnotify-bin curl
+COMPARE_PACKAGES = cron anacron systemd libnotify-bin curl manpages
 # How much of each proof; CI takes less.
 KILLS ?= 300
 TRANSFER_KILLS ?= 150
@@ -56,7 +57,7 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
 
 .DEFAULT_GOAL := help
-.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
+.PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
 
 help: ## Show this list (times on two cores)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -196,6 +197,9 @@ notification-servers: build test-packages ## Ten real notification servers and t
 notification-servers-sample: build test-packages
 	python3 Tests/NotificationServers/conformance.py --sample $(SEED)
 
+compare: build test-packages compare-packages ## Beside systemd timers, cron, a nohup loop and workmanager_linux: 40 behaviours, really tried; the table of the docs (as root, 10 min)
+	python3 Tests/Compare/compare.py --write
+
 benchmark: build test-packages benchmark-packages ## Due instant to notification, idle wake-ups, memory
 	python3 Tests/Benchmarks/benchmark.py
 
@@ -259,3 +263,6 @@ interop-packages:
 
 benchmark-packages:
 	$(call install,$(BENCHMARK_PACKAGES))
+
+compare-packages:
+	$(call install,$(COMPARE_PACKAGES))

@@ -70,7 +70,7 @@ class Screen:
     def __init__(self, ground):
         self.ground = ground
         ground.start_bus()
-        server = subprocess.Popen(ground.inside(["Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24", "-nolisten", "unix"]),
+        server = subprocess.Popen(ground.inside(["Xvfb", "-displayfd", "1", "-screen", "0", "800x600x24"]),
                                   env=ground.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=ground.output, text=True)
         ground.processes.append(server)
         ground.environment["DISPLAY"] = f":{server.stdout.readline().strip()}"

@@ -3,8 +3,8 @@ that are installed, so that none is quoted that is not there."""
 import re
 import subprocess
 
-PUB = "https://docs.page/fluttercommunity/flutter_workmanager/linux"
-README = "https://pub.dev/packages/workmanager_linux"
+# Of its release 0.10.4, which brought workmanager_linux 0.1.1; without the marks of its markup.
+LINUX = "https://github.com/fluttercommunity/flutter_workmanager/blob/main/docs/linux.mdx"
 
 # key: (page or address, place on it, sentence)
 QUOTES = {
@@ -13,26 +13,19 @@ QUOTES = {
     "timer.triggered": ("systemd.timer(5)", "Persistent=", "If true, the time when the service unit was last triggered is stored on disk."),
     "timer.startup": ("systemd.timer(5)", "OnStartupSec=", "Defines a timer relative to when the service manager was first started."),
     "timer.accuracy": ("systemd.timer(5)", "AccuracySec=", "Specify the accuracy the timer shall elapse with. Defaults to 1min."),
-    "timer.wakes": ("systemd.timer(5)", "DESCRIPTION", "encodes information about a timer controlled and supervised by systemd, for timer-based activation."),
     "time.range": ("systemd.time(7)", "CALENDAR EVENTS", "Calendar events may be used to refer to one or more points in time in a single expression."),
-    "unit.skipped": ("systemd.unit(5)", "Conditions and Asserts",
-                     "If not, the starting of the unit will be (mostly silently) skipped (in case of conditions)"),
     "unit.before": ("systemd.unit(5)", "Conditions and Asserts",
                     "Before the unit is started, systemd will verify that the specified conditions and asserts are true."),
     "service.condition": ("systemd.service(5)", "ExecCondition=",
                           "when an ExecCondition= command exits with exit code 1 through 254 (inclusive), the remaining commands are skipped and the unit is not marked as failed."),
-    "service.no-restart": ("systemd.service(5)", "Restart=", "If set to no (the default), the service will not be restarted."),
     "service.oneshot": ("systemd.service(5)", "TimeoutStartSec=",
                         "except when Type=oneshot is used, in which case the timeout is disabled by default"),
     "systemctl.kill": ("systemctl(1)", "kill", "Send a signal to one or more processes of the unit."),
     "cron.minute": ("cron(8)", "NOTES", "checking each command to see if it should be run in the current minute."),
     "cron.zone": ("cron(8)", "ENVIRONMENT", "cron will only handle tasks in a single timezone."),
     "cron.fields": ("crontab(5)", "DESCRIPTION", "Commands are executed by cron(8) when the minute, hour, and month of year fields match the current time"),
-    "cron.mail": ("cron(8)", "NOTES", "When executing commands, any output is mailed to the owner of the crontab"),
-    "cron.off": ("anacron(8)", "DESCRIPTION", "Unlike cron(8), it does not assume that the machine is running continuously."),
     "crontab.list": ("crontab(1)", "-l", "The -l option causes the current crontab to be displayed on standard output."),
     "crontab.remove": ("crontab(1)", "-r", "The -r option causes the current crontab to be removed."),
-    "anacron.days": ("anacron(8)", "DESCRIPTION", "Anacron can be used to execute commands periodically, with a frequency specified in days."),
     "anacron.delay": ("anacron(8)", "DESCRIPTION", "Each job entry specifies a period in days, a delay in minutes, a unique job identifier, and a shell command."),
     "nohup": ("nohup(1)", "DESCRIPTION", "Run COMMAND, ignoring hangup signals."),
     "nohup.output": ("nohup(1)", "DESCRIPTION", "If standard output is a terminal, append output to 'nohup.out' if possible"),
@@ -44,15 +37,13 @@ QUOTES = {
     "notify.action": ("notify-send(1)", "-A, --action", "Implies --wait to wait for user input."),
     "notify.wait": ("notify-send(1)", "-w, --wait", "Wait for the notification to be closed before exiting."),
     "notify.replace": ("notify-send(1)", "-r, --replace-id", "The ID of the notification to replace."),
-    "wm.constraints": (PUB, "Honest limitations", "Constraints are accepted but ignored (networkType, requiresCharging, ...). No battery/AC/network gating in v1."),
-    "wm.backoff": (PUB, "Honest limitations",
+    "wm.constraints": (LINUX, "Honest limitations", "Constraints are accepted but ignored (networkType, requiresCharging, ...). No battery/AC/network gating in v1."),
+    "wm.backoff": (LINUX, "Honest limitations",
                    "Backoff policy is accepted but ignored — failed one-off tasks are not retried; a failed periodic task just waits for the next interval."),
-    "wm.transient": (PUB, "How it works", "Transient units vanish after the task ran."),
-    "wm.periodic": (PUB, "How it works", "OnUnitActiveSec drives the frequency, OnStartupSec the initial delay"),
-    "wm.catch-up": (PUB, "How it works", "Persistent=true provides WorkManager-style catch-up of runs missed while the system was off."),
-    "wm.exit": (README, "Setup", "The dispatcher's exit code is the task result: 0 on success, 1 on failure or when no handler was registered"),
-    "wm.testing": (PUB, "Testing", "workmanager_linux is pure Dart with an injectable process runner, so the whole test suite runs anywhere — no systemd needed"),
-    "wm.launch": (PUB, "How it works", "Your main() detects that invocation, runs the callback dispatcher, and exits instead of opening a window."),
+    "wm.transient": (LINUX, "How it works", "Transient units vanish after the task ran."),
+    "wm.periodic": (LINUX, "How it works", "OnUnitActiveSec drives the frequency, OnStartupSec the initial delay"),
+    "wm.catch-up": (LINUX, "How it works", "Persistent=true provides WorkManager-style catch-up of runs missed while the system was off."),
+    "wm.testing": (LINUX, "Testing", "workmanager_linux is pure Dart with an injectable process runner, so the whole test suite runs anywhere — no systemd needed"),
 }
 
 

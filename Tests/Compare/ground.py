@@ -85,7 +85,7 @@ class Ground:
         units.mkdir(parents=True)
         for name in ("dbus.socket", "dbus.service"):
             (units / name).symlink_to("/dev/null")
-        self.processes, self.manager, self.buses = [], None, {}
+        self.processes, self.manager, self.buses, self.has_journal = [], None, {}, False
         for tree in TREES:
             if tree.exists():
                 (tree / self.group).mkdir()
@@ -182,6 +182,7 @@ class Ground:
         until(path.exists, 10, "the bus does not start")
 
     def start_journal(self):
+        self.has_journal = True
         self.start(["/lib/systemd/systemd-journald"])
         # What systemd-journal-flush.service does, after which it is kept on the disk.
         self.run("sh", "-c", "until journalctl --flush 2>/dev/null; do sleep 0.05; done")
@@ -192,7 +193,8 @@ class Ground:
         if self.manager and self.manager.poll() is None:
             return
         shutil.rmtree(self.folder / "run/systemd", ignore_errors=True)
-        self.manager = self.start([MANAGER, "--user"])
+        # Where user@.service has it write to.
+        self.manager = self.start([MANAGER, "--user"], SYSTEMD_LOG_TARGET="journal" if self.has_journal else "console")
         until(lambda: self.systemctl("is-active", "default.target", "timers.target").stdout == "active\nactive\n", 30,
               "the user manager does not start")
 

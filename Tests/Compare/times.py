@@ -39,7 +39,7 @@ def is_kept(c):
     return c.ground.systemctl("is-active", f"{c.unit}.timer").stdout == "active\n"
 
 
-minute = Behaviour("clock", TIME, "A daily run begins at its time of day", {"workmanager": "timer.startup"})
+minute = Behaviour("clock", TIME, "A daily run begins at its time of day", {"workmanager": "timer.accuracy"})
 
 
 @minute.rest
