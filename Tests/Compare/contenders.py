@@ -109,6 +109,8 @@ class Cron(Contender):
             return
         offset = self.now() - time.time()
         self.daemon = self.ground.start(["faketime", "-f", f"{offset:+.3f} x{self.rate}", "/usr/sbin/cron", "-f", "-L", "15"])
+        # It compares whole seconds: a crontab of the second in which it began is none that changed.
+        time.sleep(1.2)
 
     def minute(self, ahead=2):
         """The beginning of a minute of cron's clock that is to come."""
