@@ -21,7 +21,9 @@ def page(every, results, facts):
         result = results[key, name]
         if result.verdict == "held":
             return "yes"
-        text = result.seen[:1].upper() + result.seen[1:] + ". " if result.seen else ""
+        # The names of commands stay as they are.
+        is_name = result.seen.startswith(("systemd-", "nohup", "list-timers"))
+        text = f"{result.seen if is_name else result.seen[:1].upper() + result.seen[1:]}. " if result.seen else ""
         note = text.replace("|", "\\|") + (cited(result.citation) if result.citation else "")
         if note not in notes:
             notes.append(note)
