@@ -69,25 +69,34 @@ def attempt(behaviour, name, number):
     if name in behaviour.none:
         return Result(behaviour, name, "none", "")
     begun = time.monotonic()
-    ground = None
     try:
         ground = Ground(f"{number}")
-        seen = behaviour.ways[name](CONTENDERS[name](ground)) or ""
-        result = Result(behaviour, name, "held", seen)
-    except No as no:
-        result = Result(behaviour, name, "not held", str(no))
+        try:
+            result = judge(ground, behaviour, name)
+        finally:
+            ground.close()
     except Exception as error:
         result = Result(behaviour, name, "failed", f"{type(error).__name__}: {error}")
         traceback.print_exc()
-    if ground:
-        if result.is_fault:
-            keep(ground, behaviour.key, name)
-        ground.close()
     result.seconds = time.monotonic() - begun
     # Without the places of this one trial.
     result.seen = re.sub(r"/tmp/cmp-\w+", "…", result.seen)
     print(result.line(), flush=True)
     return result
+
+
+def judge(ground, behaviour, name):
+    try:
+        seen = behaviour.ways[name](CONTENDERS[name](ground)) or ""
+        return Result(behaviour, name, "held", seen)
+    except No as no:
+        result = Result(behaviour, name, "not held", str(no))
+        if result.is_fault:
+            keep(ground, behaviour.key, name)
+        return result
+    except Exception:
+        keep(ground, behaviour.key, name)
+        raise
 
 
 def keep(ground, key, name):

@@ -121,9 +121,10 @@ class Ground:
     def members(self):
         found = set()
         for tree in TREES:
-            for path in (tree / self.group).rglob("cgroup.procs"):
+            # Groups come and go meanwhile, which a walk does not mind.
+            for folder, _, _ in os.walk(tree / self.group):
                 try:
-                    found |= {int(number) for number in path.read_text().split()}
+                    found |= {int(number) for number in pathlib.Path(folder, "cgroup.procs").read_text().split()}
                 except OSError:
                     pass
         return found
@@ -227,13 +228,12 @@ class Ground:
             self.keeper.stdout.close()
             self.output.close()
             for tree in TREES:
-                groups = sorted((tree / self.group).rglob("*/"), key=lambda path: -len(str(path)))
-                for path in [*groups, tree / self.group]:
-                    if path.is_dir():
-                        try:
-                            path.rmdir()
-                        except OSError:
-                            pass
+                # Deepest first: the kernel removes empty groups only.
+                for folder, _, _ in os.walk(tree / self.group, topdown=False):
+                    try:
+                        os.rmdir(folder)
+                    except OSError:
+                        pass
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
