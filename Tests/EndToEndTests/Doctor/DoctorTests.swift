@@ -21,7 +21,7 @@ extension EndToEnd {
             let parts = plain.output.components(separatedBy: "\n\nWhat this desktop keeps:\n")
             #expect(plain.status == 0 && parts.count == 2, "\(plain)")
             #expect(parts[0].split(separator: "\n").allSatisfy { $0.hasPrefix("✓ ") }, "\(plain)")
-            #expect(parts[1].contains("- wakes the machine from sleep: no. "), "\(plain)")
+            #expect(parts[1].contains("- knows whether the network is metered: no. "), "\(plain)")
         }
 
         /// Who only looks makes nothing, starts nobody and mends nothing.
