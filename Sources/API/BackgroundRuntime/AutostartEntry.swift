@@ -85,7 +85,7 @@ package struct AutostartEntry: Sendable {
     /// Writes the one entry that fits this machine, and removes one of the other kind. Repeating it is harmless.
     package func install(agent: String, displayName: String) throws -> Kind {
         guard units.hasManager else {
-            try write(desktopText(agent: agent, displayName: displayName))
+            try StartingFile.write(desktopText(agent: agent, displayName: displayName), to: desktopURL)
             return .xdgAutostart(path: desktopURL.path)
         }
         try units.install(command: command(agent), program: program(agent), displayName: displayName)
@@ -101,13 +101,6 @@ package struct AutostartEntry: Sendable {
         var removed = units.remove().map { [Kind.userUnit(path: $0)] } ?? []
         if unlink(desktopURL.path) == 0 { removed.append(.xdgAutostart(path: desktopURL.path)) }
         return removed
-    }
-
-    /// The folders this app was scheduled with: a session at the next login may set none of the variables.
-    private var folderVariables: [(String, String)] {
-        ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].compactMap { name in
-            environment[name].map { (name, $0) }
-        }
     }
 
     private func command(_ agent: String) -> [String] {
@@ -129,7 +122,10 @@ package struct AutostartEntry: Sendable {
     }
 
     private func desktopText(agent: String, displayName: String) -> String {
-        let assignments = folderVariables.map { "\"\(Self.desktopEscaped("\($0.0)=\($0.1)"))\" " }.joined()
+        let assignments = StartingFile.folderVariables(environment).map {
+            "\"\(Self.desktopEscaped("\($0.name)=\($0.value)"))\" "
+        }
+        .joined()
         let variables = assignments.isEmpty ? "" : "env " + assignments
         return """
             [Desktop Entry]
@@ -156,18 +152,5 @@ package struct AutostartEntry: Sendable {
             }
         }
         return escaped
-    }
-
-    private func write(_ text: String) throws {
-        let url = desktopURL
-        do {
-            // Nobody else may write there, whatever the umask of this process allows.
-            try FileManager.default.createDirectory(
-                at: url.deletingLastPathComponent(), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
-            try Data(text.utf8).write(to: url, options: .atomic)
-            chmod(url.path, 0o644)
-        } catch {
-            throw StoreError.cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
-        }
     }
 }

@@ -86,11 +86,8 @@ struct UnitText {
             """
     }
 
-    /// The folders this app was scheduled with: a session at the next login may set none of the variables.
     private var variables: String {
-        ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"].map { name in
-            environment[name].map { "Environment=\"\(name)=\(Self.escaped($0))\"\n" } ?? ""
-        }.joined()
+        StartingFile.folderVariables(environment).map { "Environment=\"\($0.name)=\(Self.escaped($0.value))\"\n" }.joined()
     }
 
     // MARK: The moment

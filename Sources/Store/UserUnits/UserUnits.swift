@@ -118,32 +118,12 @@ package struct UserUnits: Sendable {
 
     /// A link needs no bus, as `systemctl enable` does.
     private func write(_ text: String, _ kind: Kind) throws(StoreError) {
-        try write(text, to: url(kind))
+        try StartingFile.write(text, to: url(kind))
         let link = link(kind)
-        try makeFolder(link.deletingLastPathComponent())
+        try StartingFile.makeFolder(link.deletingLastPathComponent())
         unlink(link.path)
         guard symlink(url(kind).path, link.path) == 0 else {
             throw .cannotCreate(path: link.path, reason: String(cString: strerror(errno)))
-        }
-    }
-
-    private func write(_ text: String, to url: URL) throws(StoreError) {
-        try makeFolder(url.deletingLastPathComponent())
-        do {
-            try Data(text.utf8).write(to: url, options: .atomic)
-        } catch {
-            throw .cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
-        }
-        chmod(url.path, 0o644)
-    }
-
-    /// Nobody else may write there, whatever the umask of this process allows.
-    private func makeFolder(_ url: URL) throws(StoreError) {
-        do {
-            try FileManager.default.createDirectory(
-                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
-        } catch {
-            throw .cannotCreate(path: url.path, reason: (error as NSError).localizedDescription)
         }
     }
 
