@@ -23,6 +23,12 @@ class Contender:
         """Logs in, or brings up what keeps the schedule."""
         self.ground.log_in()
 
+    def start_endless(self):
+        """The same, for work that runs until it is told to stop: Stormy's is an app, which has to be told so first."""
+        if self.name == "stormy":
+            self.ground.environment["PROVING_ENDLESS"] = "1"
+        self.start()
+
     def count(self):
         """Runs that began."""
         return len(self.ground.lines("begin"))

@@ -73,9 +73,7 @@ killed = Behaviour("worker-killed", DYING, "kill -9 of the worker: the work begi
 
 @killed.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     at, due = soon(c, 3)
     c.once(at, body="long")
     c.wait_count(seconds=due - time.time() + c.patience)
@@ -105,9 +103,7 @@ cut = Behaviour("cut", DYING, "A power cut while the work runs: it begins again 
 
 @cut.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     if c.name == "cron":
         c.ground.worker("long", "job")
         c.anacron()
@@ -130,9 +126,7 @@ overlap = Behaviour("overlap", LIMITS, "Due again while it still runs: no second
 
 @overlap.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     if c.name == "systemd":
         at = int(time.time()) + 2
         c.write("".join(f"OnCalendar=*-*-* {time.strftime('%H:%M:%S', time.gmtime(at + more))}\n" for more in (0, 2)), c.ground.worker("slow"))
@@ -174,9 +168,7 @@ limit = Behaviour("limit", LIMITS, "Work that does not listen is ended when its 
 
 @limit.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     seconds = limited(c, "deaf")
     until(c.workers, 3, "it does not run")
     first = c.workers()
@@ -192,9 +184,7 @@ warned = Behaviour("warned", LIMITS, "Before that it is told, and has time to ti
 
 @warned.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     seconds = limited(c, "long")
     until(c.warned, seconds, f"{seconds} s later it had heard nothing")
     until(lambda: not c.workers() or c.name == "cron", 6, "it did not end")

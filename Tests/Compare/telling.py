@@ -203,9 +203,7 @@ ended = Behaviour("quit", TRIED, "One command ends it all: what runs, and what w
 
 @ended.rest
 def _(c):
-    if c.name == "stormy":
-        c.ground.environment["PROVING_ENDLESS"] = "1"
-    c.start()
+    c.start_endless()
     if c.name == "cron":
         c.every_minute("long", prefix=f"flock -n -o {c.ground.folder}/lock ")
     elif c.name == "stormy":
