@@ -12,6 +12,9 @@ private struct DictionaryServer {
 
     var files: [String: File] = [:]
     var folders: Set<String> = ["/"]
+    let wholeLength: Int64 = 10
+    /// Bytes came again for a file that was whole under the name that only we know.
+    var wasSentForNothing = false
     var keepsHalfFiles = false
     var checksDestinationFirst = false
 
@@ -31,6 +34,7 @@ private struct DictionaryServer {
         case "PUT":
             guard folders.contains(folder) else { return head(409) }
             if request.headers.contains(HeaderField("If-None-Match", "*")), files[path] != nil { return head(412) }
+            if path.hasSuffix(".part"), files[path]?.length == wholeLength { wasSentForNothing = true }
             files[path] = File(owner: "us", length: body ?? 0)
             return head(201)
         case "MOVE":
@@ -60,8 +64,8 @@ private struct DictionaryServer {
 
     private func run(_ kind: UploadKind, _ seed: Int) {
         var dice = Dice(seed)
-        let length: Int64 = 10
         var server = DictionaryServer()
+        let length = server.wholeLength
         server.keepsHalfFiles = dice.chance(50)
         server.checksDestinationFirst = dice.chance(50)
         if kind == .put || dice.chance(50) { server.folders.formUnion(["/a/", "/a/b/"]) }
@@ -105,6 +109,7 @@ private struct DictionaryServer {
                 #expect(ours.map { "http://h" + $0.key } == [url], "\(kind) seed \(seed)")
                 for (path, file) in foreign { #expect(server.files[path] == file, "\(kind) seed \(seed): overwritten") }
                 #expect(server.files["/a/b/.t.part"] == nil)
+                #expect(!server.wasSentForNothing, "\(kind) seed \(seed): whole there, and sent again")
                 return
             }
         }

@@ -12,6 +12,8 @@ struct FolderUpload: UploadProtocol {
         case sendingBody(Int, foldersMade: Bool)
         /// MKCOL of one level: up until a parent exists, then down again.
         case makingFolder(Int, level: Int, goingDown: Bool, why: Reason = .missing)
+        /// HEAD the temporary name after a PUT without an answer: it may be whole.
+        case lookingForBody(Int, foldersMade: Bool)
         /// HEAD what was PUT: its length must be right.
         case checkingBody(Int)
         /// MOVE to the final name.
@@ -76,8 +78,8 @@ struct FolderUpload: UploadProtocol {
         case nil: state = .choosingName(0, isStored: false)
         case .chooseName: state = .choosingName(name, isStored: saved?.isStored ?? false)
         case .put:
-            // A plain PUT may have been sent: a file of our length under that name is ours.
-            state = plan.kind == .webdav ? .sendingBody(name, foldersMade: false) : .lookingForTarget(name)
+            // It may have been sent: a file of our length under that name is ours.
+            state = plan.kind == .webdav ? .lookingForBody(name, foldersMade: false) : .lookingForTarget(name)
         case .check: state = .checkingBody(name)
         case .move: state = .lookingForTemporary(name, wasRefused: false)
         // Of no use here: another protocol's.
@@ -97,6 +99,8 @@ struct FolderUpload: UploadProtocol {
             // Under a name that nobody else has it is sent until it is whole: what a cut one left there may be a part.
             let condition = isDirect && !isMarked ? [HeaderField("If-None-Match", "*")] : []
             return send("PUT", url, condition, withBody: true, saving: .put, index, isStored: false)
+        case .lookingForBody(let index, _):
+            return send("HEAD", address.file(temporaryName), saving: .put, index, isStored: false)
         case .makingFolder(let index, let level, _, _):
             return send("MKCOL", address.folder(levels: level), saving: .put, index, isStored: false)
         case .checkingBody(let index):
@@ -139,6 +143,8 @@ struct FolderUpload: UploadProtocol {
             return afterNameCheck(head, index, isStored: isStored, pauses)
         case .sendingBody(let index, let foldersMade):
             return afterPut(head, index, foldersMade: foldersMade)
+        case .lookingForBody(let index, let foldersMade):
+            return afterBodySearch(head, index, foldersMade: foldersMade)
         case .makingFolder(let index, let level, let goingDown, let why):
             return afterFolder(head, index, level: level, goingDown: goingDown, why)
         case .checkingBody(let index):
@@ -157,7 +163,7 @@ struct FolderUpload: UploadProtocol {
         switch state {
         case .sendingBody(let index, _), .checkingBody(let index), .lookingForTarget(let index):
             return address.publicFile(finalName(index))
-        case .choosingName, .makingFolder, .moving, .lookingForTemporary: return nil
+        case .choosingName, .lookingForBody, .makingFolder, .moving, .lookingForTemporary: return nil
         }
     }
 
@@ -175,7 +181,7 @@ struct FolderUpload: UploadProtocol {
     var stage: Int64 {
         switch state {
         case .choosingName(_, let isStored): isStored ? 1 : 0
-        case .sendingBody, .makingFolder, .checkingBody: 0
+        case .sendingBody, .lookingForBody, .makingFolder, .checkingBody: 0
         case .lookingForTarget: plan.kind == .webdav ? 1 : 0
         case .moving, .lookingForTemporary: 1
         }
@@ -183,8 +189,9 @@ struct FolderUpload: UploadProtocol {
 
     var nameIndex: Int {
         switch state {
-        case .choosingName(let index, _), .sendingBody(let index, _), .makingFolder(let index, _, _, _), .checkingBody(let index),
-            .moving(let index), .lookingForTemporary(let index, _), .lookingForTarget(let index):
+        case .choosingName(let index, _), .sendingBody(let index, _), .lookingForBody(let index, _),
+            .makingFolder(let index, _, _, _), .checkingBody(let index), .moving(let index), .lookingForTemporary(let index, _),
+            .lookingForTarget(let index):
             index
         }
     }
@@ -195,7 +202,7 @@ struct FolderUpload: UploadProtocol {
     var removal: WireRequest? {
         guard plan.kind == .webdav, let address else { return nil }
         switch state {
-        case .sendingBody, .checkingBody, .moving, .lookingForTemporary:
+        case .sendingBody, .lookingForBody, .checkingBody, .moving, .lookingForTemporary:
             return plan.request("DELETE", address.file(temporaryName))
         case .choosingName(_, let isStored): return isStored ? plan.request("DELETE", address.file(temporaryName)) : nil
         case .makingFolder, .lookingForTarget: return nil

@@ -2,14 +2,14 @@ import Foundation
 
 /// Each step's answers.
 extension FolderUpload {
-    /// A PUT to the temporary name needs no question; repeating it is harmless.
+    /// A PUT to the temporary name may be repeated, and need not be where the server has the whole file.
     mutating func noteUncertainty() {
         switch state {
         case .moving(let index):
             state = .lookingForTemporary(index, wasRefused: false)
-        case .sendingBody(let index, _) where plan.kind == .put:
-            state = .lookingForTarget(index)
-        case .sendingBody, .choosingName, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget:
+        case .sendingBody(let index, let foldersMade):
+            state = plan.kind == .put ? .lookingForTarget(index) : .lookingForBody(index, foldersMade: foldersMade)
+        case .choosingName, .lookingForBody, .makingFolder, .checkingBody, .lookingForTemporary, .lookingForTarget:
             break
         }
     }
@@ -17,9 +17,8 @@ extension FolderUpload {
     /// Answers that mean the same to every request.
     mutating func commonStatus(_ head: ResponseHead, _ pauses: Pauses) -> UploadOutcome? {
         guard let common = CommonAnswer(head, pauses) else { return nil }
-        if case .sendingBody(let index, _) = state, plan.kind == .put, !common.mayHaveActed || Self.refusals.contains(head.status)
-        {
-            state = .choosingName(index, isStored: false)
+        if case .sendingBody(let index, _) = state, !common.mayHaveActed || Self.refusals.contains(head.status) {
+            if plan.kind == .put { state = .choosingName(index, isStored: false) }
         } else if common.mayHaveActed {
             noteUncertainty()
         }
@@ -39,17 +38,20 @@ extension FolderUpload {
         case .there where head.isPage(inPlaceOf: plan): return pauses.page(head)
         case .there: return tryName(after: index, isStored: isStored)
         case .absent, .unknown:
-            let levels = address?.segments.count ?? 0
-            if isStored {
-                state = .moving(index)
-            } else if plan.kind == .webdav, plan.byteCount >= Self.largeBody, levels > 0 {
-                state = .makingFolder(index, level: levels, goingDown: false, why: .beforeLarge)
-            } else {
-                state = .sendingBody(index, foldersMade: false)
-            }
+            if isStored { state = .moving(index) } else { sendBody(index) }
             return .continue
         case .refused: return refused(head)
         }
+    }
+
+    /// The next is the file, or a question about its folder.
+    private mutating func sendBody(_ index: Int) {
+        let levels = address?.segments.count ?? 0
+        let asksFirst = plan.kind == .webdav && plan.byteCount >= Self.largeBody && levels > 0
+        state =
+            asksFirst
+            ? .makingFolder(index, level: levels, goingDown: false, why: .beforeLarge)
+            : .sendingBody(index, foldersMade: false)
     }
 
     /// A page in place of the file, as a network with a log-in page has one at every address: no word about the file. A question is asked
@@ -61,7 +63,7 @@ extension FolderUpload {
             pauses.policy.suspicionDelay != nil
         else { return nil }
         switch state {
-        case .checkingBody, .lookingForTemporary, .lookingForTarget:
+        case .lookingForBody, .checkingBody, .lookingForTemporary, .lookingForTarget:
             return head.contentLength == plan.byteCount ? nil : pauses.page(head)
         // Servers answer a rename with 201 or 204, and may have a page for the first.
         case .moving(let index) where head.status == 200:
@@ -123,6 +125,21 @@ extension FolderUpload {
         default:
             return refused(head)
         }
+    }
+
+    /// The temporary name after an answer was lost: nobody else has it, so a file of our length is ours and whole.
+    mutating func afterBodySearch(_ head: ResponseHead, _ index: Int, foldersMade: Bool) -> UploadOutcome {
+        switch existence(head) {
+        case .there(let length) where length == plan.byteCount:
+            isLengthConfirmed = true
+            state = .moving(index)
+        // A part, or of unknown length: it is replaced.
+        case .there: state = .sendingBody(index, foldersMade: foldersMade)
+        case .absent, .unknown:
+            if foldersMade { state = .sendingBody(index, foldersMade: true) } else { sendBody(index) }
+        case .refused: return refused(head)
+        }
+        return .continue
     }
 
     mutating func afterBodyCheck(_ head: ResponseHead, _ index: Int, _ pauses: Pauses) -> UploadOutcome {
