@@ -27,7 +27,34 @@ import Testing
         #expect(try bench.launch(id).stopReason == .conditionLost)
         try bench.end(id, .expired)
         #expect(try bench.launch(id).outcome == .expired)
+        // It is not done: it waits for the network, and has nothing to be forgiven.
+        let waiting = try #require(try bench.request("p"))
+        #expect(waiting.failures == 0 && waiting.backoffUntil == nil)
+        try bench.pass(3600)
+        #expect(try bench.live().isEmpty)
+        try change { $0.isNetworkAvailable = true }
+        let again = try bench.onlyLive()
+        #expect(try bench.launch(again).generation == 1)
+        try bench.end(again, .completed)
         #expect(try bench.request("p") == nil, "it had its say")
+    }
+
+    /// It asked for the next time itself, or for none: that is how it is then.
+    @Test(arguments: [true, false]) func whatTheHandlerAsksForStands(_ submits: Bool) throws {
+        try change { _ in }
+        try bench.submit("p", kind: .processing, network: true)
+        try bench.turn()
+        let id = try bench.onlyLive()
+        if submits {
+            try bench.submit("p", after: 86_400, kind: .processing, network: true)
+        } else {
+            try bench.ledger.write { try $0.deleteRequest("p") }
+        }
+        try change { $0.isNetworkAvailable = false }
+        try bench.end(id, .expired)
+        try change { $0.isNetworkAvailable = true }
+        #expect(try bench.live().isEmpty)
+        #expect(try (bench.request("p") != nil) == submits)
     }
 
     @Test func lostPowerExpiresWhatNeedsIt() throws {

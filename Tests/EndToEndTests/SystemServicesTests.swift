@@ -37,6 +37,10 @@ extension EndToEnd {
             #expect(try app.rows("history").count == 1, "nothing began on a guess")
             #expect(launch.woke == WakeCause.power.rawValue)
             #expect(app.lines.last == "expire work.main")
+            // It is not done: on power it begins again.
+            #expect(try app.condition("externalPower")["met"] as? Bool == false)
+            try system.set(.power, "OnBattery", "false")
+            try app.home.wait("its second launch") { try $0.history(limit: 10).count == 2 ? true : nil }
         }
 
         /// A package upgrade restarts it; meanwhile the kernel is asked, which lists no supply here.

@@ -107,9 +107,12 @@ open class BGAppRefreshTaskRequest: BGTaskRequest, @unchecked Sendable {  // bec
 /// A launch of minutes, under conditions.
 open class BGProcessingTaskRequest: BGTaskRequest, @unchecked Sendable {  // because its base is
     /// Launch only with a network; lost while it runs, the launch's time ends.
+    ///
+    /// The request then waits for the network and is launched again, unless the handler submitted or cancelled its identifier.
+    /// Differs from Apple, where it is used up.
     open var requiresNetworkConnectivity = false
-    /// Launch only on external power; lost while it runs, the launch's time ends. A machine without a battery is always on
-    /// external power.
+    /// Launch only on external power; lost while it runs, the launch's time ends, and the request waits for it again as
+    /// ``requiresNetworkConnectivity`` says. A machine without a battery is always on external power.
     open var requiresExternalPower = false
 
     /// - Parameter identifier: from the permitted list.

@@ -125,7 +125,10 @@ enum LaunchSettlement {
         if outcome.isResult {
             // A replaced request was submitted by this very launch: it stands for the next time.
             guard isSame else { return }
-            if request.recurrence != nil {
+            // Stopped without its doing, before it was done: it waits for what it was promised, and runs again.
+            if launch.stopReason == .conditionLost, outcome == .expired, request.recurrence == nil {
+                request.forgive()
+            } else if request.recurrence != nil {
                 try pass.planNext(of: &request, served: launch.servedOccurrence)
             } else if let begin = request.beginAfterRetry {
                 // The lost launch is made up for; from here on the request stands for itself.
