@@ -82,13 +82,16 @@ struct DemoStory {
     private mutating func handOver() throws {
         Output.line(Output.bold("3. The download lives on in the agent; now the service finishes"))
         servers.finishForecast()
-        let delivered = try home.wait(10) { try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome != nil } }
+        // On a busy machine the demo's short budget ends an app that has barely started: then the agent delivers again.
+        let delivered = try home.wait(30) {
+            try $0.history(limit: 10).first { $0.kind == .urlSession && $0.outcome == .completed }
+        }
         let traffic = servers.weatherTraffic
         claims.add(
             "not a byte was asked for twice",
             traffic.requests == 1 && traffic.connections == 1 && traffic.finished == 1,
             seen: "\(traffic.requests) request on \(traffic.connections) connection")
-        claims.add("its result launched the app again", delivered?.outcome == .completed, seen: delivered?.detail ?? "")
+        claims.add("its result launched the app again", delivered != nil, seen: delivered?.detail ?? "")
     }
 
     // MARK: 4
