@@ -1,3 +1,6 @@
+import BackgroundLedger
+import BackgroundNotices
+import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTasksTesting
 import Foundation
@@ -163,6 +166,30 @@ import UserNotifications
             #expect(driver.notifications.shown.count == 1, "what stands there stays")
             try await driver.advance(by: .seconds(3 * 86_400))
             #expect(driver.notifications.history.count == 3)
+        }
+    }
+
+    /// An agent gave it to a server and died: it waits again after its removal was looked at, and is not on the screen before.
+    @Test func whatAServerWasGivenIsTakenBackToo() async throws {
+        try await TestDriver.run(permitting: []) { driver in
+            try AppRuntime.shared.ledger().write { transaction in
+                let words = NotificationContent(
+                    title: "Storm", subtitle: "", body: "", categoryIdentifier: "", threadIdentifier: "", userInfo: "{}",
+                    sound: nil,
+                    interruptionLevel: 1, badge: nil)
+                try transaction.addNotification("noon", words, dueAt: nil, now: driver.clock.date)
+                var record = try #require(try transaction.notification("noon"))
+                record.handle(.handedOver)
+                try transaction.save(record)
+            }
+            center().removePendingNotificationRequests(withIdentifiers: ["noon"])
+            try AppRuntime.shared.ledger().write { transaction in
+                guard var record = try transaction.notification("noon") else { return }
+                record.handle(.agentDied)
+                try transaction.save(record)
+            }
+            try await driver.advance(by: .seconds(120))
+            #expect(driver.notifications.history.isEmpty)
         }
     }
 

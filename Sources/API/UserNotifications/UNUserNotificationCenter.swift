@@ -220,8 +220,8 @@ public final class UNUserNotificationCenter: NSObject, Sendable {
     }
 
     private func removePending(_ identifiers: [String]?) {
-        // Handed to a server it is on the screen in a moment: it is delivered, as far as anybody can say.
-        remove(identifiers, { $0.life.isWaiting || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
+        // Also one that was handed to a server, which counts as delivered: where the agent that did so is gone, it waits again.
+        remove(identifiers, { $0.life.isUntold || $0.schedule?.next != nil }) { try $0.cancelComing($1, now: $2) }
     }
 
     private func removeDelivered(_ identifiers: [String]?) {
