@@ -27,7 +27,7 @@ import Testing
     /// Everything is there.
     private static let best = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
-        mayWakeSystem: true,
+        waking: .alarmIsSet,
         knowledge: DesktopConditions.Knowledge(network: true, metered: true, power: true), buttons: .shown,
         installCommand: "app install")
 
@@ -74,8 +74,9 @@ import Testing
         Row("a unit of an earlier version", [:]) { $0.entry = .userUnit(.lacksSocket) },
         Row("no agent", survives(.notKept, .notKept, .notKept), says: "not installed") { $0.hasAgent = false },
         Row("a Flatpak", survives(.notKept, .notKept, .notKept), says: "Flatpak") { $0.isInFlatpak = true },
-        Row("battery", [.wakesSystem: .notKept], says: "on battery") { $0.wakeObstacle = .lowBattery },
-        Row("no capability", [.wakesSystem: .notKept], says: "CAP_WAKE_ALARM") { $0.mayWakeSystem = false },
+        Row("battery", [.wakesSystem: .notKept], says: "on battery") { $0.waking = .hindered(.lowBattery) },
+        Row("no capability", [.wakesSystem: .notKept], says: "CAP_WAKE_ALARM") { $0.waking = .notAllowed },
+        Row("no request asked to be woken", [.wakesSystem: .unknown], says: "first one") { $0.waking = .untried },
         Row("no network service", [.networkIsKnown: .notKept], says: "taken for granted") { $0.knowledge?.network = false },
         Row("no NetworkManager", [.meteredIsKnown: .notKept], says: "counts as free") { $0.knowledge?.metered = false },
         Row("no power service", [.powerIsKnown: .notKept], says: "plugged in") { $0.knowledge?.power = false },

@@ -27,6 +27,17 @@ package struct DesktopFacts: Sendable, Equatable {
         case shown
     }
 
+    /// Whether the machine is woken from its sleep.
+    package enum Waking: Sendable, Equatable {
+        /// Neither this process nor the user manager may set an alarm.
+        case notAllowed
+        /// No request has asked for it yet.
+        case untried
+        case alarmIsSet
+        /// What an agent that wanted to was kept by.
+        case hindered(WakeObstacle)
+    }
+
     /// The agent's program was found, or a unit that starts it is installed.
     package var hasAgent: Bool
     /// In a Flatpak sandbox, whose entries and units nobody outside reads.
@@ -35,10 +46,7 @@ package struct DesktopFacts: Sendable, Equatable {
     /// The user manager runs from boot on, whether the person is logged in or not.
     package var lingers: Bool
     package var entry: Entry
-    /// The kernel lets this process, or the user manager's, arm such timers.
-    package var mayWakeSystem: Bool
-    /// Why an agent that wanted to found the machine not to be woken; `nil`: none did.
-    package var wakeObstacle: WakeObstacle?
+    package var waking: Waking
     /// What of network and power somebody says; `nil`: nobody has looked yet.
     package var knowledge: DesktopConditions.Knowledge?
     package var buttons: Buttons
@@ -47,12 +55,12 @@ package struct DesktopFacts: Sendable, Equatable {
 
     package init(
         hasAgent: Bool, isInFlatpak: Bool, hasUserManager: Bool, lingers: Bool, entry: Entry,
-        mayWakeSystem: Bool, wakeObstacle: WakeObstacle? = nil, knowledge: DesktopConditions.Knowledge?, buttons: Buttons,
+        waking: Waking, knowledge: DesktopConditions.Knowledge?, buttons: Buttons,
         installCommand: String? = nil
     ) {
         (self.hasAgent, self.isInFlatpak, self.hasUserManager) = (hasAgent, isInFlatpak, hasUserManager)
-        (self.lingers, self.entry, self.wakeObstacle) = (lingers, entry, wakeObstacle)
-        (self.mayWakeSystem, self.knowledge, self.buttons) = (mayWakeSystem, knowledge, buttons)
+        (self.lingers, self.entry, self.waking) = (lingers, entry, waking)
+        (self.knowledge, self.buttons) = (knowledge, buttons)
         self.installCommand = installCommand
     }
 
@@ -88,7 +96,7 @@ package struct DesktopFacts: Sendable, Equatable {
             hasAgent: agent != nil || entry.isUserUnitInstalled, isInFlatpak: access("/.flatpak-info", F_OK) == 0,
             hasUserManager: entry.units.hasManager, lingers: UserUnits.lingers,
             entry: Self.entry(entry, agent ?? "", recorded),
-            mayWakeSystem: Self.mayWakeSystem, wakeObstacle: recorded.alarm?.obstacle, knowledge: recorded.knowledge,
+            waking: Self.waking(recorded.alarm), knowledge: recorded.knowledge,
             buttons: Self.buttons(recorded, environment))
     }
 
@@ -102,9 +110,13 @@ package struct DesktopFacts: Sendable, Equatable {
         }
     }
 
-    /// An agent has the capabilities of who starts it: this process, or the user manager.
-    private static var mayWakeSystem: Bool {
-        [nil, UserUnits.managerProcess].contains { ProcessCapabilities(of: $0)?.has(.wakeAlarm) == true }
+    /// An agent that tried knows best. Before, only the capability can be looked at: an agent has those of who starts it, which is this
+    /// process or the user manager.
+    private static func waking(_ report: AlarmReport?) -> Waking {
+        if let obstacle = report?.obstacle { return .hindered(obstacle) }
+        if report?.alarm != nil { return .alarmIsSet }
+        let mayBe = [nil, UserUnits.managerProcess].contains { ProcessCapabilities(of: $0)?.has(.wakeAlarm) == true }
+        return mayBe ? .untried : .notAllowed
     }
 
     private static func buttons(_ recorded: Recorded, _ environment: [String: String]) -> Buttons {
@@ -122,7 +134,7 @@ package struct DesktopFacts: Sendable, Equatable {
     /// In a test: its host brings an agent back at once, says everything of network and power, and shows notifications with buttons.
     package static let onTestHost = DesktopFacts(
         hasAgent: true, isInFlatpak: false, hasUserManager: true, lingers: true, entry: .userUnit(.asItShouldBe),
-        mayWakeSystem: false,
+        waking: .notAllowed,
         knowledge: DesktopConditions.Knowledge(network: true, metered: true, power: true), buttons: .shown)
 }
 

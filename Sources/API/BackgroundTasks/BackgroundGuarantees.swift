@@ -70,7 +70,7 @@ public struct BackgroundGuarantees: Sendable, Equatable, Codable {
     ///
     /// Differs from Apple: there a person who swipes the app away ends its refreshes and its transfers.
     public let survivesForceQuit: Guarantee
-    /// The machine wakes from sleep for what is due. Source of the rule: timerfd_create(2), `CLOCK_REALTIME_ALARM`, which needs `CAP_WAKE_ALARM`.
+    /// The machine wakes from sleep for what is due. Source of the rule: timerfd_create(2), `CLOCK_BOOTTIME_ALARM`, which needs `CAP_WAKE_ALARM`.
     public let wakesSystem: Guarantee
     /// Somebody says whether there is a network. Otherwise one is taken for granted.
     public let networkIsKnown: Guarantee

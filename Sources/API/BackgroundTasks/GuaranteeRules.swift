@@ -104,14 +104,16 @@ extension BackgroundGuarantees.Guarantee {
     }
 
     fileprivate static func wakesSystem(_ facts: DesktopFacts) -> Self {
-        guard facts.mayWakeSystem else {
-            return Self(
+        switch facts.waking {
+        case .notAllowed:
+            Self(
                 .wakesSystem, .notKept,
                 "This system allows no timer that wakes the machine (CAP_WAKE_ALARM, which systemd 254 gives to people's sessions)."
             )
+        case .untried: Self(.wakesSystem, .unknown, "No request has asked for it yet: the first one shows it.")
+        case .alarmIsSet: Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
+        case .hindered(let obstacle): Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).")
         }
-        if let obstacle = facts.wakeObstacle { return Self(.wakesSystem, .notKept, "Not now: \(obstacle.words).") }
-        return Self(.wakesSystem, .kept, "An alarm wakes the machine for requests that ask for it.")
     }
 
     fileprivate static func networkIsKnown(_ facts: DesktopFacts) -> Self {
