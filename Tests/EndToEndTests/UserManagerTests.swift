@@ -248,6 +248,46 @@ extension EndToEnd {
             #expect(try isActive("timer") == "active")
         }
 
+        /// systemd starts no socket beside a service that runs.
+        @Test func aSocketThatWasStoppedBesideItComesBack() throws {
+            try schedule()
+            #expect(try manager.systemctl("stop", "background-agent-stormy.socket").status == 0)
+            _ = try waitForAbsence()
+            #expect(try isActive("socket") == "active" && isActive("timer") == "active")
+        }
+
+        /// Masked, or changed by hand to something that ends: work that comes then is said to wait, and `why` does without the unit.
+        @Test(arguments: [true, false]) func workThatAUnitDoesNotStartIsSaidAndDone(_ isMasked: Bool) throws {
+            try schedule()
+            _ = try waitForAbsence()
+            let place = home.folder.path + "/config/systemd/user/\(unit)"
+            if isMasked {
+                try FileManager.default.removeItem(atPath: place)
+                try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/dev/null")
+            } else {
+                let lines = try String(contentsOfFile: place, encoding: .utf8).split(
+                    separator: "\n", omittingEmptySubsequences: false)
+                let changed = lines.map { $0.hasPrefix("ExecStart=") ? "ExecStart=/bin/false" : $0 }
+                try changed.joined(separator: "\n").write(toFile: place, atomically: true, encoding: .utf8)
+            }
+            _ = try manager.systemctl("daemon-reload")
+            server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
+            let target = home.folder.appendingPathComponent("disk.img").path
+            if !isMasked {
+                #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
+                #expect(try home.stormy("status").output.contains("was asked for, as there is work"))
+                let doctor = try home.stormy("doctor")
+                #expect(doctor.status == 2 && doctor.output.contains("✗ agent: it left, to be started again"), "\(doctor)")
+                _ = try home.stormy("why")
+            } else {
+                let doctor = try home.stormy("doctor")
+                #expect(doctor.output.contains("and \(unit) is masked"), "\(doctor)")
+                // Nobody waits for the unit.
+                #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
+            }
+            try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
+        }
+
         /// The one that follows takes it over, with its time.
         @Test func aLaunchGoesOnWhenItsAgentIsKilled() throws {
             Weather.serve(.silence, on: server)

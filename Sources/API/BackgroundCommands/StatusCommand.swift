@@ -94,6 +94,8 @@ package struct AgentReport: Encodable {
     package struct Away: Encodable {
         package let since: Date
         package let until: OrNull<Date>
+        /// Work has come since, for which one was asked for.
+        package let isAwaited: Bool
     }
 
     package static func current() throws -> AgentReport {
@@ -112,7 +114,8 @@ package struct AgentReport: Encodable {
         outdated = program?.isDeleted ?? false
         isRemoved = outdated && program.map { access($0.path, X_OK) != 0 } ?? false
         let absence = running ? nil : try transaction.fact(.absence)
-        away = OrNull(absence.map { Away(since: $0.since, until: OrNull($0.until)) })
+        let isAwaited = try absence != nil && transaction.isAbsentAgentAwaited(now: AppRuntime.shared.now)
+        away = OrNull(absence.map { Away(since: $0.since, until: OrNull($0.until), isAwaited: isAwaited) })
         let trouble = running ? AgentTrouble.read(AppRuntime.shared.directories) : nil
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }
@@ -123,6 +126,9 @@ package struct AgentReport: Encodable {
     package var line: String {
         guard running else {
             guard let away = away.value else { return "Agent       not running" }
+            if away.isAwaited {
+                return "Agent       was asked for, as there is work: if none is here in some seconds, `doctor` says why"
+            }
             let moment = away.until.value.map { " at \(Output.moment($0)), and" } ?? ""
             return "Agent       not needed now: it is started\(moment) whenever there is work"
         }

@@ -41,11 +41,18 @@ package struct AgentStarter: Sendable {
     }
 
     @discardableResult
-    package func startIfNeeded() -> Result {
+    package func startIfNeeded() -> Result { start(asksManager: true) }
+
+    /// - Parameter asksManager: a user manager starts it, where there is one.
+    private func start(asksManager: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
         let entry = AutostartEntry(directories: directories, environment: environment)
-        if entry.isUserUnitInstalled, entry.units.ring() || entry.units.startService() { return .started }
+        if asksManager, entry.isUserUnitInstalled, !entry.units.isMasked(.service),
+            entry.units.ring() || entry.units.startService()
+        {
+            return .started
+        }
         switch Self.findAgent(environment: environment) {
         case .success(let path): return spawn(path)
         case .failure(let missing): return .notFound(missing.places)
@@ -60,11 +67,19 @@ package struct AgentStarter: Sendable {
         case cannotStart(Result)
     }
 
-    /// Takes up to three seconds where no agent ran.
+    /// Takes up to three seconds where no agent ran, and as long again where a user manager was asked in vain: it may stand still, or its unit
+    /// start something else.
     package func bringBack() async throws -> Standing {
         if isRunning { return .runs }
-        let result = startIfNeeded()
-        guard [.started, .alreadyRunning].contains(result) else { return .cannotStart(result) }
+        for asksManager in [true, false] {
+            let result = start(asksManager: asksManager)
+            guard [.started, .alreadyRunning].contains(result) else { return .cannotStart(result) }
+            if try await stays() { return .wasBroughtBack }
+        }
+        return .leavesAtOnce
+    }
+
+    private func stays() async throws -> Bool {
         let (clock, interval) = (ContinuousClock(), Duration.milliseconds(50))
         let (end, enough) = (clock.now + .seconds(3), 10)
         var looksInARow = 0
@@ -72,7 +87,7 @@ package struct AgentStarter: Sendable {
             try await clock.sleep(for: interval)
             looksInARow = isRunning ? looksInARow + 1 : 0
         }
-        return looksInARow < enough ? .leavesAtOnce : .wasBroughtBack
+        return looksInARow == enough
     }
 
     /// Beside the app's executable, in `../libexec` and `../bin`, then in `PATH`; `BACKGROUND_AGENT` names it outright.

@@ -78,6 +78,7 @@ package struct UserUnits: Sendable {
     }
 
     /// Somebody keeps the user manager from using it.
+    /// An empty file, which systemd takes for the same, is what a power cut or a full disk leaves: it is written again.
     package func isMasked(_ kind: Kind) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: url(kind).path)) == "/dev/null"
     }
@@ -98,19 +99,20 @@ package struct UserUnits: Sendable {
     package func install(command: [String], program: String, displayName: String) throws(StoreError) {
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
-        try write(text.socket, .socket)
+        // What somebody masked stays so: the agent says it, and does not leave.
+        if !isMasked(.socket) { try write(text.socket, .socket) }
         call(["daemon-reload"])
         call(["start", "--no-block", name(.socket)])
     }
 
+    /// What the person set beside them, ``wakeDropIn``, stays.
+    ///
     /// - Returns: the path of the service, if that was there.
     package func remove() -> String? {
         let others = [Kind.socket, .timer].filter { isInstalled($0) }
         if hasManager, !others.isEmpty { call(["stop", "--no-block"] + others.map(name)) }
         for kind in Kind.allCases { unlink(link(kind).path) }
         for kind in others { unlink(url(kind).path) }
-        unlink(wakeDropIn.path)
-        rmdir(wakeDropIn.deletingLastPathComponent().path)
         let wasThere = unlink(url(.service).path) == 0
         if hasManager, wasThere || !others.isEmpty { call(["daemon-reload"]) }
         return wasThere ? url(.service).path : nil
@@ -149,7 +151,16 @@ package struct UserUnits: Sendable {
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
         guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
-        try demand(["start", name(.socket)])
+        do throws(Failure) {
+            try demand(["start", name(.socket)])
+        } catch {
+            // systemd starts no socket beside a service that runs, as after an `unschedule` that stopped it. Started anew the service brings it
+            // along. One that failed it would not bring.
+            if property("ActiveState", of: .socket) == "inactive", property("ActiveState", of: .service) == "active" {
+                call(["restart", "--no-block", name(.service)])
+            }
+            throw error
+        }
     }
 
     // MARK: The timer

@@ -76,6 +76,12 @@ struct AgentExamination: Examination {
             DoctorFinding(check, .failed, "it left, to be started again\(moment), and \(why)", fix: fix)
         }
         guard units.hasManager else { return failed("no user manager runs") }
+        guard let state = units.property("LoadState", of: .service) else { return failed("the user manager does not answer") }
+        if state != "loaded" { return failed("\(units.name(.service)) is \(state)") }
+        if units.property("SubState", of: .service) == "auto-restart" {
+            return failed("what \(units.name(.service)) starts ends at once: `systemctl --user status \(units.name(.service))`")
+        }
+        if app.books?.isAgentAwaited == true { return failed("was not, although work has come") }
         if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("was not") }
         let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]
         for kind in needed where units.property("ActiveState", of: kind) != "active" {

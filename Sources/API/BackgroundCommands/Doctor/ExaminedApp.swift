@@ -15,6 +15,7 @@ struct ExaminedApp {
         let lookedAt: Date?
         let presenterTrouble: String?
         let absence: AgentAbsence?
+        let isAgentAwaited: Bool
         let activationTrouble: String?
         let alarm: AlarmReport?
         let requests: [RequestRecord]
@@ -34,6 +35,7 @@ struct ExaminedApp {
             lookedAt = try transaction.fact(.lookedAt)
             presenterTrouble = try transaction.fact(.presenterTrouble)
             absence = try transaction.fact(.absence)
+            isAgentAwaited = try transaction.isAbsentAgentAwaited(now: AppRuntime.shared.now)
             activationTrouble = try transaction.fact(.activationTrouble)
             alarm = try transaction.fact(.alarm)
             requests = try transaction.requests()

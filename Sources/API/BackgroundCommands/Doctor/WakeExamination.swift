@@ -5,7 +5,7 @@ import Foundation
 import ProcessSupport
 import UserUnits
 
-/// Whether the machine is woken for what asks for it. Says nothing where nothing does.
+/// Whether the machine is woken for what asks for it. Says nothing where nothing does, but of a unit that asks in vain.
 struct WakeExamination {
     private static let check = "wake"
     /// What a service ends with that asks for a capability in vain.
@@ -18,11 +18,13 @@ struct WakeExamination {
 
     /// - Parameter machine: as the agent's program sees it now; `nil`: no logind answers.
     static func findings(_ app: ExaminedApp, _ machine: MachineLook?) -> [DoctorFinding] {
+        let examination = WakeExamination(
+            units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
+        // Of a service that does not start everything depends.
+        if let vain = examination.vain { return [vain] }
         guard let books = app.books else { return [] }
         let asking = books.requests.filter(\.wakesSystem).map(\.identifier)
         guard !asking.isEmpty else { return [] }
-        let examination = WakeExamination(
-            units: UserUnits(directories: app.directories, environment: app.environment), environment: app.environment)
         let rows = examination.troubles(
             books.alarm, machine, "\(asking.joined(separator: ", ")) runs late where the machine sleeps: ")
         guard rows.isEmpty else { return rows }
@@ -31,7 +33,6 @@ struct WakeExamination {
     }
 
     private func troubles(_ alarm: AlarmReport?, _ machine: MachineLook?, _ what: String) -> [DoctorFinding] {
-        if let vain = vain { return [vain] }
         var rows: [DoctorFinding] = []
         if case .noAlarm(let why) = alarm?.obstacle {
             let version = version
