@@ -69,6 +69,23 @@ import Testing
         #expect(wake.plan(next, isWorkDone: true, at: Self.at(500, awake: 4)) == [.look])
     }
 
+    /// The person who came closes the lid again while the machine is looked at.
+    @Test func aPersonsSleepWaitsForNoDecision() {
+        let closed = MachineLook(isLidClosed: true)
+        var wake = sleeping(closed)
+        _ = wake.tick(at: Self.at(0))
+        _ = wake.hear(.looked(closed), at: Self.at(0))
+        _ = wake.hear(.delayed, at: Self.at(0))
+        let next = Self.noon + 86_400
+        #expect(wake.plan(next, isWorkDone: false, at: Self.at(1, awake: 1)) == [.arm(next)])
+        #expect(wake.plan(next, isWorkDone: true, at: Self.at(2, awake: 2)) == [.look])
+        #expect(wake.hear(.falling, at: Self.at(2, awake: 2)) == [])
+        #expect(wake.hear(.looked(MachineLook()), at: Self.at(2, awake: 2)) == [.allowSleep])
+        #expect(wake.alarm == next)
+        // The next alarm wakes it as the first did.
+        #expect(wake.tick(at: Self.at(86_400, awake: 3)) == [.delaySleep, .look])
+    }
+
     @Test func wokenByAPersonBeforeItsInstantItSetsNothingAgain() {
         var wake = sleeping(MachineLook())
         #expect(wake.wake(at: Self.at(-20)) == [])

@@ -142,6 +142,11 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
     // MARK: Calling
 
     private func connect() -> OpaquePointer? {
+        // A bus that was restarted has taken its connections along.
+        if let closed = connection, g_dbus_connection_is_closed(closed) != 0 {
+            g_object_unref(UnsafeMutableRawPointer(closed))
+            connection = nil
+        }
         if connection == nil, let made = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) {
             // Shared, and by default GLib ends the process with it.
             g_dbus_connection_set_exit_on_close(made, 0)

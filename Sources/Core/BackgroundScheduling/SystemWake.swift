@@ -358,6 +358,11 @@ package struct SystemWake: Sendable, Equatable {
     }
 
     private mutating func decide(_ wake: Wake, _ machine: MachineLook?, isWorkDone: Bool, at moment: Moment) -> [Command] {
+        // A person's own sleep waits for nothing.
+        if wake.isSleepAwaited {
+            state = .asleep(before: machine)
+            return setAlarm() + letGo()
+        }
         // Without an answer nobody knows.
         guard let machine, !machine.showsSomebody(since: wake.before) else {
             state = .awake
