@@ -55,6 +55,8 @@ UNDEFINED = $(foreach flag,-fsanitize=undefined -fno-sanitize=function -fsanitiz
 
 # The runner begins every test at once, and some hold many descriptors.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 32
+# Each end-to-end test is many processes: more at once take as long in all, and each of them longer than it may.
+PROCESSES_WIDTH ?= 16
 
 .DEFAULT_GOAL := help
 .PHONY: help demo programs install uninstall deb dist test-package test-reproducible test-tutorial release build check docs test test-build proofs tables test-interop interop-sample interop-packages notification-servers notification-servers-sample compare torture restarts simulate matrix sanitize-thread sanitize-address sanitize-undefined fuzz coverage mutate format lint run-packages test-packages benchmark-packages compare-packages screenshot benchmark benchmark-transfers benchmark-uploads benchmark-weather benchmark-day benchmark-waiting benchmark-notifications
@@ -118,7 +120,7 @@ check: lint test-build ## Lint, and every test that needs no process, bus or ser
 test: test-build ## Every test, on private buses with a real notification server (under 7 min once built)
 	$(SWIFT) test --skip-build --skip '^EndToEndTests'
 	@rm -f .build/test-times
-	failed=0; TEST_TIMES=$(CURDIR)/.build/test-times $(SWIFT) test --skip-build --filter '^EndToEndTests' || failed=1; \
+	failed=0; TEST_TIMES=$(CURDIR)/.build/test-times SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(PROCESSES_WIDTH) $(SWIFT) test --skip-build --filter '^EndToEndTests' || failed=1; \
 	    python3 Tests/slowest.py .build/test-times; exit $$failed
 
 test-build: run-packages test-packages
