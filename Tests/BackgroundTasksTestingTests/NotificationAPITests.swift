@@ -1,5 +1,4 @@
 import BackgroundLedger
-import BackgroundNotices
 import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTasksTesting

@@ -47,16 +47,17 @@ package struct AgentStarter: Sendable {
     private func start(asksManager: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
-        let entry = AutostartEntry(directories: directories, environment: environment)
-        if asksManager, entry.isUserUnitInstalled, !entry.units.isMasked(.service),
-            entry.units.ring() || entry.units.startService()
-        {
-            return .started
-        }
+        if asksManager, let units = startingUnits, units.ring() || units.startService() { return .started }
         switch Self.findAgent(environment: environment) {
         case .success(let path): return spawn(path)
         case .failure(let missing): return .notFound(missing.places)
         }
+    }
+
+    /// By which a user manager starts it; `nil`: there are none, or somebody keeps it from using them.
+    private var startingUnits: UserUnits? {
+        let entry = AutostartEntry(directories: directories, environment: environment)
+        return entry.isUserUnitInstalled && !entry.units.isMasked(.service) ? entry.units : nil
     }
 
     /// Whether an agent stays, with one brought back where none ran.
@@ -71,7 +72,7 @@ package struct AgentStarter: Sendable {
     /// start something else.
     package func bringBack() async throws -> Standing {
         if isRunning { return .runs }
-        for asksManager in [true, false] {
+        for asksManager in startingUnits == nil ? [false] : [true, false] {
             let result = start(asksManager: asksManager)
             guard [.started, .alreadyRunning].contains(result) else { return .cannotStart(result) }
             if try await stays() { return .wasBroughtBack }
