@@ -114,8 +114,11 @@ package struct AgentReport: Encodable {
         outdated = program?.isDeleted ?? false
         isRemoved = outdated && program.map { access($0.path, X_OK) != 0 } ?? false
         let absence = running ? nil : try transaction.fact(.absence)
-        let isAwaited = try absence != nil && transaction.isAbsentAgentAwaited(now: AppRuntime.shared.now)
-        away = OrNull(absence.map { Away(since: $0.since, until: OrNull($0.until), isAwaited: isAwaited) })
+        away = OrNull(
+            try absence.map { absence in
+                let isAwaited = try transaction.isAgentAwaited(since: absence, now: AppRuntime.shared.now)
+                return Away(since: absence.since, until: OrNull(absence.until), isAwaited: isAwaited)
+            })
         let trouble = running ? AgentTrouble.read(AppRuntime.shared.directories) : nil
         (self.trouble, nextTry) = (OrNull(trouble?.reason), trouble?.nextTry)
     }

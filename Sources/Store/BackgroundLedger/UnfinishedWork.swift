@@ -33,9 +33,8 @@ extension LedgerTransaction {
     }
 
     /// Work has come since the agent left, whatever is due at the moment for which it is started anyway.
-    package func isAbsentAgentAwaited(now: Date) throws -> Bool {
-        guard let absence = try fact(.absence) else { return false }
-        return try needOfAgent(now: min(now, absence.until ?? now), watchesFiles: false) != nil
+    package func isAgentAwaited(since absence: AgentAbsence, now: Date) throws -> Bool {
+        try needOfAgent(now: min(now, absence.until ?? now), watchesFiles: false) != nil
     }
 
     /// Due, it waits for a condition or its turn; of continued processing, for room.

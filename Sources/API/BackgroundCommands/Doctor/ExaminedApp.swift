@@ -35,7 +35,8 @@ struct ExaminedApp {
             lookedAt = try transaction.fact(.lookedAt)
             presenterTrouble = try transaction.fact(.presenterTrouble)
             absence = try transaction.fact(.absence)
-            isAgentAwaited = try transaction.isAbsentAgentAwaited(now: AppRuntime.shared.now)
+            isAgentAwaited =
+                try absence.map { try transaction.isAgentAwaited(since: $0, now: AppRuntime.shared.now) } ?? false
             activationTrouble = try transaction.fact(.activationTrouble)
             alarm = try transaction.fact(.alarm)
             requests = try transaction.requests()
