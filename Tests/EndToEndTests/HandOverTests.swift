@@ -15,7 +15,7 @@ extension EndToEnd {
         }
 
         private func stormyHome() throws -> Home {
-            let home = try Home(server: server, desktop: desktop, budget: 2)
+            let home = try Home(server: server, desktop: desktop)
             #expect(try home.stormy("place", "add", "Here", "1,1", "--no-sync").status == 0)
             #expect(try home.stormy("schedule").status == 0)
             return home
@@ -45,13 +45,16 @@ extension EndToEnd {
                     .chunked(.bytes(half)), .hold(until: "rest"), .chunked(.bytes(forecast.dropFirst(half.count))), .chunkEnd(),
                 ]), on: server)
             let home = try stormyHome()
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             server.openGate("rest")
             try home.waitForEnded("urlSession")
             let requests = server.requests(matching: Weather.path)
             #expect(requests.count == 1)
             #expect(requests.first?.outcome == .answered)
             #expect(requests.first?["Range"] == nil)
+            let detail = try home.rows("history").last?["detail"] as? String
+            #expect(detail?.contains("first connection") == true, "\(detail ?? "none")")
             try await expectToldOnce(home, history: ["appRefresh expired", "urlSession completed"])
         }
 
@@ -66,7 +69,8 @@ extension EndToEnd {
             let home = try stormyHome()
             // One address for both, and one question.
             #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             server.openGate("rest")
             try home.waitForEnded("urlSession")
             let next = try home.wait("the next try") { try $0.unfinishedTransfers().first?.earliestBegin }
@@ -100,7 +104,8 @@ extension EndToEnd {
             Weather.serveHeld(on: server)
             let home = try stormyHome()
             #expect(try home.stormy("place", "add", "There", "1,1", "--no-sync").status == 0)
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             server.openGate("rest")
             try home.waitForEnded("urlSession")
             try home.waitForQuiet()
@@ -121,7 +126,8 @@ extension EndToEnd {
                     .body(.bytes(forecast.slice(0..<cut).data)), .hold(until: "cut"), .cut,
                 ]), .file(forecast, etag: "\"v1\"", lastModified: nil))
             let home = try stormyHome()
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             server.openGate("cut")
             try home.waitForEnded("urlSession", seconds: 60)
             let requests = server.requests(matching: Weather.path)
@@ -145,7 +151,8 @@ extension EndToEnd {
                     .body(.text(String(forecast.prefix(50_000)))), .hold(until: "cut"), .cut,
                 ]), .json(forecast))
             let home = try stormyHome()
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             server.openGate("cut")
             try home.waitForEnded("urlSession", seconds: 60)
             #expect(server.requests(matching: Weather.path).map { $0["Range"] } == [nil, nil])
@@ -168,7 +175,8 @@ extension EndToEnd {
             let other = try await FaultyServer.start()
             Weather.serve(.json(Weather.calm), on: other)
             let home = try stormyHome()
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
+            try home.stormy("simulate", "launch", "StormyNoon")
+            try home.endNoonWhileItAsks()
             try home.configure("[weather]\nbase_url = \"\(other.url)\"\n")
             server.openGate("late")
             try home.waitForEnded("urlSession")

@@ -18,9 +18,9 @@ extension EndToEnd {
             server.mount(store)
         }
 
-        private func home(budget: Double = 10) throws -> Home {
+        private func home() throws -> Home {
             let home = try Home(
-                server: server, desktop: desktop, budget: budget,
+                server: server, desktop: desktop,
                 extra: "[upload.destinations.home]\nkind = \"webdav\"\nurl = \"\(server.url)/photos/\"\n")
             home.environment["STORMY_NO_AGENT"] = "1"
             try home.stormy("place", "add", "Here", "1,1", "--no-sync")
@@ -40,24 +40,9 @@ extension EndToEnd {
             #expect(all.dropFirst().allSatisfy { $0.reason.hasPrefix("relaunch after") }, "\(all.map(\.reason))")
         }
 
-        @Test func drippingPastTheBudgetKeepsItsConnection() throws {
-            let home = try home(budget: 2)
-            home.environment["STORMY_NO_AGENT"] = nil
-            Weather.serve(.dripping(Weather.forecast(), seconds: 5), on: server)
-            #expect(try home.stormy("simulate", "launch", "StormyNoon", "--wait").output.contains("expired"))
-            try home.waitForEnded("urlSession")
-            try home.waitForQuiet()
-            let requests = server.requests(matching: Weather.path)
-            #expect(requests.map(\.outcome) == [.answered])
-            #expect(try home.history() == ["appRefresh expired", "urlSession completed"])
-            #expect(try desktop.heardSoFar() == ["Storm expected in Here"])
-            let detail = try home.rows("history").last?["detail"] as? String
-            #expect(detail?.contains("first connection") == true, "\(detail ?? "none")")
-        }
-
         @Test(arguments: ["app.beforeResult", "app.afterResult"])
         func theAppDiesWithTheHandedOverResult(_ point: String) throws {
-            let home = try home(budget: 2)
+            let home = try home()
             let forecast = Weather.forecast()
             Weather.serve(
                 ResponseScript([
@@ -66,7 +51,7 @@ extension EndToEnd {
                 ]), on: server)
             try Noon.missDays(1, home)
             let first = try home.startAgent()
-            try home.waitForEnded("appRefresh")
+            try home.endNoonWhileItAsks()
             first.end(SIGKILL)
             let cursed = try home.startAgent(["BACKGROUND_APP_CRASH_AT": point])
             server.openGate("rest")
@@ -93,7 +78,7 @@ extension EndToEnd {
             "agent.launchCommitted", "agent.spawned", "agent.launchStarted", "agent.launchEnded", "agent.noticePresented",
         ])
         func theAgentDiesWithTheHandedOverResult(_ point: String) throws {
-            let home = try home(budget: 1)
+            let home = try home()
             let forecast = Weather.forecast()
             Weather.serve(
                 ResponseScript([
@@ -102,7 +87,7 @@ extension EndToEnd {
                 ]), on: server)
             try Noon.missDays(1, home)
             let first = try home.startAgent()
-            try home.waitForEnded("appRefresh")
+            try home.endNoonWhileItAsks()
             first.end(SIGKILL)
             server.openGate("rest")
             try home.startAgent(["BACKGROUND_CRASH_AT": point]).waitForEnd()

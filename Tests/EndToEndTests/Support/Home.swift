@@ -227,6 +227,15 @@ final class Home {
         }
     }
 
+    /// The noon check begins, and its time is up while its question is under way. Said by a command: a short budget would also end
+    /// the launches after it on a busy machine.
+    func endNoonWhileItAsks() throws {
+        try wait("the question") { try $0.unfinishedTransfers().first?.state == .running ? true : nil }
+        let said = try stormy("simulate", "expire", "StormyNoon")
+        #expect(said.status == 0, "\(said)")
+        try waitForEnded("appRefresh")
+    }
+
     /// Until everything that was to be shown is shown and remembered. A test that kills the agent for another reason waits for
     /// this first: one killed between showing and remembering shows again, as promised.
     func waitForNoticesRemembered() throws {
