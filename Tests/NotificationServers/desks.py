@@ -262,13 +262,15 @@ class Desk:
         return self.picture().difference(self.empty, self.region) if self.has_screen else None
 
     def still_box(self):
-        """What is shown once it does not move any more."""
-        last = None
-        for _ in range(30):
+        """What is shown once it has not moved for half a second: a busy machine draws it in parts, and its buttons come last."""
+        last, since = None, time.monotonic()
+        end = since + 6
+        while time.monotonic() < end:
             now = self.box()
-            if now is not None and now == last:
+            if now is None or now != last:
+                last, since = now, time.monotonic()
+            elif time.monotonic() - since >= 0.5:
                 return now
-            last = now
             time.sleep(0.12)
         return last
 

@@ -41,6 +41,8 @@ def install(names):
     print(f"Installing with apt-get: {' '.join(missing)}", flush=True)
     done = apt("install", "--no-install-recommends", *missing)
     if done.returncode:
+        # Also after an installation that was interrupted.
+        apt("--fix-broken", "install")
         apt("update")
         done = apt("install", "--no-install-recommends", *missing)
     LIST.parent.mkdir(parents=True, exist_ok=True)
