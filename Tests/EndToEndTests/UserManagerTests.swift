@@ -12,9 +12,7 @@ extension EndToEnd {
     }
 
     /// Login, logout, power cut: the agent is back, and what was missed runs once.
-    /// One at a time: each user manager looks for the folder /run/systemd/system, of which a machine has one, and the first that ends
-    /// removes it.
-    @Suite(.serialized, .enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
+    @Suite(.enabled(if: UserManager.obstacle == nil, "\(UserManager.obstacle ?? "")")) struct Login {
         let desktop: Desktop
         let server: FaultyServer
         let home: Home
@@ -162,7 +160,7 @@ extension EndToEnd {
             #expect(try isActive("timer") == "active" && isActive("socket") == "active")
             let timer = try String(
                 contentsOfFile: home.folder.path + "/config/systemd/user/background-agent-stormy.timer", encoding: .utf8)
-            #expect(timer.contains("OnCalendar=2") && timer.contains("Persistent=true"), "\(timer)")
+            #expect(timer.contains("OnCalendar=*-*-* ") && timer.contains("Persistent=true"), "\(timer)")
             #expect(
                 try manager.systemctl("show", "-P", "NextElapseUSecRealtime", "background-agent-stormy.timer").output.count > 1)
             // A person who asks hears where it is, and that does not start it.
@@ -223,6 +221,32 @@ extension EndToEnd {
             #expect(
                 try home.stormy("doctor").output.contains(
                     "it stays in memory between two events: background-agent-stormy.timer is masked"))
+        }
+
+        /// Nothing is due at one login, and no process of ours starts; at the next its moment has passed.
+        @Test func aLoginStartsItOnlyWhereItsMomentHasPassed() throws {
+            try schedule()
+            _ = try waitForAbsence()
+            let folder = home.folder.path + "/config/systemd/user/"
+            #expect(access("\(folder)default.target.wants/\(unit)", F_OK) != 0)
+            try manager.logOut()
+            try manager.start()
+            #expect(try isActive("timer") == "active" && isActive("service") == "inactive")
+            #expect(try home.stormy("doctor").output.contains("login: The agent comes back at the next login."))
+            #expect(try isActive("service") == "inactive")
+            try manager.logOut()
+            try Noon.missDays(1, home)
+            // A machine that was off for two days.
+            let timer = folder + "background-agent-stormy.timer"
+            let (stamp, passed) = (home.folder.path + "/data/systemd/timers/stamp-background-agent-stormy.timer", Date() - 3_600)
+            let time = passed.formatted(.iso8601.time(includingFractionalSeconds: false))
+            let text = try String(contentsOfFile: timer, encoding: .utf8)
+            try text.replacing(/OnCalendar=.*UTC/, with: "OnCalendar=*-*-* \(time) UTC").write(
+                toFile: timer, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.modificationDate: Date() - 2 * 86_400], ofItemAtPath: stamp)
+            try manager.start()
+            try expectMissedCheckRanOnce()
+            #expect(access("\(folder)default.target.wants/\(unit)", F_OK) == 0)
         }
 
         /// A person's own line takes the moment away, and the timer starts all the same.

@@ -6,6 +6,7 @@ import CurlTransport
 import DesktopServices
 import Foundation
 import Glibc
+import UserUnits
 
 /// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
 package enum BackgroundAgentTool {
@@ -50,6 +51,7 @@ package enum BackgroundAgentTool {
                 logError("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
+            UserUnits(directories: AppDirectories(appIdentifier: appIdentifier)).takeLoginBack()
             let desk: RehearsalDesk?
             do { desk = try RehearsalDesk.join() } catch {
                 logError("background-agent: \(error)\n")
@@ -59,9 +61,9 @@ package enum BackgroundAgentTool {
                 logError("background-agent: \(RehearsalHome.variable) counts for nothing: this home is no rehearsal's\n")
             }
             let code = try run(process, appIdentifier: appIdentifier, on: desk)
-            if code == AgentProcess.tryAgain { startAfresh(ThisProcess.executablePath, after: 5) }
+            if code == AgentProcess.tryAgain { FreshStart.begin(after: 5) }
             // What lies there now is the newer version, or this one again, which then says that it is too old.
-            if code == AgentProcess.superseded { startAfresh(ThisProcess.executablePath, after: 0) }
+            if code == AgentProcess.superseded { FreshStart.begin(after: 0) }
             return code
         } catch {
             logError("background-agent: \(error)\n")
@@ -81,8 +83,9 @@ package enum BackgroundAgentTool {
             return try process.run(version: version, ports: ports, host: desk.hostEnvironment)
         }
         let loop = GLibLoop(name: "desktop")
-        let pictures = PictureReading.pixels
-        let presenter = DesktopPresenter(loop: loop, appName: appIdentifier, pictures: pictures) { inbox(.presenter($0)) }
+        let presenter = DesktopPresenter(loop: loop, appName: appIdentifier, pictures: PictureReading.pixels) {
+            inbox(.presenter($0))
+        }
         let conditions = DesktopConditionsMonitor(
             loop: loop, handler: { inbox(.conditions($0)) },
             onSignal: { signal in
@@ -105,15 +108,6 @@ package enum BackgroundAgentTool {
         conditions.stop()
         loop.stop()
         return code
-    }
-
-    /// Becomes a new process under the same number, after a pause: what it holds open is closed, what it launched stays its child. Where
-    /// nothing lies at its path any more it is this program again, under the name "exe".
-    private static func startAfresh(_ path: String, after seconds: Int32) {
-        poll(nil, 0, seconds * 1_000)
-        ServiceManager.passOn()
-        var arguments: [UnsafeMutablePointer<CChar>?] = CommandLine.arguments.map { strdup($0) } + [nil]
-        if execv(path, &arguments) != 0 { execv("/proc/self/exe", &arguments) }
     }
 
     private static func logError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }

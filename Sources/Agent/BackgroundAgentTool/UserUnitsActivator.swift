@@ -1,4 +1,5 @@
 import BackgroundScheduling
+import DesktopServices
 import Foundation
 import ProcessSupport
 import UserUnits
@@ -10,15 +11,19 @@ struct UserUnitsActivator: AgentActivator {
     private let displayName: @Sendable () -> String
 
     init(_ directories: AppDirectories, displayName: @escaping @Sendable () -> String) {
-        (units, self.displayName) = (UserUnits(directories: directories), displayName)
+        let environment = ProcessInfo.processInfo.environment
+        let bus = UserManagerBus(socket: (environment["XDG_RUNTIME_DIR"] ?? "") + "/systemd/private")
+        units = UserUnits(directories: directories, environment: environment, manager: UserManagerOnBus(bus: bus))
+        self.displayName = displayName
     }
 
-    func arm(at instant: Date?) throws(ActivationFailure) {
+    func arm(at instant: Date?, isNeededAtLogin: Bool) throws(ActivationFailure) {
         // A request of the far future: the agent looks once a year, and a calendar ends in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()
             try units.arm(at: instant.map { min($0, limit) }, displayName: displayName())
+            if !isNeededAtLogin { units.leaveLoginToTimer() }
         } catch {
             throw ActivationFailure(error.description)
         }

@@ -111,32 +111,6 @@ final class SessionBus {
     /// Seconds that a bus may take to greet: one that takes the connection and says nothing would be waited for for ever.
     private static let patience = 5
 
-    /// Cancels a call of GLib's that takes too long.
-    private struct TimeLimit {
-        let cancellable: UnsafeMutablePointer<GCancellable>?
-        private let isOver = DispatchSemaphore(value: 0)
-
-        init(seconds: Int) {
-            cancellable = g_cancellable_new()
-            // GLib's calls are safe on any thread; only Swift cannot know it.
-            nonisolated(unsafe) let cancellable = g_object_ref(UnsafeMutableRawPointer(cancellable))
-            let isOver = isOver
-            let thread = Thread {
-                if isOver.wait(timeout: .now() + .seconds(seconds)) == .timedOut {
-                    g_cancellable_cancel(cancellable?.assumingMemoryBound(to: GCancellable.self))
-                }
-                g_object_unref(cancellable)
-            }
-            thread.name = "bus-limit"
-            thread.start()
-        }
-
-        func end() {
-            isOver.signal()
-            g_object_unref(UnsafeMutableRawPointer(cancellable))
-        }
-    }
-
     /// Connected to another bus than the one of this address.
     private func isElsewhere(than told: String) -> Bool {
         guard let connection, let address else { return false }

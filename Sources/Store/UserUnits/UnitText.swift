@@ -69,8 +69,9 @@ struct UnitText {
         """
     }
 
-    func timer(at instant: Date?) -> String {
-        let calendar = instant.map { "OnCalendar=\(Self.calendar($0))\nPersistent=true\nAccuracySec=1s\n" } ?? ""
+    /// - Parameter moment: `nil`: only what is done to the clock starts it.
+    func timer(at moment: TimerMoment?) -> String {
+        let calendar = moment.map { "\($0.lines)Persistent=true\nAccuracySec=1s\n" } ?? ""
         return """
             \(Self.origin)[Unit]
             Description=Next background work of \(Self.escaped(displayName))
@@ -88,29 +89,6 @@ struct UnitText {
 
     private var variables: String {
         StartingFile.folderVariables(environment).map { "Environment=\"\($0.name)=\(Self.escaped($0.value))\"\n" }.joined()
-    }
-
-    // MARK: The moment
-
-    /// Whole seconds, never before the moment itself.
-    private static func calendar(_ instant: Date) -> String {
-        var seconds = time_t(instant.timeIntervalSince1970.rounded(.up))
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let day = "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-        return "\(day) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) UTC"
-    }
-
-    /// The moment in a timer's text.
-    static func instant(_ text: String) -> Date? {
-        guard let line = text.split(separator: "\n").first(where: { $0.hasPrefix("OnCalendar=") }) else { return nil }
-        let numbers = line.split { !$0.isNumber }.compactMap { Int32($0) }
-        guard numbers.count == 6, line.hasSuffix(" UTC") else { return nil }
-        var parts = tm()
-        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
-        return Date(timeIntervalSince1970: Double(timegm(&parts)))
     }
 
     // MARK: Quoting

@@ -27,9 +27,15 @@ package struct UserUnits: Sendable {
 
     package let directories: AppDirectories
     private let environment: [String: String]
+    private let manager: any UserManager
 
-    package init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    /// - Parameter manager: how the user manager is asked; `nil`: by `systemctl`.
+    package init(
+        directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment,
+        manager: (any UserManager)? = nil
+    ) {
         (self.directories, self.environment) = (directories, environment)
+        self.manager = manager ?? Systemctl(environment: environment)
     }
 
     // MARK: Where they are
@@ -86,8 +92,10 @@ package struct UserUnits: Sendable {
     /// `nil`: it is not there, or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// The moment that the timer waits for, as it was written down.
-    package var instant: Date? { text(.timer).flatMap(UnitText.instant) }
+    /// When a timer that was set at `start` elapses, by its file; `nil`: that has no moment that we wrote.
+    package func instant(from start: Date) -> Date? { moment?.instant(from: start) }
+
+    private var moment: TimerMoment? { text(.timer).flatMap { TimerMoment(timer: $0) } }
 
     // MARK: Installing
 
@@ -101,8 +109,8 @@ package struct UserUnits: Sendable {
         try write(text.service(command: command, program: program, socket: name(.socket)), .service)
         // What somebody masked stays so: the agent says it, and does not leave.
         if !isMasked(.socket) { try write(text.socket, .socket) }
-        call(["daemon-reload"])
-        call(["start", "--no-block", name(.socket)])
+        try? manager.reload()
+        try? manager.start(name(.socket), waits: false)
     }
 
     /// What the person set beside them, ``wakeDropIn``, stays.
@@ -110,16 +118,19 @@ package struct UserUnits: Sendable {
     /// - Returns: the path of the service, if that was there.
     package func remove() -> String? {
         let others = [Kind.socket, .timer].filter { isInstalled($0) }
-        if hasManager, !others.isEmpty { call(["stop", "--no-block"] + others.map(name)) }
+        if hasManager { for kind in others { try? manager.stop(name(kind)) } }
         for kind in Kind.allCases { unlink(link(kind).path) }
+        unlink(parkedLink.path)
+        // The person's drop-in is kept there, where there is one.
+        rmdir(parkedLink.deletingLastPathComponent().path)
         for kind in others { unlink(url(kind).path) }
         let wasThere = unlink(url(.service).path) == 0
-        if hasManager, wasThere || !others.isEmpty { call(["daemon-reload"]) }
+        if hasManager, wasThere || !others.isEmpty { try? manager.reload() }
         return wasThere ? url(.service).path : nil
     }
 
     /// A link needs no bus, as `systemctl enable` does.
-    private func write(_ text: String, _ kind: Kind) throws(StoreError) {
+    func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)
         try StartingFile.makeFolder(link.deletingLastPathComponent())
@@ -133,7 +144,10 @@ package struct UserUnits: Sendable {
 
     /// `false` where systemd does not take it.
     @discardableResult
-    package func startService() -> Bool { call(["start", "--no-block", name(.service)]) }
+    package func startService() -> Bool {
+        do throws(Failure) { try manager.start(name(.service), waits: false) } catch { return false }
+        return true
+    }
 
     /// Has the user manager start the service, if it does not run. Cost: two system calls.
     ///
@@ -151,64 +165,74 @@ package struct UserUnits: Sendable {
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
         guard isInstalled(.service) else { throw Failure("\(url(.service).path) is not there") }
+        if try manager.property("ActiveState", of: name(.socket)) == "active" { return }
         do throws(Failure) {
-            try demand(["start", name(.socket)])
+            try manager.start(name(.socket))
         } catch {
             // systemd starts no socket beside a service that runs, as after an `unschedule` that stopped it. Started anew the service brings it
             // along. One that failed it would not bring.
             if property("ActiveState", of: .socket) == "inactive", property("ActiveState", of: .service) == "active" {
-                call(["restart", "--no-block", name(.service)])
+                try? manager.restart(name(.service), waits: false)
             }
             throw error
         }
+    }
+
+    // MARK: The login
+
+    /// Where the link is that starts the service at login, while the timer does in its place. systemd reads nothing of that name there.
+    private var parkedLink: URL { folder.appendingPathComponent(name(.service) + ".d/at-login") }
+
+    /// A login starts the timer alone: that starts the service where its moment has passed. Only for a time of day, so that a wrong clock delays
+    /// nothing by more than a day. Where the person has disabled the service there is no link to take away.
+    package func leaveLoginToTimer() {
+        guard hasDailyTimer, (try? StartingFile.makeFolder(parkedLink.deletingLastPathComponent())) != nil else { return }
+        // The timer outlives a power cut before the link may go.
+        for url in [url(.timer), folder, link(.timer).deletingLastPathComponent()] where !StartingFile.sync(url) { return }
+        rename(link(.service).path, parkedLink.path)
+    }
+
+    /// A login starts the service again. Durable when it returns. Cost: one system call where it was not left to the timer.
+    package func takeLoginBack() {
+        guard rename(parkedLink.path, link(.service).path) == 0 else { return }
+        StartingFile.sync(link(.service).deletingLastPathComponent())
+    }
+
+    /// A login does not start the service: nothing needs it before the timer does.
+    package var isLoginLeftToTimer: Bool {
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: parkedLink.path)
+        return target == url(.service).path && hasDailyTimer
+    }
+
+    private var hasDailyTimer: Bool {
+        guard isEnabled(.timer), case .daily = moment else { return false }
+        return true
     }
 
     // MARK: The timer
 
     /// Has the user manager start the service then, also after a reboot or a sleep, and whenever clock or time zone are set.
     ///
-    /// - Parameter instant: `nil`: only when those are.
-    /// Cost: about 50 ms, most of it the user manager's, which reads all its units again where the moment is another than before.
-    package func arm(at instant: Date?, displayName: String) throws(Failure) {
+    /// Cost: a few questions. Where the timer's text is another than before, tens of milliseconds of the user manager's, which reads all its units
+    /// again.
+    /// - Parameter instant: `nil`: only when clock or time zone are set.
+    package func arm(at instant: Date?, displayName: String, now: Date = Date()) throws(Failure) {
         if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
-        let text = UnitText(directories: directories, environment: environment, displayName: displayName).timer(at: instant)
+        let text = UnitText(directories: directories, environment: environment, displayName: displayName)
+            .timer(at: instant.map { TimerMoment($0, now: now) })
         if self.text(.timer) != text || !isEnabled(.timer) {
             do throws(StoreError) { try write(text, .timer) } catch { throw Failure("\(error)") }
-            try demand(["daemon-reload"])
+            try manager.reload()
         }
-        try demand(["restart", name(.timer)])
-        guard instant != nil else { return }
+        try manager.restart(name(.timer), waits: true)
         // A line that it does not understand it leaves out, and starts the timer all the same.
-        let next = try demand(["show", "-P", "NextElapseUSecRealtime", name(.timer)])
-        if next.isEmpty { throw Failure("the user manager did not take the moment of \(name(.timer))") }
+        if instant != nil, try !manager.hasMoment(name(.timer)) {
+            throw Failure("the user manager did not take the moment of \(name(.timer))")
+        }
     }
 
     // MARK: Asking the user manager
 
-    /// What `systemctl` prints of a property; `nil`: it could not be asked.
-    package func property(_ property: String, of kind: Kind) -> String? { try? demand(["show", "-P", property, name(kind)]) }
-
-    @discardableResult
-    private func demand(_ arguments: [String]) throws(Failure) -> String {
-        let end: ChildProcess.End
-        do throws(ChildProcess.Failure) {
-            end = try systemctl(arguments).run(outputLimit: 4_096)
-        } catch {
-            throw Failure("\(error)")
-        }
-        let words = end.output.trimmingCharacters(in: .whitespacesAndNewlines)
-        guard end.code == 0 else {
-            throw Failure("systemctl --user \(arguments.joined(separator: " ")): \(words.isEmpty ? "\(end.code)" : words)")
-        }
-        return words
-    }
-
-    @discardableResult
-    private func call(_ arguments: [String]) -> Bool { (try? systemctl(arguments).run().code) == 0 }
-
-    /// A user manager that stands still is waited for in vain.
-    private func systemctl(_ arguments: [String]) -> ChildProcess {
-        ChildProcess(
-            path: "/usr/bin/env", arguments: ["timeout", "20", "systemctl", "--user"] + arguments, environment: environment)
-    }
+    /// `nil`: it could not be asked.
+    package func property(_ property: String, of kind: Kind) -> String? { try? manager.property(property, of: name(kind)) }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import Synchronization
 
 /// A real systemd user manager in a cgroup of its own, started and stopped as a login and a logout would.
 ///
@@ -9,11 +10,12 @@ final class UserManager {
     private let home: Home
     private let group: String
     private var child: Child?
-    private let madeMarker: Bool
     /// A folder that the manager sees in place of /etc.
     private let etc: String?
 
     private static let marker = "/run/systemd/system"
+    /// How many need the marker, of which a machine has one, and whether it was made for them.
+    private static let markers = Mutex((count: 0, areOurs: false))
     private static let trees = ["systemd", "unified"].map { "/sys/fs/cgroup/" + $0 }
     private static let program = "/lib/systemd/systemd"
 
@@ -31,14 +33,22 @@ final class UserManager {
         etc = ownsEtc ? home.folder.appendingPathComponent("etc").path : nil
         if let etc { _ = try Child.run("cp", ["-a", "/etc", etc], environment: home.environment) }
         group = "stormy-e2e-\(getpid())-\(UUID().uuidString.prefix(6))"
-        madeMarker = access(Self.marker, F_OK) != 0
-        if madeMarker { try FileManager.default.createDirectory(atPath: Self.marker, withIntermediateDirectories: true) }
+        try Self.markers.withLock { markers in
+            if markers.count == 0 {
+                markers.areOurs = access(Self.marker, F_OK) != 0
+                try FileManager.default.createDirectory(atPath: Self.marker, withIntermediateDirectories: true)
+            }
+            markers.count += 1
+        }
     }
 
     deinit {
         powerCut()
         removeGroups()
-        if madeMarker { rmdir(Self.marker) }
+        Self.markers.withLock { markers in
+            markers.count -= 1
+            if markers.count == 0, markers.areOurs { rmdir(Self.marker) }
+        }
     }
 
     /// Returns when the manager says that it is ready: everything wanted by default.target was started.

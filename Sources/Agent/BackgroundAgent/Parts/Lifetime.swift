@@ -18,7 +18,8 @@ package enum Lifetime: Equatable {
         ///
         /// - since: since when nothing needs it.
         /// - until: `nil`: time alone makes nothing due.
-        case away(since: Date, until: Date?)
+        /// - isNeededAtLogin: what it keeps on the screen a login takes away.
+        case away(since: Date, until: Date?, isNeededAtLogin: Bool)
         case superseded
         case quit(Quit)
     }
@@ -110,7 +111,7 @@ package enum Lifetime: Equatable {
         switch self {
         case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
         case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
-        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
+        case .finished(.away(let since, _, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
             // Continued processing is not ours to wait for: it runs in processes of its own.
             let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
@@ -143,7 +144,8 @@ package enum Lifetime: Equatable {
         if isTime, isLeft {
             try pass.transaction.setFact(.activationTrouble, nil)
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
-            self = .finished(.away(since: since, until: pass.wake))
+            let showsBadge = try (pass.transaction.fact(.badge) ?? 0) != 0
+            self = .finished(.away(since: since, until: pass.wake, isNeededAtLogin: showsBadge))
         } else {
             // It is here: whoever reads the ledger need not ask when it comes back.
             try pass.transaction.setFact(.absence, nil)

@@ -1,0 +1,35 @@
+import DesktopServices
+import UserUnits
+
+/// As `systemctl` asks it, without a process for each question.
+struct UserManagerOnBus: UserManager {
+    let bus: UserManagerBus
+
+    func reload() throws(UserUnits.Failure) {
+        try said { () throws(UserManagerBus.Trouble) in try bus.reload() }
+    }
+
+    func start(_ unit: String, waits: Bool) throws(UserUnits.Failure) {
+        try said { () throws(UserManagerBus.Trouble) in try bus.run(.start, unit, waits: waits) }
+    }
+
+    func restart(_ unit: String, waits: Bool) throws(UserUnits.Failure) {
+        try said { () throws(UserManagerBus.Trouble) in try bus.run(.restart, unit, waits: waits) }
+    }
+
+    func stop(_ unit: String) throws(UserUnits.Failure) {
+        try said { () throws(UserManagerBus.Trouble) in try bus.run(.stop, unit, waits: false) }
+    }
+
+    func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String {
+        try said { () throws(UserManagerBus.Trouble) in try bus.text(name, of: unit) }
+    }
+
+    func hasMoment(_ timer: String) throws(UserUnits.Failure) -> Bool {
+        try said { () throws(UserManagerBus.Trouble) in try bus.hasMoment(timer) }
+    }
+
+    private func said<Value>(_ ask: () throws(UserManagerBus.Trouble) -> Value) throws(UserUnits.Failure) -> Value {
+        do throws(UserManagerBus.Trouble) { return try ask() } catch { throw UserUnits.Failure(error.words) }
+    }
+}

@@ -1,0 +1,166 @@
+import CLibnotify
+import Glibc
+
+/// Asks a systemd user manager through its own socket, as `systemctl` does: that needs no message bus, and no process for each question.
+///
+/// Every call blocks, 20 seconds at most for each answer, on any thread.
+package struct UserManagerBus: Sendable {
+    package struct Trouble: Error {
+        package let words: String
+    }
+
+    package enum Job: String, Sendable {
+        case start = "StartUnit"
+        case restart = "RestartUnit"
+        case stop = "StopUnit"
+    }
+
+    private let address: String
+
+    /// - Parameter socket: `systemd/private` in the runtime folder.
+    package init(socket: String) { address = "unix:path=" + socket }
+
+    /// It reads all unit files again.
+    package func reload() throws(Trouble) {
+        try connected { connection throws(Trouble) in
+            try g_variant_unref(connection.call(Connection.root, Connection.manager, "Reload", []))
+        }
+    }
+
+    /// - Parameter waits: until the unit runs.
+    package func run(_ job: Job, _ unit: String, waits: Bool) throws(Trouble) {
+        try connected { connection throws(Trouble) in
+            let arguments = [g_variant_new_string(unit), g_variant_new_string("replace")]
+            try g_variant_unref(connection.call(Connection.root, Connection.manager, job.rawValue, arguments))
+            guard waits else { return }
+            let path = try connection.path(of: unit)
+            let end = g_get_monotonic_time() + gint64(Connection.patience) * 1_000
+            while try connection.hasJob(path) {
+                if g_get_monotonic_time() > end { throw Trouble(words: "the user manager does not get \(unit) done") }
+                usleep(2_000)
+            }
+            let state = try connection.text("ActiveState", path)
+            if state != "active" { throw Trouble(words: "\(unit) was started, and is \(state)") }
+        }
+    }
+
+    /// A property that every unit has, and is a text.
+    package func text(_ name: String, of unit: String) throws(Trouble) -> String {
+        try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
+    }
+
+    /// A moment of the calendar lies before a timer.
+    package func hasMoment(_ timer: String) throws(Trouble) -> Bool {
+        try connected { connection throws(Trouble) in
+            let path = try connection.path(of: timer)
+            let next = try connection.property("Timer", "NextElapseUSecRealtime", path, ofType: "t") { g_variant_get_uint64($0) }
+            // systemd's "never" is the highest number.
+            return next != 0 && next != .max
+        }
+    }
+
+    private func connected<Value>(_ body: (Connection) throws(Trouble) -> Value) throws(Trouble) -> Value {
+        var error: UnsafeMutablePointer<GError>?
+        let limit = TimeLimit(seconds: Int(Connection.patience) / 1_000)
+        defer { limit.end() }
+        let opened = g_dbus_connection_new_for_address_sync(
+            address, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, nil, limit.cancellable, &error)
+        guard let opened else { throw Trouble(taking: error) }
+        defer { g_object_unref(UnsafeMutableRawPointer(opened)) }
+        let connection = Connection(connection: opened)
+        try connection.greet()
+        return try body(connection)
+    }
+
+    /// One that is open.
+    private struct Connection {
+        static let root = "/org/freedesktop/systemd1"
+        static let manager = "org.freedesktop.systemd1.Manager"
+        /// Milliseconds for each answer.
+        static let patience: gint = 20_000
+
+        let connection: OpaquePointer
+
+        /// Until the first answer. systemd leaves a message that came in one piece with the last line of the login lying until the next one comes,
+        /// so the first question is one that may be asked twice.
+        func greet() throws(Trouble) {
+            for pause: gint in [50, 200, 1_000, 3_000] {
+                if let reply = try? call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: pause) {
+                    return g_variant_unref(reply)
+                }
+            }
+            try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", []))
+        }
+
+        /// The answer is the caller's to let go of.
+        func call(
+            _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint = patience
+        ) throws(Trouble) -> OpaquePointer {
+            // Taken over by the call.
+            var arguments = arguments
+            var error: UnsafeMutablePointer<GError>?
+            let reply = g_dbus_connection_call_sync(
+                connection, nil, path, interface, method, g_variant_new_tuple(&arguments, gsize(arguments.count)), nil,
+                G_DBUS_CALL_FLAGS_NONE, milliseconds, nil, &error)
+            guard let reply else { throw Trouble(taking: error) }
+            return reply
+        }
+
+        /// The object of a unit, whose file is read if it was not so far.
+        func path(of unit: String) throws(Trouble) -> String {
+            let reply = try call(Self.root, Self.manager, "LoadUnit", [g_variant_new_string(unit)])
+            defer { g_variant_unref(reply) }
+            guard GVariantReading.type(of: reply) == "(o)",
+                let path = GVariantReading.children(of: reply, { String(cString: g_variant_get_string($0, nil)) }).first
+            else { throw .unexpected("LoadUnit") }
+            return path
+        }
+
+        /// - Parameter kind: whose property it is: that of every unit, `Unit`, or of one kind.
+        func property<Value>(
+            _ kind: String, _ name: String, _ path: String, ofType type: String, _ read: (OpaquePointer) -> Value
+        ) throws(Trouble) -> Value {
+            let arguments = [g_variant_new_string("org.freedesktop.systemd1." + kind), g_variant_new_string(name)]
+            let reply = try call(path, "org.freedesktop.DBus.Properties", "Get", arguments)
+            defer { g_variant_unref(reply) }
+            guard GVariantReading.type(of: reply) == "(v)", let boxed = g_variant_get_child_value(reply, 0) else {
+                throw .unexpected(name)
+            }
+            defer { g_variant_unref(boxed) }
+            guard let value = g_variant_get_variant(boxed) else { throw .unexpected(name) }
+            defer { g_variant_unref(value) }
+            guard GVariantReading.type(of: value) == type else { throw .unexpected(name) }
+            return read(value)
+        }
+
+        func text(_ name: String, _ path: String) throws(Trouble) -> String {
+            try property("Unit", name, path, ofType: "s") { String(cString: g_variant_get_string($0, nil)) }
+        }
+
+        /// Something is still to be done with it.
+        func hasJob(_ path: String) throws(Trouble) -> Bool {
+            try property("Unit", "Job", path, ofType: "(uo)") { job in
+                let number = g_variant_get_child_value(job, 0)
+                defer { if let number { g_variant_unref(number) } }
+                return number.map { g_variant_get_uint32($0) != 0 } ?? false
+            }
+        }
+    }
+}
+
+extension UserManagerBus.Trouble {
+    fileprivate init(taking error: UnsafeMutablePointer<GError>?) {
+        guard let error else {
+            self.init(words: "the user manager does not answer")
+            return
+        }
+        let isLate =
+            g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0
+            || g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0
+        g_dbus_error_strip_remote_error(error)
+        self.init(words: isLate ? "the user manager does not answer" : String(cString: error.pointee.message))
+        g_error_free(error)
+    }
+
+    fileprivate static func unexpected(_ what: String) -> Self { Self(words: "the user manager answers \(what) as none does") }
+}
