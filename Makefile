@@ -220,10 +220,8 @@ benchmark-weather: run-packages test-packages ## An answer of 1 MB, a noon of 1,
 	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
 	python3 Tests/Benchmarks/weather.py
 
-benchmark-day: run-packages test-packages ## What a day and an idle hour cost under a user manager: CPU, wake-ups, memory (over an hour)
-	for product in background-agent stormy; do \
-	    $(SWIFT) build -c release --static-swift-stdlib --product $$product || exit 1; done
-	python3 Tests/Benchmarks/day.py
+benchmark-day: release test-packages ## What a day and an idle hour cost under a user manager: CPU, wake-ups, memory (over an hour)
+	BENCHMARKED="$(RELEASE)/release" python3 Tests/Benchmarks/day.py
 
 benchmark-waiting: run-packages test-packages ## What an app's submit waits while 20 GiB are downloaded and proven
 	for product in background-agent stormy courier-example proving-ground; do \

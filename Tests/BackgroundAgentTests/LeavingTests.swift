@@ -22,7 +22,7 @@ import Testing
 
     /// Until when it leaves; `nil`: it stays.
     private var until: Date?? {
-        guard case .finished(.away(_, let until, _)) = bench.agent.lifetime else { return nil }
+        guard case .finished(.away(_, let until)) = bench.agent.lifetime else { return nil }
         return .some(until)
     }
 
@@ -184,7 +184,7 @@ final class FakeActivator: AgentActivator {
         set { state.withLock { $0.refusal = newValue } }
     }
 
-    func arm(at instant: Date?, isNeededAtLogin: Bool) throws(ActivationFailure) {
+    func arm(at instant: Date?) throws(ActivationFailure) {
         let refusal = state.withLock { state in
             if state.refusal == nil { state.armed.append(instant) }
             return state.refusal

@@ -75,6 +75,9 @@ public struct WhyCommand: BackgroundCommand {
             }
             if let agent { Output.line("  " + agent) }
         }
+        if let trouble = try AppRuntime.shared.ledger().read({ try $0.fact(.activationTrouble) }) {
+            Output.line("The agent stays in memory between two events: \(trouble).")
+        }
         if !UserUnits(directories: AppRuntime.shared.directories).hasManager {
             Output.line(
                 "No systemd user manager runs here: an agent that is killed comes back at the next login or with the next command."

@@ -53,11 +53,9 @@ package final class Agent {
 
     /// Has itself started again, where it leaves with work left. `false`: nobody would, and it goes on.
     package func armActivation() -> Bool {
-        guard case .finished(.away(_, let until, let isNeededAtLogin)) = parts.lifetime, let activator = ports.activator else {
-            return true
-        }
+        guard case .finished(.away(_, let until)) = parts.lifetime, let activator = ports.activator else { return true }
         do throws(ActivationFailure) {
-            try activator.arm(at: until, isNeededAtLogin: isNeededAtLogin)
+            try activator.arm(at: until)
             log.write(.agentLeaves, (.until, until.map { $0.formatted(.iso8601) } ?? ""))
             return true
         } catch {

@@ -6,7 +6,6 @@ import CurlTransport
 import DesktopServices
 import Foundation
 import Glibc
-import UserUnits
 
 /// The executable `background-agent`: joins the agent with libcurl and the desktop. One process per app id.
 package enum BackgroundAgentTool {
@@ -51,7 +50,6 @@ package enum BackgroundAgentTool {
                 logError("background-agent: an agent of \(appIdentifier) runs already\n")
                 return 0
             }
-            UserUnits(directories: AppDirectories(appIdentifier: appIdentifier)).takeLoginBack()
             let desk: RehearsalDesk?
             do { desk = try RehearsalDesk.join() } catch {
                 logError("background-agent: \(error)\n")

@@ -1,4 +1,5 @@
 import DesktopServices
+import Foundation
 import UserUnits
 
 /// As `systemctl` asks it, without a process for each question.
@@ -25,8 +26,8 @@ struct UserManagerOnBus: UserManager {
         try said { () throws(UserManagerBus.Trouble) in try bus.text(name, of: unit) }
     }
 
-    func hasMoment(_ timer: String) throws(UserUnits.Failure) -> Bool {
-        try said { () throws(UserManagerBus.Trouble) in try bus.hasMoment(timer) }
+    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {
+        try said { () throws(UserManagerBus.Trouble) in try bus.nextMoment(of: timer) }
     }
 
     private func said<Value>(_ ask: () throws(UserManagerBus.Trouble) -> Value) throws(UserUnits.Failure) -> Value {

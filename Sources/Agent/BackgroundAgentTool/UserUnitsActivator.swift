@@ -12,18 +12,18 @@ struct UserUnitsActivator: AgentActivator {
 
     init(_ directories: AppDirectories, displayName: @escaping @Sendable () -> String) {
         let environment = ProcessInfo.processInfo.environment
-        let bus = UserManagerBus(socket: (environment["XDG_RUNTIME_DIR"] ?? "") + "/systemd/private")
+        let bus = UserManagerBus(
+            socket: (environment["XDG_RUNTIME_DIR"] ?? "") + "/systemd/private", patience: UserUnits.patience)
         units = UserUnits(directories: directories, environment: environment, manager: UserManagerOnBus(bus: bus))
         self.displayName = displayName
     }
 
-    func arm(at instant: Date?, isNeededAtLogin: Bool) throws(ActivationFailure) {
+    func arm(at instant: Date?) throws(ActivationFailure) {
         // A request of the far future: the agent looks once a year, and a calendar ends in 2199.
         let limit = Date(timeIntervalSinceNow: 365 * 86_400)
         do throws(UserUnits.Failure) {
             try units.demandSocket()
             try units.arm(at: instant.map { min($0, limit) }, displayName: displayName())
-            if !isNeededAtLogin { units.leaveLoginToTimer() }
         } catch {
             throw ActivationFailure(error.description)
         }

@@ -1,9 +1,10 @@
 import CLibnotify
+import Foundation
 import Glibc
 
 /// Asks a systemd user manager through its own socket, as `systemctl` does: that needs no message bus, and no process for each question.
 ///
-/// Every call blocks, 20 seconds at most for each answer, on any thread.
+/// Every call blocks, on any thread.
 package struct UserManagerBus: Sendable {
     package struct Trouble: Error {
         package let words: String
@@ -16,9 +17,13 @@ package struct UserManagerBus: Sendable {
     }
 
     private let address: String
+    /// Seconds.
+    private let patience: Int
 
-    /// - Parameter socket: `systemd/private` in the runtime folder.
-    package init(socket: String) { address = "unix:path=" + socket }
+    /// - Parameters:
+    ///   - socket: `systemd/private` in the runtime folder.
+    ///   - patience: so many seconds a manager that stands still is waited for, before it greets and for each answer.
+    package init(socket: String, patience: Int) { (address, self.patience) = ("unix:path=" + socket, patience) }
 
     /// It reads all unit files again.
     package func reload() throws(Trouble) {
@@ -34,10 +39,13 @@ package struct UserManagerBus: Sendable {
             try g_variant_unref(connection.call(Connection.root, Connection.manager, job.rawValue, arguments))
             guard waits else { return }
             let path = try connection.path(of: unit)
-            let end = g_get_monotonic_time() + gint64(Connection.patience) * 1_000
+            let end = g_get_monotonic_time() + gint64(patience) * 1_000_000
+            // It is told by a signal, too, which needs a loop of its own to be heard; most are done before the first question.
+            var pause: useconds_t = 1_000
             while try connection.hasJob(path) {
                 if g_get_monotonic_time() > end { throw Trouble(words: "the user manager does not get \(unit) done") }
-                usleep(2_000)
+                usleep(pause)
+                pause = min(pause * 2, 100_000)
             }
             let state = try connection.text("ActiveState", path)
             if state != "active" { throw Trouble(words: "\(unit) was started, and is \(state)") }
@@ -49,25 +57,25 @@ package struct UserManagerBus: Sendable {
         try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
     }
 
-    /// A moment of the calendar lies before a timer.
-    package func hasMoment(_ timer: String) throws(Trouble) -> Bool {
+    /// The moment of the calendar that a timer waits for; `nil`: none.
+    package func nextMoment(of timer: String) throws(Trouble) -> Date? {
         try connected { connection throws(Trouble) in
             let path = try connection.path(of: timer)
             let next = try connection.property("Timer", "NextElapseUSecRealtime", path, ofType: "t") { g_variant_get_uint64($0) }
             // systemd's "never" is the highest number.
-            return next != 0 && next != .max
+            return next == 0 || next == .max ? nil : Date(timeIntervalSince1970: Double(next) / 1e6)
         }
     }
 
     private func connected<Value>(_ body: (Connection) throws(Trouble) -> Value) throws(Trouble) -> Value {
         var error: UnsafeMutablePointer<GError>?
-        let limit = TimeLimit(seconds: Int(Connection.patience) / 1_000)
+        let limit = TimeLimit(seconds: patience)
         defer { limit.end() }
         let opened = g_dbus_connection_new_for_address_sync(
             address, G_DBUS_CONNECTION_FLAGS_AUTHENTICATION_CLIENT, nil, limit.cancellable, &error)
         guard let opened else { throw Trouble(taking: error) }
         defer { g_object_unref(UnsafeMutableRawPointer(opened)) }
-        let connection = Connection(connection: opened)
+        let connection = Connection(connection: opened, patience: gint(patience) * 1_000)
         try connection.greet()
         return try body(connection)
     }
@@ -76,32 +84,35 @@ package struct UserManagerBus: Sendable {
     private struct Connection {
         static let root = "/org/freedesktop/systemd1"
         static let manager = "org.freedesktop.systemd1.Manager"
-        /// Milliseconds for each answer.
-        static let patience: gint = 20_000
 
         let connection: OpaquePointer
+        /// Milliseconds for each answer.
+        let patience: gint
 
         /// Until the first answer. systemd leaves a message that came in one piece with the last line of the login lying until the next one comes,
         /// so the first question is one that may be asked twice.
         func greet() throws(Trouble) {
-            for pause: gint in [50, 200, 1_000, 3_000] {
+            var (pause, left): (gint, gint) = (50, patience)
+            while left > pause {
                 if let reply = try? call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: pause) {
                     return g_variant_unref(reply)
                 }
+                left -= pause
+                pause *= 2
             }
-            try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", []))
+            try g_variant_unref(call(Self.root, "org.freedesktop.DBus.Peer", "Ping", [], milliseconds: left))
         }
 
         /// The answer is the caller's to let go of.
         func call(
-            _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint = patience
+            _ path: String, _ interface: String, _ method: String, _ arguments: [OpaquePointer?], milliseconds: gint? = nil
         ) throws(Trouble) -> OpaquePointer {
             // Taken over by the call.
             var arguments = arguments
             var error: UnsafeMutablePointer<GError>?
             let reply = g_dbus_connection_call_sync(
                 connection, nil, path, interface, method, g_variant_new_tuple(&arguments, gsize(arguments.count)), nil,
-                G_DBUS_CALL_FLAGS_NONE, milliseconds, nil, &error)
+                G_DBUS_CALL_FLAGS_NONE, milliseconds ?? patience, nil, &error)
             guard let reply else { throw Trouble(taking: error) }
             return reply
         }
@@ -158,7 +169,8 @@ extension UserManagerBus.Trouble {
             g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0
             || g_error_matches(error, g_io_error_quark(), gint(G_IO_ERROR_CANCELLED.rawValue)) != 0
         g_dbus_error_strip_remote_error(error)
-        self.init(words: isLate ? "the user manager does not answer" : String(cString: error.pointee.message))
+        self.init(
+            words: "the user manager " + (isLate ? "does not answer" : "refuses: \(String(cString: error.pointee.message))"))
         g_error_free(error)
     }
 

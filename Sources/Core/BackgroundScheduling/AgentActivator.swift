@@ -4,11 +4,9 @@ import Foundation
 package protocol AgentActivator: Sendable {
     /// Has an agent started at `instant` at the latest, when an app rings, and when clock or time zone are set. Blocks.
     ///
-    /// - Parameters:
-    ///   - instant: `nil`: time alone makes nothing due.
-    ///   - isNeededAtLogin: a login starts one, too. `false`: it need not, where `instant` is near.
+    /// - Parameter instant: `nil`: time alone makes nothing due.
     /// - Throws: why that cannot be relied upon; the agent stays.
-    func arm(at instant: Date?, isNeededAtLogin: Bool) throws(ActivationFailure)
+    func arm(at instant: Date?) throws(ActivationFailure)
 }
 
 /// Nobody would start the agent again.

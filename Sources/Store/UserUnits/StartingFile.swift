@@ -20,15 +20,6 @@ package enum StartingFile {
         chmod(url.path, 0o644)
     }
 
-    /// What is in a file, or which names are in a folder, outlives a power cut. Nearly free where nothing has changed.
-    @discardableResult
-    static func sync(_ url: URL) -> Bool {
-        let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return fsync(descriptor) == 0
-    }
-
     /// Nobody else may write there, whatever the umask of this process allows.
     static func makeFolder(_ url: URL) throws(StoreError) {
         do {

@@ -71,7 +71,7 @@ struct UnitText {
 
     /// - Parameter moment: `nil`: only what is done to the clock starts it.
     func timer(at moment: TimerMoment?) -> String {
-        let calendar = moment.map { "\($0.lines)Persistent=true\nAccuracySec=1s\n" } ?? ""
+        let calendar = moment.map { "\($0.line)Persistent=true\nAccuracySec=1s\n" } ?? ""
         return """
             \(Self.origin)[Unit]
             Description=Next background work of \(Self.escaped(displayName))

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import ProcessSupport
 
 /// The port to a systemd user manager. Each call waits for its answer, but not for ever: a manager may stand still.
@@ -13,8 +14,13 @@ package protocol UserManager: Sendable {
     func stop(_ unit: String) throws(UserUnits.Failure)
     /// A property that is a text.
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
-    /// A moment of the calendar lies before a timer.
-    func hasMoment(_ timer: String) throws(UserUnits.Failure) -> Bool
+    /// The moment of the calendar that a timer waits for; `nil`: none.
+    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date?
+}
+
+extension UserUnits {
+    /// Seconds that a user manager which stands still is waited for.
+    package static let patience = 20
 }
 
 extension UserManager {
@@ -41,13 +47,21 @@ struct Systemctl: UserManager {
         try call(["show", "-P", name, unit], seconds: 5)
     }
 
-    func hasMoment(_ timer: String) throws(UserUnits.Failure) -> Bool {
-        try !property("NextElapseUSecRealtime", of: timer).isEmpty
+    func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {
+        // In UTC, as it is told to: "Fri 2026-11-27 12:01:33 UTC".
+        let words = try Systemctl(environment: environment.merging(["TZ": "UTC"]) { $1 })
+            .property("NextElapseUSecRealtime", of: timer)
+        let numbers = words.split { !$0.isNumber }.compactMap { Int32($0) }
+        guard numbers.count == 6 else { return nil }
+        var parts = tm()
+        (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
+        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
+        return Date(timeIntervalSince1970: Double(timegm(&parts)))
     }
 
     /// systemctl itself waits for ever.
     @discardableResult
-    private func call(_ arguments: [String], seconds: Int = 20) throws(UserUnits.Failure) -> String {
+    private func call(_ arguments: [String], seconds: Int = UserUnits.patience) throws(UserUnits.Failure) -> String {
         let child = ChildProcess(
             path: "/usr/bin/env", arguments: ["timeout", "\(seconds)", "systemctl", "--user"] + arguments,
             environment: environment)

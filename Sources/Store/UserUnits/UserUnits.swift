@@ -92,10 +92,8 @@ package struct UserUnits: Sendable {
     /// `nil`: it is not there, or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
-    /// When a timer that was set at `start` elapses, by its file; `nil`: that has no moment that we wrote.
-    package func instant(from start: Date) -> Date? { moment?.instant(from: start) }
-
-    private var moment: TimerMoment? { text(.timer).flatMap { TimerMoment(timer: $0) } }
+    /// The moment that the timer waits for, as the user manager has it; `nil`: it has none, or could not be asked.
+    package var nextMoment: Date? { (try? manager.nextMoment(of: name(.timer))) ?? nil }
 
     // MARK: Installing
 
@@ -120,9 +118,6 @@ package struct UserUnits: Sendable {
         let others = [Kind.socket, .timer].filter { isInstalled($0) }
         if hasManager { for kind in others { try? manager.stop(name(kind)) } }
         for kind in Kind.allCases { unlink(link(kind).path) }
-        unlink(parkedLink.path)
-        // The person's drop-in is kept there, where there is one.
-        rmdir(parkedLink.deletingLastPathComponent().path)
         for kind in others { unlink(url(kind).path) }
         let wasThere = unlink(url(.service).path) == 0
         if hasManager, wasThere || !others.isEmpty { try? manager.reload() }
@@ -130,7 +125,7 @@ package struct UserUnits: Sendable {
     }
 
     /// A link needs no bus, as `systemctl enable` does.
-    func write(_ text: String, _ kind: Kind) throws(StoreError) {
+    private func write(_ text: String, _ kind: Kind) throws(StoreError) {
         try StartingFile.write(text, to: url(kind))
         let link = link(kind)
         try StartingFile.makeFolder(link.deletingLastPathComponent())
@@ -178,37 +173,6 @@ package struct UserUnits: Sendable {
         }
     }
 
-    // MARK: The login
-
-    /// Where the link is that starts the service at login, while the timer does in its place. systemd reads nothing of that name there.
-    private var parkedLink: URL { folder.appendingPathComponent(name(.service) + ".d/at-login") }
-
-    /// A login starts the timer alone: that starts the service where its moment has passed. Only for a time of day, so that a wrong clock delays
-    /// nothing by more than a day. Where the person has disabled the service there is no link to take away.
-    package func leaveLoginToTimer() {
-        guard hasDailyTimer, (try? StartingFile.makeFolder(parkedLink.deletingLastPathComponent())) != nil else { return }
-        // The timer outlives a power cut before the link may go.
-        for url in [url(.timer), folder, link(.timer).deletingLastPathComponent()] where !StartingFile.sync(url) { return }
-        rename(link(.service).path, parkedLink.path)
-    }
-
-    /// A login starts the service again. Durable when it returns. Cost: one system call where it was not left to the timer.
-    package func takeLoginBack() {
-        guard rename(parkedLink.path, link(.service).path) == 0 else { return }
-        StartingFile.sync(link(.service).deletingLastPathComponent())
-    }
-
-    /// A login does not start the service: nothing needs it before the timer does.
-    package var isLoginLeftToTimer: Bool {
-        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: parkedLink.path)
-        return target == url(.service).path && hasDailyTimer
-    }
-
-    private var hasDailyTimer: Bool {
-        guard isEnabled(.timer), case .daily = moment else { return false }
-        return true
-    }
-
     // MARK: The timer
 
     /// Has the user manager start the service then, also after a reboot or a sleep, and whenever clock or time zone are set.
@@ -220,15 +184,28 @@ package struct UserUnits: Sendable {
         if isMasked(.timer) { throw Failure("\(name(.timer)) is masked") }
         let text = UnitText(directories: directories, environment: environment, displayName: displayName)
             .timer(at: instant.map { TimerMoment($0, now: now) })
-        if self.text(.timer) != text || !isEnabled(.timer) {
+        let isAnother = self.text(.timer) != text || !isEnabled(.timer)
+        if isAnother {
             do throws(StoreError) { try write(text, .timer) } catch { throw Failure("\(error)") }
             try manager.reload()
         }
-        try manager.restart(name(.timer), waits: true)
-        // A line that it does not understand it leaves out, and starts the timer all the same.
-        if instant != nil, try !manager.hasMoment(name(.timer)) {
-            throw Failure("the user manager did not take the moment of \(name(.timer))")
+        if try hasStarted(by: instant) { return }
+        // It may have read its units between an earlier change of the file and now.
+        if !isAnother {
+            try manager.reload()
+            if try hasStarted(by: instant) { return }
         }
+        throw Failure("the user manager did not take the moment of \(name(.timer))")
+    }
+
+    /// The timer runs, and waits for nothing later. A line that systemd does not understand it leaves out, and starts the timer all the same; and a
+    /// person may have lines of their own.
+    private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
+        try manager.restart(name(.timer), waits: true)
+        guard let instant else { return true }
+        guard let next = try manager.nextMoment(of: name(.timer)) else { return false }
+        // Rounded up to a second.
+        return next.timeIntervalSince(instant) < 2
     }
 
     // MARK: Asking the user manager

@@ -32,6 +32,7 @@ extension Place {
 }
 
 extension Place: StoreRecord {
+    package static let databaseTableName = "place"
     package mutating func didInsert(_ inserted: InsertionSuccess) { id = inserted.rowID }
 }
 

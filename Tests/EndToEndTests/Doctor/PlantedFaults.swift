@@ -281,7 +281,7 @@ enum PlantedFaults {
             try $0.shell(
                 "sed -i 's#\\(Exec=.*\"\\)/.*/stormy\"#\\1/nowhere/stormy\"#' '\(entry($0))'; grep -q nowhere '\(entry($0))'")
         },
-        PlantedFault("the entry starts another copy", "login", says: "another copy") {
+        PlantedFault("the entry starts another program", "login", says: "in place of this program") {
             try $0.shell("sed -i 's#\\(Exec=.*\"\\)/.*/stormy\"#\\1/bin/true\"#' '\(entry($0))'; grep -q bin/true '\(entry($0))'")
         },
         PlantedFault("the entry is empty", "login") { try $0.shell(": > '\(entry($0))'") },

@@ -87,8 +87,8 @@ struct AgentExamination: Examination {
         for kind in needed where units.property("ActiveState", of: kind) != "active" {
             return failed("\(units.name(kind)) is not active")
         }
-        if let until = absence.until, units.instant(from: absence.since).map({ $0.timeIntervalSince(until) > 60 }) ?? true {
-            return failed("\(units.name(.timer)) does not say so")
+        if let until = absence.until, units.nextMoment.map({ $0.timeIntervalSince(until) > 60 }) ?? true {
+            return failed("\(units.name(.timer)) waits for another moment")
         }
         return DoctorFinding(
             check, .ok,

@@ -18,7 +18,7 @@ struct LoginExamination: Examination {
             let what = program.isEmpty ? "nothing" : "\(program), which is not there"
             return [DoctorFinding(check, .failed, "the next login would start \(what)", fix: fix)]
         case .starts(let program):
-            return [DoctorFinding(check, .warning, "the next login starts another copy of this program: \(program)", fix: fix)]
+            return [DoctorFinding(check, .warning, "the next login starts \(program) in place of this program", fix: fix)]
         case .isNotEnabled:
             return [
                 DoctorFinding(

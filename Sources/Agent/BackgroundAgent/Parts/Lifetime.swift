@@ -18,8 +18,7 @@ package enum Lifetime: Equatable {
         ///
         /// - since: since when nothing needs it.
         /// - until: `nil`: time alone makes nothing due.
-        /// - isNeededAtLogin: what it keeps on the screen a login takes away.
-        case away(since: Date, until: Date?, isNeededAtLogin: Bool)
+        case away(since: Date, until: Date?)
         case superseded
         case quit(Quit)
     }
@@ -111,7 +110,7 @@ package enum Lifetime: Equatable {
         switch self {
         case .working(let idleSince): try consider(idleSince, &pass, others, &activation)
         case .finished(.idle(let since)): try consider(since, &pass, others, &activation)
-        case .finished(.away(let since, _, _)): try consider(since, &pass, others, &activation)
+        case .finished(.away(let since, _)): try consider(since, &pass, others, &activation)
         case .draining, .finished(.superseded):
             // Continued processing is not ours to wait for: it runs in processes of its own.
             let waits = try pass.transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
@@ -144,8 +143,7 @@ package enum Lifetime: Equatable {
         if isTime, isLeft {
             try pass.transaction.setFact(.activationTrouble, nil)
             try pass.transaction.setFact(.absence, AgentAbsence(since: since, until: pass.wake))
-            let showsBadge = try (pass.transaction.fact(.badge) ?? 0) != 0
-            self = .finished(.away(since: since, until: pass.wake, isNeededAtLogin: showsBadge))
+            self = .finished(.away(since: since, until: pass.wake))
         } else {
             // It is here: whoever reads the ledger need not ask when it comes back.
             try pass.transaction.setFact(.absence, nil)
