@@ -10,6 +10,17 @@ extension EndToEnd {
             Namespaces.areAllowed && getuid() == 0 && access("/etc/machine-id", R_OK) == 0
             && programs.allSatisfy { access($0, X_OK) == 0 }
 
+        /// A service manager starts nothing beside a service that runs: it is told when that is about to end.
+        @Test func aServiceManagerIsToldOfStartAndEnd() throws {
+            let home = try Home()
+            let socket = try ReadySocket(home.folder.appendingPathComponent("notify").path)
+            let agent = try home.startAgent(["NOTIFY_SOCKET": socket.path])
+            #expect(socket.waitForReady(seconds: 60))
+            // It has nothing to do.
+            #expect(socket.wait(for: "STOPPING=1", seconds: 60))
+            agent.waitForEnd()
+        }
+
         /// What the agent says is found by its fields; no secret is among it, and no line in the log's file.
         @Test(.enabled(if: isThere)) func hasTheAgentsMessagesWithFields() async throws {
             let server = try await FaultyServer.start()

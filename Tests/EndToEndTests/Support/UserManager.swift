@@ -128,7 +128,7 @@ final class UserManager {
 }
 
 /// Where a service manager says READY=1.
-private final class ReadySocket {
+final class ReadySocket {
     let path: String
     private let descriptor: Int32
 
@@ -152,14 +152,17 @@ private final class ReadySocket {
         unlink(path)
     }
 
-    func waitForReady(seconds: Double) -> Bool {
+    func waitForReady(seconds: Double) -> Bool { wait(for: "READY=1", seconds: seconds) }
+
+    /// Until a message has that line. Those before it are taken.
+    func wait(for line: String, seconds: Double) -> Bool {
         let deadline = Date().addingTimeInterval(seconds)
         var buffer = [UInt8](repeating: 0, count: 4096)
         while deadline.timeIntervalSinceNow > 0 {
             var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&poller, 1, Int32(deadline.timeIntervalSinceNow * 1000) + 1) > 0 else { return false }
             let count = recv(descriptor, &buffer, buffer.count, 0)
-            if count > 0, String(decoding: buffer[..<count], as: UTF8.self).contains("READY=1") { return true }
+            if count > 0, String(decoding: buffer[..<count], as: UTF8.self).contains(line) { return true }
         }
         return false
     }

@@ -145,6 +145,7 @@ package final class AgentProcess {
         } catch {
             return try exitCode(after: error)
         }
+        ServiceManager.tellStopping()
         log.write(.agentStopped)
         return 0
     }
@@ -173,8 +174,11 @@ package final class AgentProcess {
         case .finished(.quit), .quitting, .finished(.superseded): return false
         case .finished(.idle), .working, .draining:
             guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return false }
-        case .finished(.away):
-            guard try agent.hasNews(), try lock.acquire() else { return false }
+        case .finished(.away(_, let until)):
+            // A machine that slept here missed its timer, which starts nothing beside a service that runs.
+            let isDue = until.map { $0 <= host.now() } ?? false
+            let hasNews = try agent.hasNews()
+            guard isDue || hasNews, try lock.acquire() else { return false }
         }
         agent.goOn()
         host.goOn()

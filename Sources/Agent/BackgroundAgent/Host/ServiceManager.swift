@@ -37,11 +37,17 @@ package enum ServiceManager {
     /// The start has come to its end. Without this a manager that waits for it gives up after a while, and kills.
     ///
     /// - Parameter status: one line for a person who asks the manager.
-    static func tellReady(_ status: String) {
+    static func tellReady(_ status: String) { tell("READY=1\nSTATUS=\(status.replacing("\n", with: " "))\n") }
+
+    /// This process ends by itself. From now on what would start the service waits until it has ended; a start beside one that runs is
+    /// none, and a timer that elapsed for it would have elapsed for nothing.
+    static func tellStopping() { tell("STOPPING=1\n") }
+
+    private static func tell(_ words: String) {
         guard let path = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"],
             let socket = LocalSocket.connect(to: path, sendsDatagrams: true)
         else { return }
-        _ = socket.write(Array("READY=1\nSTATUS=\(status.replacing("\n", with: " "))\n".utf8))
+        _ = socket.write(Array(words.utf8))
     }
 
     /// What is meant for this process alone.
