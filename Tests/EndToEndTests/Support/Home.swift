@@ -179,14 +179,14 @@ final class Home {
     /// Waits for the ledger to say something, woken by its bell.
     @discardableResult
     func wait<Value>(
-        _ what: String, seconds: Double = 30, for question: (LedgerTransaction) throws -> Value?
+        _ what: String, seconds: Double = 120, for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
         try Self.wait(what, in: directories, seconds: seconds, for: question)
     }
 
     /// The same for another app's ledger.
     static func wait<Value>(
-        _ what: String, in directories: AppDirectories, seconds: Double = 30,
+        _ what: String, in directories: AppDirectories, seconds: Double = 120,
         for question: (LedgerTransaction) throws -> Value?
     ) throws -> Value {
         let ledger = try Ledger(directories)
@@ -220,7 +220,7 @@ final class Home {
     }
 
     /// Until so many launches of a kind have ended.
-    func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = 30) throws {
+    func waitForEnded(_ kind: String, count: Int = 1, seconds: Double = 120) throws {
         try wait("\(count) ended \(kind)", seconds: seconds) { transaction in
             try transaction.history(limit: 100).filter { $0.kind.rawValue == kind && $0.endedAt != nil }.count >= count
                 ? true : nil
@@ -245,7 +245,7 @@ final class Home {
     }
 
     /// Until nothing moves and nothing is left to tell.
-    func waitForQuiet(seconds: Double = 30) throws {
+    func waitForQuiet(seconds: Double = 120) throws {
         try wait("quiet", seconds: seconds) { transaction in
             // A launch that is to be made up for, or is due, is not quiet either.
             let isServed = try !transaction.requests().contains {

@@ -67,7 +67,7 @@ final class UserManager {
         child = try Child(
             etc == nil ? "sh" : "unshare", etc == nil ? ["-c", script] : Namespaces.withOwnMounts(script),
             environment: home.environment.merging(["NOTIFY_SOCKET": socket.path]) { $1 }, output: log)
-        guard socket.waitForReady(seconds: 30) else {
+        guard socket.waitForReady(seconds: 120) else {
             let words = (try? String(contentsOf: home.folder.appendingPathComponent("manager.log"), encoding: .utf8)) ?? ""
             throw Desktop.Trouble("the user manager did not become ready: \(words)")
         }
@@ -79,9 +79,9 @@ final class UserManager {
 
     /// Asks again and again: the manager tells nobody here.
     func wait(for what: String, _ isSo: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + .seconds(120)
         while try !isSo() {
-            guard ContinuousClock.now < end else { throw Home.TimedOut(description: "waited 30 s for: \(what)") }
+            guard ContinuousClock.now < end else { throw Home.TimedOut(description: "waited 120 s for: \(what)") }
         }
     }
 
