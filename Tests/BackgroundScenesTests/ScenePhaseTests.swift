@@ -7,65 +7,67 @@ private final class Heard {
     var lines: [String] = []
 }
 
-/// `@Environment(\.scenePhase)` and `.onChange(of:)`, as iOS apps use them to schedule when the person leaves.
-@MainActor
-@Suite(.serialized) struct ScenePhaseTests {
-    private struct Observing: App {
-        @Environment(\.scenePhase) private var scenePhase
-        let heard: Heard
+extension OneEnvironment {
+    /// `@Environment(\.scenePhase)` and `.onChange(of:)`, as iOS apps use them to schedule when the person leaves.
+    @MainActor
+    @Suite struct ScenePhaseTests {
+        private struct Observing: App {
+            @Environment(\.scenePhase) private var scenePhase
+            let heard: Heard
 
-        init() { heard = Heard() }
-
-        var body: some Scene {
-            WindowGroup { Text("window") }
-                .onChange(of: scenePhase) { phase in
-                    switch phase {
-                    case .background: heard.lines.append("schedule")
-                    case .inactive, .active: break
-                    }
-                }
-                .onChange(of: scenePhase) { old, new in heard.lines.append("\(old) to \(new)") }
-                .onChange(of: scenePhase == .active, initial: true) { heard.lines.append("active: \(scenePhase == .active)") }
-                .backgroundTask(.appRefresh("a")) {}
-        }
-    }
-
-    init() { EnvironmentValues.current = EnvironmentValues() }
-
-    @Test func aPersonsRunGoesThroughThePhases() {
-        let app = Observing()
-        let observation = SceneObservation { app.body.collectParts().observers }
-        #expect(app.heard.lines == ["active: false"], "the initial value, once")
-        app.heard.lines = []
-        observation.enter(.inactive)
-        #expect(app.heard.lines == ["background to inactive"])
-        app.heard.lines = []
-        observation.enter(.active)
-        #expect(app.heard.lines == ["inactive to active", "active: true"])
-        app.heard.lines = []
-        observation.enter(.active)
-        #expect(app.heard.lines.isEmpty, "nothing changed")
-        observation.enter(.inactive)
-        observation.enter(.background)
-        #expect(app.heard.lines == ["active to inactive", "active: false", "schedule", "inactive to background"])
-    }
-
-    @Test func phasesAreOrderedAsApplesAre() {
-        #expect(ScenePhase.background < .inactive && ScenePhase.inactive < .active)
-    }
-
-    @Test func severalScenesAreAllFollowed() {
-        struct Two: App {
-            @Environment(\.scenePhase) private var phase
-            let heard = Heard()
+            init() { heard = Heard() }
 
             var body: some Scene {
-                Worker {}.onChange(of: phase) { _, _ in heard.lines.append("one") }
-                WindowGroup { Text("two") }.onChange(of: phase) { _, _ in heard.lines.append("two") }
+                WindowGroup { Text("window") }
+                    .onChange(of: scenePhase) { phase in
+                        switch phase {
+                        case .background: heard.lines.append("schedule")
+                        case .inactive, .active: break
+                        }
+                    }
+                    .onChange(of: scenePhase) { old, new in heard.lines.append("\(old) to \(new)") }
+                    .onChange(of: scenePhase == .active, initial: true) { heard.lines.append("active: \(scenePhase == .active)") }
+                    .backgroundTask(.appRefresh("a")) {}
             }
         }
-        let app = Two()
-        SceneObservation { app.body.collectParts().observers }.enter(.active)
-        #expect(app.heard.lines == ["one", "two"])
+
+        init() { EnvironmentValues.current = EnvironmentValues() }
+
+        @Test func aPersonsRunGoesThroughThePhases() {
+            let app = Observing()
+            let observation = SceneObservation { app.body.collectParts().observers }
+            #expect(app.heard.lines == ["active: false"], "the initial value, once")
+            app.heard.lines = []
+            observation.enter(.inactive)
+            #expect(app.heard.lines == ["background to inactive"])
+            app.heard.lines = []
+            observation.enter(.active)
+            #expect(app.heard.lines == ["inactive to active", "active: true"])
+            app.heard.lines = []
+            observation.enter(.active)
+            #expect(app.heard.lines.isEmpty, "nothing changed")
+            observation.enter(.inactive)
+            observation.enter(.background)
+            #expect(app.heard.lines == ["active to inactive", "active: false", "schedule", "inactive to background"])
+        }
+
+        @Test func phasesAreOrderedAsApplesAre() {
+            #expect(ScenePhase.background < .inactive && ScenePhase.inactive < .active)
+        }
+
+        @Test func severalScenesAreAllFollowed() {
+            struct Two: App {
+                @Environment(\.scenePhase) private var phase
+                let heard = Heard()
+
+                var body: some Scene {
+                    Worker {}.onChange(of: phase) { _, _ in heard.lines.append("one") }
+                    WindowGroup { Text("two") }.onChange(of: phase) { _, _ in heard.lines.append("two") }
+                }
+            }
+            let app = Two()
+            SceneObservation { app.body.collectParts().observers }.enter(.active)
+            #expect(app.heard.lines == ["one", "two"])
+        }
     }
 }
