@@ -62,6 +62,22 @@ extension RealDesktop {
             #expect(try await signals.next() == .timeZoneChanged)
         }
 
+        @Test func `a system bus that stands still is heard when it answers`() async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let services = try FakeSystemServices(on: bus, isOnBattery: true)
+            bus.freeze()
+            let monitor = makeMonitor(systemBus: bus.address, folder: folder)
+            defer { monitor.stop() }
+            // The kernel lists nothing.
+            #expect(try await conditions.next().isOnExternalPower)
+            bus.thaw()
+            _ = try await conditions.first { !$0.isOnExternalPower }
+            withExtendedLifetime(services) {}
+        }
+
         @Test func `the system bus tells of power, sleep and zone`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }

@@ -35,6 +35,7 @@ final class PrivateBus: Sendable {
 
     /// It takes connections and says nothing.
     func freeze() { kill(daemon.pid, SIGSTOP) }
+    func thaw() { kill(daemon.pid, SIGCONT) }
 
     func stop() {
         kill(daemon.pid, SIGCONT)

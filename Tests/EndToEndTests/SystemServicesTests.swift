@@ -55,6 +55,19 @@ extension EndToEnd {
             try conditions("on battery again") { !$0.isOnExternalPower }
         }
 
+        /// Work goes on by what the kernel says. What the services tell is heard as soon as the bus answers.
+        @Test func aBusThatStandsStillIsHeardLater() throws {
+            try system.set(.power, "OnBattery", "true")
+            system.freeze()
+            try app.run("work", "cycle.1", "network")
+            try app.waitForLaunch("its end") { $0.outcome == .completed }
+            let rows = try app.rows("doctor")
+            #expect(rows.first { $0["check"] as? String == "system-bus" }?["status"] as? String == "warning", "\(rows)")
+            system.thaw()
+            try conditions("on battery") { !$0.isOnExternalPower }
+            #expect(try !app.rows("doctor").contains { $0["check"] as? String == "system-bus" })
+        }
+
         @Test func theNetworkIsWaitedForAndItsLossEndsTheWork() throws {
             try system.set(.network, "State", "uint32 40")
             try app.run("work", "work.main", "network")

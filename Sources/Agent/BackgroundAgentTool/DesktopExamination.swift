@@ -31,6 +31,10 @@ enum DesktopExamination {
         let monitor = DesktopConditionsMonitor(loop: loop, handler: { _ in answered.signal() })
         _ = answered.wait(timeout: .now() + patience)
         var conditions = monitor.current
+        // Each further question would wait for it, too.
+        if DesktopConditionsMonitor.isSystemBusSilent {
+            return ConditionsReport(conditions: conditions, hearsOfSleep: false, isSystemBusSilent: true)
+        }
         conditions.isLowPowerMode = conditions.isLowPowerMode || DesktopConditionsMonitor.isPowerSaved
         return ConditionsReport(
             conditions: conditions, hearsOfSleep: DesktopConditionsMonitor.hearsOfSleep,

@@ -9,7 +9,10 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     private let handler: @Sendable (DesktopConditions) -> Void
     private let onSignal: @Sendable (DesktopSignal) -> Void
 
+    private let loop: GLibLoop
     private var systemBus: SystemBus?
+    /// It is waited for.
+    private var isBusSilent = false
     private var network: OpaquePointer?
     private var networkHandlers: [gulong] = []
     private var zoneFile: UnsafeMutablePointer<GFileMonitor>?
@@ -38,9 +41,10 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     init(
-        powerSupplies: String, localTime: String, handler: @escaping @Sendable (DesktopConditions) -> Void,
+        loop: GLibLoop, powerSupplies: String, localTime: String, handler: @escaping @Sendable (DesktopConditions) -> Void,
         onSignal: @escaping @Sendable (DesktopSignal) -> Void
     ) {
+        self.loop = loop
         self.powerSupplies = powerSupplies
         self.localTime = localTime
         self.handler = handler
@@ -48,8 +52,27 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     func start() {
-        // Before the network monitor, which takes the same shared connection with GLib's default of ending the process.
+        connect()
+        watchNetwork()
+        watchZoneFile()
+        publishChanges()
+    }
+
+    /// Before GIO's monitors: they take the shared connection with GLib's default of ending the process, and wait for a bus that stands still.
+    private func connect() {
+        switch SystemBusConnection.open() {
+        case .open(let connection):
+            listen(to: connection)
+            watchPowerProfile()
+        case .isAbsent: watchPowerProfile()
+        case .isSilent: hearLater()
+        }
+    }
+
+    private func listen(to connection: OpaquePointer) {
+        unanswered = [.power, .network]
         systemBus = SystemBus(
+            connection,
             onBattery: { [unowned self] isOnBattery in
                 self.isOnBattery = isOnBattery
                 unanswered.remove(.power)
@@ -67,14 +90,23 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
                 systemBus?.askNetwork()
                 publishChanges()
             })
-        if systemBus != nil { unanswered = [.power, .network] }
-        watchNetwork()
-        watchPowerProfile()
-        watchZoneFile()
-        publishChanges()
+    }
+
+    /// Until the bus answers, the kernel says what it knows.
+    private func hearLater() {
+        isBusSilent = true
+        SystemBusConnection.whenItAnswers { [loop] in
+            loop.perform { [weak self] in
+                guard let self, isBusSilent else { return }
+                isBusSilent = false
+                connect()
+                publishChanges()
+            }
+        }
     }
 
     func stop() {
+        isBusSilent = false
         systemBus = nil
         if let network {
             for handler in networkHandlers { g_signal_handler_disconnect(UnsafeMutableRawPointer(network), handler) }
@@ -130,6 +162,9 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     }
 
     private func watchNetwork() {
+        // The one that asks the bus would wait for it.
+        if isBusSilent { g_setenv("GIO_USE_NETWORK_MONITOR", "netlink", 1) }
+        defer { if isBusSilent { g_unsetenv("GIO_USE_NETWORK_MONITOR") } }
         // A singleton that is never freed.
         guard let monitor = g_network_monitor_get_default() else { return }
         network = monitor

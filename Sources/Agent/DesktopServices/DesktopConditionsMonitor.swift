@@ -1,4 +1,5 @@
 import BackgroundScheduling
+import CLibnotify
 import Foundation
 
 /// What happened to the machine that a scheduler wants to know.
@@ -14,7 +15,8 @@ package enum DesktopSignal: Sendable, Equatable {
 /// Watches network, power, sleep and time zone of this machine, without ever polling.
 ///
 /// The network is GIO's monitor (which uses NetworkManager when that runs), power is UPower, else the kernel's own
-/// list; sleep is logind. All of them may be absent, and the system bus as a whole.
+/// list; sleep is logind. All of them may be absent, and the system bus as a whole. One that stands
+/// still is heard as soon as it answers; until then the kernel says what it knows.
 package final class DesktopConditionsMonitor: ConditionsSource {
     private let loop: GLibLoop
     private let latest: LatestConditions
@@ -42,7 +44,7 @@ package final class DesktopConditionsMonitor: ConditionsSource {
                 isOnExternalPower: PowerSupply.isOnExternalPower(PowerSupply.read(from: powerSupplies))))
         self.latest = latest
         let desk = ConditionsDesk(
-            powerSupplies: powerSupplies, localTime: localTime,
+            loop: loop, powerSupplies: powerSupplies, localTime: localTime,
             handler: { conditions in
                 latest.value = conditions
                 handler(conditions)
@@ -63,6 +65,17 @@ package final class DesktopConditionsMonitor: ConditionsSource {
     /// when something is different.
     package func refresh() {
         loop.perform { [desk] in desk.publishChanges() }
+    }
+
+    /// The system bus is there, and does not answer. Asks it, and waits for it.
+    package static var isSystemBusSilent: Bool {
+        switch SystemBusConnection.open() {
+        case .open(let connection):
+            g_object_unref(UnsafeMutableRawPointer(connection))
+            return false
+        case .isAbsent: return false
+        case .isSilent: return true
+        }
     }
 
     /// A service tells of sleep. Without it an agent sees by its clocks that the machine slept.

@@ -147,11 +147,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
             g_object_unref(UnsafeMutableRawPointer(closed))
             connection = nil
         }
-        if connection == nil, let made = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) {
-            // Shared, and by default GLib ends the process with it.
-            g_dbus_connection_set_exit_on_close(made, 0)
-            connection = made
-        }
+        if connection == nil, case .open(let made) = SystemBusConnection.open() { connection = made }
         return connection
     }
 

@@ -15,18 +15,14 @@ final class SystemBus {
     private let onNetwork: (NetworkManagerReport?) -> Void
     private let onSignal: (DesktopSignal) -> Void
 
-    /// Nil without a system bus.
-    ///
     /// - Parameters:
+    ///   - connection: taken over.
     ///   - onBattery: UPower's word, at the start and when it changes; nil when UPower does not answer.
     ///   - onNetwork: NetworkManager's word, likewise.
-    init?(
-        onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
+    init(
+        _ connection: OpaquePointer, onBattery: @escaping (Bool?) -> Void, onNetwork: @escaping (NetworkManagerReport?) -> Void,
         onSignal: @escaping (DesktopSignal) -> Void
     ) {
-        guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) else { return nil }
-        // The connection is shared with GIO's network monitor, and by default GLib ends the process with it.
-        g_dbus_connection_set_exit_on_close(connection, 0)
         self.connection = connection
         self.onBattery = onBattery
         self.onNetwork = onNetwork
@@ -62,7 +58,7 @@ final class SystemBus {
     private static func ask(
         _ name: String, _ path: String, _ interface: String, _ method: String, _ words: [String], _ type: String
     ) -> OpaquePointer? {
-        guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, nil) else { return nil }
+        guard case .open(let connection) = SystemBusConnection.open() else { return nil }
         defer { g_object_unref(UnsafeMutableRawPointer(connection)) }
         // The call takes them over.
         var arguments: [OpaquePointer?] = words.map { g_variant_new_string($0) }

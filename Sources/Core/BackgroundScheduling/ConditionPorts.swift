@@ -69,9 +69,14 @@ package struct ConditionsReport: Sendable, Equatable, Codable {
     package var hearsOfSleep: Bool
     /// What a wake depends on; `nil`: no service manages sleep, or a program of an earlier version looked.
     package var machine: MachineLook?
+    /// The system bus is there, and does not answer: what its services would say is not known. `nil`: a program of an earlier version looked.
+    package var isSystemBusSilent: Bool?
 
-    package init(conditions: DesktopConditions, hearsOfSleep: Bool, machine: MachineLook? = nil) {
+    package init(
+        conditions: DesktopConditions, hearsOfSleep: Bool, machine: MachineLook? = nil, isSystemBusSilent: Bool = false
+    ) {
         (self.conditions, self.hearsOfSleep, self.machine) = (conditions, hearsOfSleep, machine)
+        self.isSystemBusSilent = isSystemBusSilent
     }
 }
 

@@ -78,6 +78,10 @@ final class SystemServices {
 
     private func awaitName(of service: Service) throws { try gdbus(["wait", "--system", "--timeout", "20", service.name]) }
 
+    /// The bus takes connections, and says nothing.
+    func freeze() { kill(bus.pid, SIGSTOP) }
+    func thaw() { kill(bus.pid, SIGCONT) }
+
     func start(_ service: Service) throws {
         try launch(service)
         try awaitName(of: service)
@@ -92,6 +96,7 @@ final class SystemServices {
     }
 
     deinit {
+        thaw()
         for mock in mocks.values { mock.end() }
         bus.end()
         try? FileManager.default.removeItem(at: folder)

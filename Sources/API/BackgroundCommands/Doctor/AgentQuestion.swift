@@ -8,14 +8,18 @@ struct AgentQuestion {
     let agent: String
     let environment: [String: String]
 
-    /// Takes as long as the program does: it has limits of its own.
+    /// Seconds. The program has limits of its own, which are shorter.
+    private static let patience = 30
+
     func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
         let end: ChildProcess.End
         do throws(ChildProcess.Failure) {
-            end = try ChildProcess(path: agent, arguments: arguments, environment: environment).run(outputLimit: 1 << 16)
+            let words = ["timeout", "\(Self.patience)", agent] + arguments
+            end = try ChildProcess(path: "/usr/bin/env", arguments: words, environment: environment).run(outputLimit: 1 << 16)
         } catch {
             return .failure(Trouble(words: error.description))
         }
+        if end.code == 124 { return .failure(Trouble(words: "it does not answer")) }
         // Libraries complain on the same descriptor.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }

@@ -6,6 +6,11 @@ struct ConditionsExamination: Examination {
     func findings(_ app: ExaminedApp) -> [DoctorFinding] {
         guard case .success(let agent) = AgentStarter.findAgent(environment: app.environment) else { return [] }
         switch app.desktop.conditions(agent, app) {
+        case .success(let report) where report.isSystemBusSilent == true:
+            let silent = DoctorFinding(
+                "system-bus", .warning,
+                "the system bus does not answer: what it tells of network, power and sleep is heard as soon as it does")
+            return [silent, network(report.conditions), power(report.conditions)]
         case .success(let report):
             return [network(report.conditions), power(report.conditions), sleep(report)]
                 + WakeExamination.findings(app, report.machine)
