@@ -81,6 +81,17 @@ import Testing
         #expect(left == [] && units.remove() == nil)
     }
 
+    @Test func aLinkThatIsRelativeEnablesToo() throws {
+        try install()
+        let wants = units.url(.service).deletingLastPathComponent().appendingPathComponent("default.target.wants")
+        let link = wants.appendingPathComponent(units.name(.service)).path
+        for (target, enables) in [("../" + units.name(.service), true), ("../" + units.name(.socket), false)] {
+            unlink(link)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            #expect(units.isEnabled(.service) == enables)
+        }
+    }
+
     @Test func aMaskedTimerIsNotWrittenOver() throws {
         try install()
         try FileManager.default.createSymbolicLink(atPath: units.url(.timer).path, withDestinationPath: "/dev/null")

@@ -80,7 +80,11 @@ package struct UserUnits: Sendable {
 
     /// The user manager starts it at login.
     package func isEnabled(_ kind: Kind) -> Bool {
-        (try? FileManager.default.destinationOfSymbolicLink(atPath: link(kind).path)) == url(kind).path
+        let link = link(kind)
+        guard let target = try? FileManager.default.destinationOfSymbolicLink(atPath: link.path) else { return false }
+        // A person's own may be relative.
+        let folder = link.deletingLastPathComponent()
+        return URL(fileURLWithPath: target, relativeTo: folder).standardizedFileURL.path == url(kind).standardizedFileURL.path
     }
 
     /// Somebody keeps the user manager from using it.

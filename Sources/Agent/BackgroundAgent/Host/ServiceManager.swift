@@ -26,9 +26,12 @@ package enum ServiceManager {
     }
 
     /// Takes the rings so far: what is left in the socket starts the agent again as soon as it leaves.
+    ///
+    /// Not all of somebody who rings without end: they do not keep the agent from its work.
     static func drain(_ descriptor: Int32) {
         var byte: UInt8 = 0
-        while recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 {}
+        var left = 1_000
+        while left > 0, recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { left -= 1 }
     }
 
     /// The program that this process becomes by `exec` finds the socket, too.
