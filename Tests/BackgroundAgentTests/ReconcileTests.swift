@@ -103,6 +103,19 @@ import TransferMachines
         #expect(try bench.request()?.backoffUntil == bench.now + 10, "its second")
     }
 
+    /// Found by the proof of `why`: an agent that started made a delay shorter that was earned by launches of earlier requests, too.
+    @Test func anAgentThatStartsLeavesADelayAsItIs() throws {
+        for _ in 0..<6 {
+            try bench.submit()
+            try bench.pass(20)
+            try bench.end(bench.onlyLive(), nil, .signalled(11))
+        }
+        let until = bench.now + 160
+        #expect(try bench.request()?.backoffUntil == until)
+        try bench.startAgent()
+        #expect(try bench.request()?.backoffUntil == until)
+    }
+
     /// Started, but the agent died before the number was committed: the process itself writes it.
     @Test func aLaunchWhoseNumberComesLateIsAdoptedThen() throws {
         try bench.submit()

@@ -48,6 +48,16 @@ import Testing
         #expect(plan.nextWake == nil, "only an event can make them due")
     }
 
+    /// Found by the proof of `why`: the network takes both away.
+    @Test func afterASleepWhoNeedsANetworkWaitsForThatAlone() {
+        let world = PlanningWorld(conditions: nothing, resumedAt: now)
+        func unmet(_ request: PlannableRequest) -> [ConditionVerdict.Name] {
+            RequestPlanner.verdicts(for: request, in: world, now: now).filter { !$0.met }.map(\.name)
+        }
+        #expect(unmet(request("a", network: true)) == [.networkConnectivity])
+        #expect(unmet(request("a")) == [.networkAfterSleep])
+    }
+
     @Test func oneThatRunsIsNotLaunchedAgain() {
         let plan = plan([request("a", isLive: true)])
         #expect(plan.due == [])

@@ -168,7 +168,8 @@ package enum RequestPlanner {
                     name: .lowPowerMode, met: met, detail: met ? "not saving power" : "the power-saver profile is on", metAt: nil)
             )
         }
-        if request.kind == .appRefresh,
+        // Who needs a network waits for that alone.
+        if request.kind == .appRefresh, !request.requiresNetwork,
             let until = NetworkSettling.until(resumedAt: world.resumedAt, conditions: conditions, now: now)
         {
             verdicts.append(

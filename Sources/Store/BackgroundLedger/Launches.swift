@@ -137,6 +137,14 @@ extension LedgerTransaction {
             arguments: [kind.rawValue, identifier, limit])
     }
 
+    /// How many launches in a row, the last ones, ended without a result by the app's doing, whichever requests of the identifier they were for.
+    /// One that an agent died before it had started counts for nothing.
+    package func failedInARow(_ kind: LaunchKind, _ identifier: String) throws -> Int {
+        let inARow = try endedLaunches(kind, identifier, limit: 60)
+            .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
+        return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
+    }
+
     /// The latest wall-clock moment that was served for an identifier, as far as it counts: `WallClockRule.servedAhead`. A launch that
     /// died without a result served none.
     package func lastServedOccurrence(_ identifier: String, now: Date) throws -> Date? {

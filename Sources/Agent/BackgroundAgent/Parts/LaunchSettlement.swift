@@ -146,8 +146,9 @@ enum LaunchSettlement {
         // No result: the launch is made up for, also when its handler had already asked for the next one.
         request.failures = launch.generation
         request.lastFailureAt = pass.now
-        let delay = RelaunchBackoff.delay(
-            afterFailures: try blame(for: launch, pass.transaction), base: pass.settings.backoffBase)
+        // An agent that died before it started the process earns no delay, and does not make that of a later crash longer.
+        let failures = launch.outcome == .neverBegan ? 0 : try pass.transaction.failedInARow(launch.kind, launch.identifier)
+        let delay = RelaunchBackoff.delay(afterFailures: failures, base: pass.settings.backoffBase)
         request.backoffUntil = delay > 0 ? pass.now.addingTimeInterval(delay) : nil
         if !isSame {
             if request.recurrence == nil { request.beginAfterRetry = request.earliestBegin ?? pass.now }
@@ -155,14 +156,5 @@ enum LaunchSettlement {
             request.earliestBegin = pass.now
         }
         try pass.transaction.save(request)
-    }
-
-    /// How many launches in a row, this one the last, ended without a result by the app's doing. An agent that died before
-    /// it started the process earns no delay, and does not make that of a later crash longer.
-    private static func blame(for launch: LaunchRecord, _ transaction: LedgerTransaction) throws -> Int {
-        guard launch.outcome != .neverBegan else { return 0 }
-        let inARow = try transaction.endedLaunches(launch.kind, launch.identifier, limit: 60)
-            .prefix { $0.outcome?.isBlamedOnApp == true || $0.outcome == .neverBegan }
-        return inARow.filter { $0.outcome?.isBlamedOnApp == true }.count
     }
 }

@@ -106,10 +106,11 @@ struct TimeWatch {
     private func shortenDelays(_ pass: Pass) throws {
         for var request in try pass.transaction.requestsDelayed(beyond: pass.now) {
             // Of a launch without a date the length is not known any more.
-            let longest =
-                request.failures > 0
-                ? RelaunchBackoff.delay(afterFailures: request.failures, base: pass.settings.backoffBase)
-                : RelaunchBackoff.longest
+            var longest = RelaunchBackoff.longest
+            if request.failures > 0 {
+                let failures = max(1, try pass.transaction.failedInARow(request.kind, request.identifier))
+                longest = RelaunchBackoff.delay(afterFailures: failures, base: pass.settings.backoffBase)
+            }
             let latest = pass.now.addingTimeInterval(longest)
             guard let until = request.backoffUntil, until > latest else { continue }
             request.backoffUntil = latest
