@@ -140,15 +140,18 @@ import Testing
         try bench.submit(daily: true)
         activator.refusal = ActivationFailure("it is masked")
         try bench.pass(Lifetime.linger + 0.1)
-        #expect(!bench.agent.armActivation())
-        try bench.turn()
-        #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == "it is masked")
-        #expect(try absence == nil)
-        try bench.pass(500)
-        #expect(!bench.host.hasFinished)
+        for pause in [10, 40, 160, 600, 600] as [Double] {
+            #expect(!bench.agent.armActivation())
+            try bench.turn()
+            #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == "it is masked")
+            #expect(try absence == nil)
+            try bench.pass(pause - 1)
+            #expect(!bench.host.hasFinished)
+            try bench.pass(1 + Lifetime.linger + 0.1)
+            #expect(bench.host.hasFinished)
+        }
         activator.refusal = nil
-        try bench.pass(200)
-        #expect(bench.host.hasFinished && bench.agent.armActivation())
+        #expect(bench.agent.armActivation())
         #expect(try bench.ledger.read { try $0.fact(.activationTrouble) } == nil)
     }
 

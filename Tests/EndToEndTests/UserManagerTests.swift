@@ -226,16 +226,34 @@ extension EndToEnd {
                     "The agent stays in memory between two events: background-agent-stormy.timer is masked.\n"))
         }
 
-        /// A person's own line takes the moment away, or has a later one, and the timer starts all the same.
-        @Test(arguments: ["", "OnCalendar=*-01-01 00:00:00\nOnCalendar=*-07-01 00:00:00\n"])
+        /// A person's own line takes the moment away, has a later one, or another unit; and the timer starts all the same.
+        @Test(arguments: [
+            "OnCalendar=\n", "OnCalendar=\nOnCalendar=*-01-01 00:00:00\nOnCalendar=*-07-01 00:00:00\n", "Unit=default.target\n",
+        ])
         func aMomentThatTheManagerDoesNotTakeKeepsItInMemory(_ lines: String) throws {
-            let own = home.folder.path + "/config/systemd/user/background-agent-stormy.timer.d"
-            try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: true)
-            try "[Timer]\nOnCalendar=\n\(lines)".write(toFile: own + "/own.conf", atomically: true, encoding: .utf8)
+            try add("[Timer]\n" + lines, to: "background-agent-stormy.timer")
             try schedule()
             let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
             #expect(trouble == "the user manager did not take the moment of background-agent-stormy.timer")
             #expect(try isActive("service") == "active")
+        }
+
+        /// A condition that holds now may not at noon, and systemd skips such a service in silence.
+        @Test func aConditionOfAPersonsOwnKeepsItInMemory() throws {
+            let place = try add("[Unit]\nConditionPathIsDirectory=/\n", to: unit)
+            try schedule()
+            let trouble = try home.wait("what keeps it") { try $0.fact(.activationTrouble) }
+            #expect(trouble == "\(place) says ConditionPathIsDirectory=/")
+            #expect(try isActive("service") == "active")
+        }
+
+        /// - Returns: where the text lies now.
+        @discardableResult
+        private func add(_ text: String, to unit: String) throws -> String {
+            let folder = home.folder.path + "/config/systemd/user/\(unit).d"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try text.write(toFile: folder + "/own.conf", atomically: true, encoding: .utf8)
+            return folder + "/own.conf"
         }
 
         /// Stopped by hand while it was away: said, and the next look brings it back, which arms it anew.
@@ -260,35 +278,39 @@ extension EndToEnd {
             }
         }
 
-        /// Masked, or changed by hand to something that ends: work that comes then is said to wait, and `why` does without the unit.
-        @Test(arguments: [true, false]) func workThatAUnitDoesNotStartIsSaidAndDone(_ isMasked: Bool) throws {
+        /// How a unit starts nothing.
+        enum Fault: CaseIterable {
+            case isMasked
+            case endsAtOnce
+            case isSkipped
+        }
+
+        /// Work that comes then is done without the unit.
+        @Test(arguments: Fault.allCases) func workThatAUnitDoesNotStartIsDone(_ fault: Fault) throws {
             try schedule()
             _ = try waitForAbsence()
             let place = home.folder.path + "/config/systemd/user/\(unit)"
-            if isMasked {
+            switch fault {
+            case .isMasked:
                 try FileManager.default.removeItem(atPath: place)
                 try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/dev/null")
-            } else {
+            case .endsAtOnce:
                 let lines = try String(contentsOfFile: place, encoding: .utf8).split(
                     separator: "\n", omittingEmptySubsequences: false)
                 let changed = lines.map { $0.hasPrefix("ExecStart=") ? "ExecStart=/bin/false" : $0 }
                 try changed.joined(separator: "\n").write(toFile: place, atomically: true, encoding: .utf8)
+            case .isSkipped: try add("[Unit]\nConditionPathExists=/nowhere\n", to: unit)
             }
             _ = try manager.systemctl("daemon-reload")
+            if fault != .endsAtOnce {
+                let doctor = try home.stormy("doctor")
+                let why = fault == .isMasked ? "\(unit) is masked" : "says ConditionPathExists=/nowhere: it does not start"
+                #expect(doctor.status == 2 && doctor.output.contains("✗ agent: it left, to be started again"), "\(doctor)")
+                #expect(doctor.output.contains(why), "\(doctor)")
+            }
             server.route("GET", "/disk.img", .file(Payload.pattern(10_000), etag: "\"v1\""))
             let target = home.folder.appendingPathComponent("disk.img").path
-            if !isMasked {
-                #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
-                #expect(try home.stormy("status").output.contains("was asked for, as there is work"))
-                let doctor = try home.stormy("doctor")
-                #expect(doctor.status == 2 && doctor.output.contains("✗ agent: it left, to be started again"), "\(doctor)")
-                _ = try home.stormy("why")
-            } else {
-                let doctor = try home.stormy("doctor")
-                #expect(doctor.output.contains("and \(unit) is masked"), "\(doctor)")
-                // Nobody waits for the unit.
-                #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
-            }
+            #expect(try home.stormy("download", server.url + "/disk.img", "-o", target).status == 0)
             try home.wait("the file") { try $0.transfers().first { $0.state == .completed } }
         }
 

@@ -81,6 +81,20 @@ import Testing
         #expect(left == [] && units.remove() == nil)
     }
 
+    /// What would keep the service from its program, or might.
+    @Test func obstaclesOfAServiceAreFound() {
+        func obstacle(_ text: String, isAdded: Bool = true) -> String? { ServiceText(text, isAdded: isAdded).obstacle }
+        #expect(obstacle("[Unit]\nConditionPathExists=/\nConditionUser=\n# ConditionACPower=true\n[Service]\nNice=5\n") == nil)
+        #expect(obstacle("[Unit]\n ConditionPathExists = /nowhere/100%%\n") == "ConditionPathExists = /nowhere/100%%")
+        for line in ["ConditionPathExists=!/nowhere", "ConditionACPower=true", "AssertPathExists=/", "ExecStart=/bin/true"] {
+            #expect(obstacle("[Unit]\n\(line)\n") == line)
+        }
+        let own = text.service(command: ["/opt/agent"], program: "/", socket: "s.socket")
+        #expect(obstacle(own, isAdded: false) == nil)
+        let moved = text.service(command: ["/opt/agent"], program: "/opt/100%", socket: "s.socket")
+        #expect(ServiceText(moved, isAdded: false).missingPath == "/opt/100%")
+    }
+
     @Test func aLinkThatIsRelativeEnablesToo() throws {
         try install()
         let wants = units.url(.service).deletingLastPathComponent().appendingPathComponent("default.target.wants")

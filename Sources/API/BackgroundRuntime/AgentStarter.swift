@@ -40,17 +40,38 @@ package struct AgentStarter: Sendable {
         directories.appIdentifier.uppercased().map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined() + "_NO_AGENT"
     }
 
+    /// - Parameter isSure: it is seen that an agent comes; see ``comes(by:)`` for what that costs. `false`: somebody is only asked for one.
     @discardableResult
-    package func startIfNeeded() -> Result { start(asksManager: true) }
+    package func startIfNeeded(isSure: Bool = true) -> Result { start(asksManager: true, isSure: isSure) }
 
     /// - Parameter asksManager: a user manager starts it, where there is one.
-    private func start(asksManager: Bool) -> Result {
+    private func start(asksManager: Bool, isSure: Bool) -> Result {
         if isRunning { return .alreadyRunning }
         if isForbidden { return .forbidden }
-        if asksManager, let units = startingUnits, units.ring() || units.startService() { return .started }
+        if asksManager, let units = startingUnits, units.ring() || units.startService(), !isSure || comes(by: units) {
+            return .started
+        }
         switch Self.findAgent(environment: environment) {
         case .success(let path): return spawn(path)
         case .failure(let missing): return .notFound(missing.places)
+        }
+    }
+
+    /// Whether an agent comes that a user manager was asked for. It may have a unit that somebody changed, or that an earlier version left, and
+    /// that starts nothing.
+    ///
+    /// Cost: where one comes, what its start takes: about a tenth of a second.
+    private func comes(by units: UserUnits) -> Bool {
+        for _ in 0..<60 {
+            if isRunning { return true }
+            usleep(5_000)
+        }
+        // A machine that is busy. It is told of the ring before it answers.
+        switch units.property("SubState", of: .service) {
+        case nil, "dead", "failed": return false
+        // After a kill it comes; what ended by itself does so again.
+        case "auto-restart": return units.property("Result", of: .service) != "exit-code"
+        default: return true
         }
     }
 
@@ -73,7 +94,7 @@ package struct AgentStarter: Sendable {
     package func bringBack() async throws -> Standing {
         if isRunning { return .runs }
         for asksManager in startingUnits == nil ? [false] : [true, false] {
-            let result = start(asksManager: asksManager)
+            let result = start(asksManager: asksManager, isSure: false)
             guard [.started, .alreadyRunning].contains(result) else { return .cannotStart(result) }
             if try await stays() { return .wasBroughtBack }
         }

@@ -219,7 +219,7 @@ package final class AppRuntime: Sendable {
     /// Starts an agent that is missing, as long as work is left, and sees to the next login: the programs may have been moved since.
     package func startAgentIfWorkIsLeft() {
         guard hasWorkLeft else { return }
-        AgentStarter(directories: directories).startIfNeeded()
+        AgentStarter(directories: directories).startIfNeeded(isSure: false)
         comeBackAtLogin()
     }
 

@@ -78,6 +78,7 @@ package struct AutostartEntry: Sendable {
             return access(program, X_OK) == 0 ? .starts(program) : .startsNothing(program)
         }
         guard case .userUnit = installed else { return .asItShouldBe }
+        if let missing = units.missingProgram { return .startsNothing(missing) }
         guard units.isEnabled(.service) else { return .isNotEnabled }
         return text.contains(units.name(.socket)) && units.isInstalled(.socket) ? .asItShouldBe : .lacksSocket
     }

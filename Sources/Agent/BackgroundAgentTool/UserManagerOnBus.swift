@@ -30,6 +30,14 @@ struct UserManagerOnBus: UserManager {
         try said { () throws(UserManagerBus.Trouble) in try bus.nextMoment(of: timer) }
     }
 
+    func files(of unit: String) throws(UserUnits.Failure) -> [String] {
+        try said { () throws(UserManagerBus.Trouble) in try bus.files(of: unit) }
+    }
+
+    func startedUnit(of timer: String) throws(UserUnits.Failure) -> String {
+        try said { () throws(UserManagerBus.Trouble) in try bus.startedUnit(of: timer) }
+    }
+
     private func said<Value>(_ ask: () throws(UserManagerBus.Trouble) -> Value) throws(UserUnits.Failure) -> Value {
         do throws(UserManagerBus.Trouble) { return try ask() } catch { throw UserUnits.Failure(error.words) }
     }

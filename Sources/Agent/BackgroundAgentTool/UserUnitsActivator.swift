@@ -7,13 +7,15 @@ import UserUnits
 /// A systemd user manager that starts the agent again: by its socket, and by a timer for the next moment.
 struct UserUnitsActivator: AgentActivator {
     private let units: UserUnits
+    /// Seconds for each answer: nothing else is done meanwhile, and it is asked again later.
+    private static let patience = 5
     /// What a person calls the app.
     private let displayName: @Sendable () -> String
 
     init(_ directories: AppDirectories, displayName: @escaping @Sendable () -> String) {
         let environment = ProcessInfo.processInfo.environment
         let bus = UserManagerBus(
-            socket: (environment["XDG_RUNTIME_DIR"] ?? "") + "/systemd/private", patience: UserUnits.patience)
+            socket: (environment["XDG_RUNTIME_DIR"] ?? "") + "/systemd/private", patience: Self.patience)
         units = UserUnits(directories: directories, environment: environment, manager: UserManagerOnBus(bus: bus))
         self.displayName = displayName
     }

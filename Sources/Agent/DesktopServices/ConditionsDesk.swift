@@ -95,14 +95,17 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
     /// Until the bus answers, the kernel says what it knows.
     private func hearLater() {
         isBusSilent = true
-        SystemBusConnection.whenItAnswers { [loop] in
-            loop.perform { [weak self] in
-                guard let self, isBusSilent else { return }
-                isBusSilent = false
-                connect()
-                publishChanges()
-            }
+        SystemBusConnection.whenItAnswers { [loop, weak self] in
+            guard let self else { return }
+            loop.perform { self.connectAgain() }
         }
+    }
+
+    private func connectAgain() {
+        guard isBusSilent else { return }
+        isBusSilent = false
+        connect()
+        publishChanges()
     }
 
     func stop() {
@@ -163,8 +166,10 @@ final class ConditionsDesk: @unchecked Sendable {  // because every member but i
 
     private func watchNetwork() {
         // The one that asks the bus would wait for it.
-        if isBusSilent { g_setenv("GIO_USE_NETWORK_MONITOR", "netlink", 1) }
-        defer { if isBusSilent { g_unsetenv("GIO_USE_NETWORK_MONITOR") } }
+        let variable = "GIO_USE_NETWORK_MONITOR"
+        let isChosen = isBusSilent && g_getenv(variable) == nil
+        if isChosen { g_setenv(variable, "netlink", 1) }
+        defer { if isChosen { g_unsetenv(variable) } }
         // A singleton that is never freed.
         guard let monitor = g_network_monitor_get_default() else { return }
         network = monitor

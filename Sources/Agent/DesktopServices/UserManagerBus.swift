@@ -23,7 +23,12 @@ package struct UserManagerBus: Sendable {
     /// - Parameters:
     ///   - socket: `systemd/private` in the runtime folder.
     ///   - patience: so many seconds a manager that stands still is waited for, before it greets and for each answer.
-    package init(socket: String, patience: Int) { (address, self.patience) = ("unix:path=" + socket, patience) }
+    package init(socket: String, patience: Int) {
+        let escaped = g_dbus_address_escape_value(socket)
+        defer { g_free(escaped) }
+        address = "unix:path=" + (escaped.map { String(cString: $0) } ?? socket)
+        self.patience = patience
+    }
 
     /// It reads all unit files again.
     package func reload() throws(Trouble) {
@@ -55,6 +60,26 @@ package struct UserManagerBus: Sendable {
     /// A property that every unit has, and is a text.
     package func text(_ name: String, of unit: String) throws(Trouble) -> String {
         try connected { connection throws(Trouble) in try connection.text(name, connection.path(of: unit)) }
+    }
+
+    /// The paths of what a unit was read from: its file, and what was added to that.
+    package func files(of unit: String) throws(Trouble) -> [String] {
+        try connected { connection throws(Trouble) in
+            let path = try connection.path(of: unit)
+            let added = try connection.property("Unit", "DropInPaths", path, ofType: "as") { list in
+                GVariantReading.children(of: list) { String(cString: g_variant_get_string($0, nil)) }
+            }
+            return [try connection.text("FragmentPath", path)] + added
+        }
+    }
+
+    /// The unit that a timer starts.
+    package func startedUnit(of timer: String) throws(Trouble) -> String {
+        try connected { connection throws(Trouble) in
+            try connection.property("Timer", "Unit", connection.path(of: timer), ofType: "s") {
+                String(cString: g_variant_get_string($0, nil))
+            }
+        }
     }
 
     /// The moment of the calendar that a timer waits for; `nil`: none.

@@ -16,6 +16,10 @@ package protocol UserManager: Sendable {
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String
     /// The moment of the calendar that a timer waits for; `nil`: none.
     func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date?
+    /// The unit that a timer starts.
+    func startedUnit(of timer: String) throws(UserUnits.Failure) -> String
+    /// The paths of what a unit was read from: its file, and what was added to that.
+    func files(of unit: String) throws(UserUnits.Failure) -> [String]
 }
 
 extension UserUnits {
@@ -45,6 +49,15 @@ struct Systemctl: UserManager {
 
     func property(_ name: String, of unit: String) throws(UserUnits.Failure) -> String {
         try call(["show", "-P", name, unit], seconds: 5)
+    }
+
+    func startedUnit(of timer: String) throws(UserUnits.Failure) -> String { try property("Unit", of: timer) }
+
+    func files(of unit: String) throws(UserUnits.Failure) -> [String] {
+        let added = try property("DropInPaths", of: unit)
+        // A blank within a path is no end of it.
+        let paths = (" " + added).components(separatedBy: " /").dropFirst().map { "/" + $0 }
+        return [try property("FragmentPath", of: unit)] + paths
     }
 
     func nextMoment(of timer: String) throws(UserUnits.Failure) -> Date? {

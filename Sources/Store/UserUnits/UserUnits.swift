@@ -96,6 +96,9 @@ package struct UserUnits: Sendable {
     /// `nil`: it is not there, or cannot be read.
     package func text(_ kind: Kind) -> String? { try? String(contentsOf: url(kind), encoding: .utf8) }
 
+    /// What the service's own file asks to be there, and is not; `nil`: it is.
+    package var missingProgram: String? { text(.service).flatMap { ServiceText($0, isAdded: false).missingPath } }
+
     /// The moment that the timer waits for, as the user manager has it; `nil`: it has none, or could not be asked.
     package var nextMoment: Date? { (try? manager.nextMoment(of: name(.timer))) ?? nil }
 
@@ -160,6 +163,20 @@ package struct UserUnits: Sendable {
     /// Where the socket is; `nil`: there is no runtime folder.
     package var bell: String? { environment["XDG_RUNTIME_DIR"].map { $0 + "/\(directories.appIdentifier)/bell" } }
 
+    /// Conditions of a person's own, a file from a backup, or a program that moved: the manager would skip the service, and say nothing.
+    ///
+    /// - Throws: where the service would not start its program, or where that is not sure.
+    package func demandService() throws(Failure) {
+        if isMasked(.service) { throw Failure("\(name(.service)) is masked") }
+        for path in try manager.files(of: name(.service)) {
+            if path.isEmpty { throw Failure("the user manager does not know \(name(.service))") }
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { throw Failure("\(path) cannot be read") }
+            if let line = ServiceText(text, isAdded: path != url(.service).path).obstacle {
+                throw Failure("\(path) says \(line)")
+            }
+        }
+    }
+
     /// - Throws: where ringing would start nothing.
     package func demandSocket() throws(Failure) {
         for kind in [Kind.service, .socket] where isMasked(kind) { throw Failure("\(name(kind)) is masked") }
@@ -193,6 +210,7 @@ package struct UserUnits: Sendable {
             do throws(StoreError) { try write(text, .timer) } catch { throw Failure("\(error)") }
             try manager.reload()
         }
+        try demandService()
         if try hasStarted(by: instant) { return }
         // It may have read its units between an earlier change of the file and now.
         if !isAnother {
@@ -206,6 +224,7 @@ package struct UserUnits: Sendable {
     /// person may have lines of their own.
     private func hasStarted(by instant: Date?) throws(Failure) -> Bool {
         try manager.restart(name(.timer), waits: true)
+        guard try manager.startedUnit(of: name(.timer)) == name(.service) else { return false }
         guard let instant else { return true }
         guard let next = try manager.nextMoment(of: name(.timer)) else { return false }
         // Rounded up to a second.

@@ -81,6 +81,7 @@ struct AgentExamination: Examination {
         if units.property("SubState", of: .service) == "auto-restart" {
             return failed("what \(units.name(.service)) starts ends at once: `systemctl --user status \(units.name(.service))`")
         }
+        do throws(UserUnits.Failure) { try units.demandService() } catch { return failed("\(error): it does not start") }
         if app.books?.isAgentAwaited == true { return failed("was not, although work has come") }
         if let until = absence.until, until.timeIntervalSinceNow < -60 { return failed("was not") }
         let needed: [UserUnits.Kind] = absence.until == nil ? [.socket] : [.socket, .timer]

@@ -14,16 +14,17 @@ struct AgentQuestion {
     func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
         let end: ChildProcess.End
         do throws(ChildProcess.Failure) {
-            let words = ["timeout", "\(Self.patience)", agent] + arguments
+            // It does not hear SIGTERM.
+            let words = ["timeout", "--foreground", "-s", "KILL", "\(Self.patience)", agent] + arguments
             end = try ChildProcess(path: "/usr/bin/env", arguments: words, environment: environment).run(outputLimit: 1 << 16)
         } catch {
             return .failure(Trouble(words: error.description))
         }
-        if end.code == 124 { return .failure(Trouble(words: "it does not answer")) }
         // Libraries complain on the same descriptor.
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }
+        if end.code == 128 + SIGKILL { return .failure(Trouble(words: "it does not answer")) }
         return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
     }
 }

@@ -12,10 +12,13 @@ struct Activation {
         case refused(why: String, at: Double)
     }
 
+    /// Refusals in a row.
+    private var refusals = 0
+
     private var state: State
 
-    /// Seconds until it is asked again after a refusal.
-    private static let pause: Double = 600
+    /// Seconds until it is asked again: soon after a first refusal, as of a manager that is just being replaced.
+    private var pause: Double { min(10 * pow(4, Double(refusals - 1)), 600) }
     /// It does not leave for less: a start costs more than so long a sleep.
     private static let shortest: Double = 20
 
@@ -24,6 +27,7 @@ struct Activation {
     /// The agent was ready to leave, and nobody would start it again.
     mutating func note(refusal: ActivationFailure, at moment: Moment) {
         state = .refused(why: refusal.description, at: moment.awake)
+        refusals = min(refusals + 1, 8)
     }
 
     /// The agent may leave now, with work left: nothing needs it before the next moment that is known, and that is not near.
@@ -34,7 +38,7 @@ struct Activation {
             return false
         case .refused(let why, let since):
             try pass.transaction.setFact(.activationTrouble, why)
-            let again = since + Self.pause
+            let again = since + pause
             guard pass.moment.awake >= again else {
                 pass.wake(at: pass.moment.date(atAwake: again))
                 return false
