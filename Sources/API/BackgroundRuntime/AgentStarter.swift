@@ -60,19 +60,23 @@ package struct AgentStarter: Sendable {
     /// Whether an agent comes that a user manager was asked for. It may have a unit that somebody changed, or that an earlier version left, and
     /// that starts nothing.
     ///
-    /// Cost: where one comes, what its start takes: about a tenth of a second.
+    /// Cost: where one comes, what its start takes: about a tenth of a second, and at most some seconds.
     private func comes(by units: UserUnits) -> Bool {
-        for _ in 0..<60 {
-            if isRunning { return true }
-            usleep(5_000)
+        for _ in 0..<10 {
+            for _ in 0..<60 {
+                if isRunning { return true }
+                usleep(5_000)
+            }
+            // A machine that is busy. The manager is told of the ring before it answers.
+            switch units.property("SubState", of: .service) {
+            case nil, "dead", "failed": return false
+            // After a kill it comes; what ended by itself does so again.
+            case "auto-restart": return units.property("Result", of: .service) != "exit-code"
+            case "start": break
+            default: return true
+            }
         }
-        // A machine that is busy. It is told of the ring before it answers.
-        switch units.property("SubState", of: .service) {
-        case nil, "dead", "failed": return false
-        // After a kill it comes; what ended by itself does so again.
-        case "auto-restart": return units.property("Result", of: .service) != "exit-code"
-        default: return true
-        }
+        return true
     }
 
     /// By which a user manager starts it; `nil`: there are none, or somebody keeps it from using them.
