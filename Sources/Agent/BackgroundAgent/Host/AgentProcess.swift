@@ -177,7 +177,8 @@ package final class AgentProcess {
         case .finished(.away(_, let until)):
             // A machine that slept here missed its timer, which starts nothing beside a service that runs.
             let isDue = until.map { $0 <= host.now() } ?? false
-            let hasNews = try agent.hasNews()
+            // What came while the user manager was asked: a zone that changed then is not told again.
+            let hasNews = loop.hasNews ? true : try agent.hasNews()
             guard isDue || hasNews, try lock.acquire() else { return false }
         }
         agent.goOn()

@@ -151,6 +151,12 @@ final class EventLoop {
 
     func stop() { isStopped = true }
 
+    /// A call of another thread waits, or the timer has something to say, as of a clock that was set.
+    var hasNews: Bool {
+        var looked = [mailbox.descriptor, timer].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        return clockWasSet || poll(&looked, nfds_t(looked.count), 0) > 0
+    }
+
     /// Waits and handles, calling `turn` after each batch, until ``stop()``. Can be run again.
     func run(turn: () -> Void) {
         isStopped = false
