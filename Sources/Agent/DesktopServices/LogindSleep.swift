@@ -172,7 +172,7 @@ private final class SleepDesk: @unchecked Sendable {  // because every member bu
         let parameters = g_variant_new_tuple(&arguments, gsize(arguments.count))
         guard let connection = connect() else {
             g_variant_unref(g_variant_ref_sink(parameters))
-            return tell(.failure(.init(name: nil, words: "there is no system bus")))
+            return tell(.failure(.init(name: nil, words: "no system bus answers")))
         }
         g_dbus_connection_call_with_unix_fd_list(
             connection, name, path, interface, method, parameters, nil, G_DBUS_CALL_FLAGS_NONE, Self.patience, nil, nil,
