@@ -71,7 +71,8 @@ struct DemoStory {
         claims.add("woken at the second it asked for", abs(delay) < 1.5, seen: String(format: "%.2f s late", delay))
         let spent = ended.flatMap { launch in launch.endedAt.map { $0.timeIntervalSince(launch.startedAt) } } ?? .infinity
         claims.add(
-            "its time ran out, it ended in time", ended?.outcome == .expired && spent < Double(Self.budget) + 2,
+            // Later it would have been killed, and that is another outcome: seconds say how busy the machine is.
+            "its time ran out, it ended in time", ended?.outcome == .expired,
             seen: String(format: "%.1f s, budget %d s", spent, Self.budget))
         let next = try home.wait(5) { try $0.request("StormyNoon")?.occurrence }
         claims.add("tomorrow's check stands already", (next ?? .distantPast) > due, seen: next.map { Output.moment($0) } ?? "")
