@@ -143,6 +143,16 @@ final class Home {
         try kill(pid, 0)
     }
 
+    /// What ends the agent, and then that end: its lock is free before, while it may still wait for a server that stands still.
+    func waitForAgentsEnd<Value>(after body: () throws -> Value) throws -> Value {
+        let descriptor = agentPID.map { clinux_pidfd_open($0) } ?? -1
+        defer { if descriptor >= 0 { close(descriptor) } }
+        let value = try body()
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if descriptor >= 0, poll(&poller, 1, 120_000) <= 0 { throw TimedOut(description: "the agent does not end") }
+        return value
+    }
+
     /// The agent stands still from now on, at a moment when it does not hold the ledger.
     func freezeAgent() throws {
         let pid = try wait("an agent") { try $0.fact(.agent)?.pid }
