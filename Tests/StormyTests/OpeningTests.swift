@@ -241,6 +241,18 @@ private final class Seen: Sendable {
             #expect(try await looks.next()?.places.map(\.name) == ["A", "C"])
         }
     }
+
+    /// What another process commits while the watching begins is seen, too, however the two fall.
+    @Test func changesAtTheBeginningAreSeen() async throws {
+        try await play { world in
+            let other = try StormyStore(folder: world.settings.dataFolder)
+            for round in 1...100 {
+                async let added: Void = other.addPlaceForTest("A\(round)")
+                for try await look in world.store.looks() where look.places.count == round { break }
+                try await added
+            }
+        }
+    }
 }
 
 extension StormyStore {

@@ -22,15 +22,19 @@ extension StormyStore {
                 .start(
                     in: queue, scheduling: .async(onQueue: DispatchQueue(label: "store-looks")),
                     onError: { continuation.finish(throwing: $0) }, onChange: { continuation.yield($0) })
-            // GRDB sees what this process writes. Of what others write the bell tells, and GRDB looks again.
-            let watch = DatabaseWatch(database: queue.path)
-            let token = watch.add { [queue] in
+            // GRDB sees what this process writes. Of what others write the bell tells, slightly before it can be read: GRDB looks again
+            // behind the writer, whom a transaction waits for.
+            let lookAgain: @Sendable () -> Void = { [queue] in
                 do {
                     try queue.write { try $0.notifyChanges(in: .fullDatabase) }
                 } catch {
                     logError("what another process wrote cannot be looked at: \(error)")
                 }
             }
+            let watch = DatabaseWatch(database: queue.path)
+            let token = watch.add(lookAgain)
+            // What was written between the first look and the bell.
+            lookAgain()
             continuation.onTermination = { _ in
                 observation.cancel()
                 token.cancel()
