@@ -52,7 +52,8 @@ final class ForegroundWatch: Sendable {
     /// - Returns: seconds until it is worth looking again.
     private static func askAboutNext(_ center: UNUserNotificationCenter) -> Double {
         // Nobody has to be asked: a delegate may be set later.
-        guard center.delegate != nil, let coming = try? AppRuntime.shared.ledger().read({ try $0.notificationsToCome() }) else {
+        guard center.delegate != nil, let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() })
+        else {
             return longestSleep
         }
         let now = AppRuntime.shared.now

@@ -30,6 +30,8 @@ struct StatusVerb: AsyncParsableCommand {
             }
         }
         for await _ in rings {
+            // The bell rings slightly before what was written can be read. Where that takes too long, what can be read is shown.
+            try? AppRuntime.shared.ledger().readAfterRing { _ in }
             Output.clearScreen()
             try show(store)
         }
