@@ -106,14 +106,12 @@ struct ArchitectureChecker {
     /// A durable write that fails is tried again or said, never dropped in silence.
     func swallowedWrites(in source: SourceText) -> [String] {
         guard source.floor == "API" || source.floor == "Stormy" else { return [] }
-        let text = source.lines.map { SourceText.code(of: $0) }
-        return text.indices.filter { index in
+        return source.lines(with: "try? ").map { $0 - 1 }.filter { index in
+            let code = SourceText.code(of: source.lines[index])
+            guard let start = code.firstRange(of: "try? ") else { return false }
             // The call may stand on the next line.
-            let call = text[index] + (index + 1 < text.count ? text[index + 1] : "")
-            guard let start = text[index].firstRange(of: "try? ") else {
-                return false
-            }
-            let rest = call[start.lowerBound...]
+            let next = index + 1 < source.lines.count ? SourceText.code(of: source.lines[index + 1]) : ""
+            let rest = code[start.lowerBound...] + next
             return [".write {", ".commit {", ".commit(", "store.note", "store.end", "storing {"].contains { rest.contains($0) }
         }.map { "\(source.path):\($0 + 1): a durable write whose failure nobody hears of" }
     }

@@ -40,7 +40,8 @@ struct SourceText {
 
     /// Lines of code that hold `word`, comments and string literals left out.
     func lines(with word: String) -> [Int] {
-        lines.indices.filter { Self.code(of: lines[$0]).contains(word) }.map { $0 + 1 }
+        // Most lines do not hold it anywhere: without a look at each for its strings this is a minute faster.
+        lines.indices.filter { lines[$0].contains(word) && Self.code(of: lines[$0]).contains(word) }.map { $0 + 1 }
     }
 
     /// Lines that hold `word` anywhere but give no reason on the line itself or the one before.

@@ -172,7 +172,8 @@ import TransferMachines
             }
             guard let launch = try bench.live().first?.id else {
                 if case .often(let launches, _)? = try pause() { pauses.insert(launches) }
-                try bench.pass(1)
+                // Each is a look at an hour of launches.
+                try bench.pass(10)
                 continue
             }
             begun += 1
