@@ -40,7 +40,7 @@ ONE_THREADED = BackgroundLedgerTests.TransferChoiceTests BackgroundLedgerTests.R
 # Tests that need a process, a bus or a server. `make check` leaves them out; a test of the house looks that none is forgotten.
 EFFECTS = EndToEndTests DesktopServicesTests CurlTransportTests FaultyServerTests PhotoMetadataTests \
 	BackgroundTransferTests.OrdinarySession BackgroundTransferTests.Session BackgroundTransferTests.URLProtocolTests \
-	BackgroundLedgerTests.BellTests BackgroundLedgerTests.FileLockTests \
+	BackgroundLedgerTests.BellTests BackgroundLedgerTests.ChildProcessTests BackgroundLedgerTests.FileLockTests \
 	BackgroundTasksTests.RegistrationTests BackgroundSchedulingTests.WallClockOracleTests \
 	BackgroundTasksTestingTests.NetworkConformanceTests BackgroundTasksTestingTests.EveryOtherEndTests \
 	BackgroundAgentTests.LauncherConformanceTests BackgroundAgentTests.ActivationTests

@@ -41,13 +41,17 @@ package enum CompanionProgram {
         inPath(name, environment).first(where: isProgram)
     }
 
+    /// Seconds that a program which is to end by itself is given.
+    private static let patience = 30.0
+
     /// Starts a program that ends by itself, with no input. Blocks.
     ///
     /// - Returns: why it does not work; `nil`: it does.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
         let child = ChildProcess(path: path, arguments: arguments, environment: ProcessInfo.processInfo.environment)
         do throws(ChildProcess.Failure) {
-            let end = try child.run(outputLimit: 1_000)
+            let end = try child.run(within: patience, outputLimit: 1_000)
+            if end.wasLate { return "it does not end" }
             if end.code == 0 { return nil }
             return end.output.split(separator: "\n").last.map(String.init) ?? "it ended with \(end.code)"
         } catch {

@@ -30,7 +30,7 @@ enum PictureReading {
         return 0
     }
 
-    /// In the agent. Blocks for some milliseconds, at most for the patience. `nil`: it is no picture, or it took too long.
+    /// In the agent. Blocks for some milliseconds, at most for the patience and a second. `nil`: it is no picture, or it took too long.
     static func pixels(of file: String) -> NoticePixels? {
         let environment = ProcessInfo.processInfo.environment.filter {
             ["PATH", "HOME", "LANG", "XDG_DATA_DIRS"].contains($0.key)
@@ -40,7 +40,8 @@ enum PictureReading {
         // Not its path: an upgrade may have put another version there.
         var child = ChildProcess(path: "/proc/self/exe", arguments: [option, file], environment: environment)
         (child.standardInput, child.standardError) = (null, null)
-        guard let end = try? child.run(outputLimit: 1 << 20), end.code == 0 else { return nil }
+        // A second more than it gives itself.
+        guard let end = try? child.run(within: Double(patience) + 1, outputLimit: 1 << 20), end.code == 0 else { return nil }
         return NoticePixels(line: end.output.trimmingCharacters(in: .whitespacesAndNewlines))
     }
 }

@@ -61,26 +61,50 @@ package struct ChildProcess: Sendable {
         package let code: Int32
         /// What it wrote to its output and its errors, as far as that was wanted.
         package let output: String
+        /// It did not end in time, and was killed.
+        package let wasLate: Bool
     }
 
     /// Runs it to its end. Blocks. Foundation's `Process` was tried: it waits for all that inherits a socket of its own, and for ever in a
     /// namespace whose loopback is down.
     ///
-    /// - Parameter outputLimit: so many bytes of output are kept, and its end is waited for, too: whoever it leaves behind with that open
-    ///   is waited for. `nil`: the output goes to ``standardOutput``.
-    package func run(outputLimit: Int? = nil) throws(Failure) -> End {
+    /// - Parameters:
+    ///   - seconds: of a machine that is awake; then it is killed. What it started itself is not.
+    ///   - outputLimit: so many bytes of output are kept. Its end is waited for, too: whoever it leaves behind with that open is waited for,
+    ///     for as long.
+    package func run(within seconds: Double, outputLimit: Int) throws(Failure) -> End {
         var ends: [Int32] = [-1, -1]
+        guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
+        defer { close(ends[0]) }
         var child = self
-        if outputLimit != nil {
-            guard clinux_pipe(&ends) == 0 else { throw Failure(path: path, code: errno) }
-            child.standardOutput = ends[1]
-        }
-        defer { if ends[0] >= 0 { close(ends[0]) } }
+        child.standardOutput = ends[1]
+        let deadline = SuspendingClock.now + .seconds(seconds)
         let started = Result { () throws(Failure) in try child.start() }
-        if ends[1] >= 0 { close(ends[1]) }
+        close(ends[1])
         let pid = try started.get()
-        let output = outputLimit.map { Self.read(ends[0], limit: $0) } ?? ""
-        return End(code: Self.wait(for: pid), output: output)
+        let output = Self.read(ends[0], limit: outputLimit, until: deadline)
+        let wasLate = !Self.hasEnded(pid, by: deadline)
+        // It is not reaped yet: the number is its own.
+        if wasLate { kill(pid, SIGKILL) }
+        return End(code: Self.wait(for: pid), output: output, wasLate: wasLate)
+    }
+
+    private static func hasEnded(_ pid: Int32, by deadline: SuspendingClock.Instant) -> Bool {
+        let descriptor = clinux_pidfd_open(pid)
+        // A kernel that has none: whoever closed its output in time is about to end.
+        guard descriptor >= 0 else { return SuspendingClock.now < deadline }
+        defer { close(descriptor) }
+        return isReadable(descriptor, by: deadline)
+    }
+
+    private static func isReadable(_ descriptor: Int32, by deadline: SuspendingClock.Instant) -> Bool {
+        while true {
+            let rest = max(.zero, deadline - SuspendingClock.now)
+            var asked = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let count = poll(&asked, 1, Int32(clamping: Int((rest / .milliseconds(1)).rounded(.up))))
+            if count > 0 { return true }
+            if count == 0 || errno != EINTR { return false }
+        }
     }
 
     /// Returns the exit code of a child that was started here, when it has ended; 128 and the signal that ended it, as shells have it.
@@ -91,14 +115,15 @@ package struct ChildProcess: Sendable {
         return signal == 0 ? status >> 8 & 0xff : 128 + signal
     }
 
-    /// All that comes until nobody can write any more, of which so many bytes are kept.
-    package static func read(_ descriptor: Int32, limit: Int) -> String {
+    /// All that comes until nobody can write any more, or the time is up, of which so many bytes are kept.
+    package static func read(_ descriptor: Int32, limit: Int, until deadline: SuspendingClock.Instant? = nil) -> String {
         var (text, piece) = ([UInt8](), [UInt8](repeating: 0, count: 4_096))
-        while true {
+        while deadline.map({ isReadable(descriptor, by: $0) }) ?? true {
             let count = Glibc.read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return String(decoding: text, as: UTF8.self) }
+            guard count > 0 else { break }
             text += piece.prefix(min(count, max(0, limit - text.count)))
         }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -76,14 +76,17 @@ struct Systemctl: UserManager {
     @discardableResult
     private func call(_ arguments: [String], seconds: Int = UserUnits.patience) throws(UserUnits.Failure) -> String {
         let child = ChildProcess(
-            path: "/usr/bin/env", arguments: ["timeout", "\(seconds)", "systemctl", "--user"] + arguments,
-            environment: environment)
+            path: "/usr/bin/env", arguments: ["systemctl", "--user"] + arguments, environment: environment)
         let end: ChildProcess.End
-        do throws(ChildProcess.Failure) { end = try child.run(outputLimit: 4_096) } catch { throw UserUnits.Failure("\(error)") }
+        do throws(ChildProcess.Failure) {
+            end = try child.run(within: Double(seconds), outputLimit: 4_096)
+        } catch {
+            throw UserUnits.Failure("\(error)")
+        }
+        if end.wasLate { throw UserUnits.Failure("the user manager does not answer") }
         let words = end.output.trimmingCharacters(in: .whitespacesAndNewlines)
         switch end.code {
         case 0: return words
-        case 124: throw UserUnits.Failure("the user manager does not answer")
         default:
             throw UserUnits.Failure(
                 "systemctl --user \(arguments.joined(separator: " ")): \(words.isEmpty ? "\(end.code)" : words)")

@@ -9,14 +9,13 @@ struct AgentQuestion {
     let environment: [String: String]
 
     /// Seconds. The program has limits of its own, which are shorter.
-    private static let patience = 30
+    private static let patience = 30.0
 
     func ask<Report: Decodable>(_ arguments: [String]) -> Result<Report, Trouble> {
         let end: ChildProcess.End
         do throws(ChildProcess.Failure) {
-            // It does not hear SIGTERM.
-            let words = ["timeout", "--foreground", "-s", "KILL", "\(Self.patience)", agent] + arguments
-            end = try ChildProcess(path: "/usr/bin/env", arguments: words, environment: environment).run(outputLimit: 1 << 16)
+            end = try ChildProcess(path: agent, arguments: arguments, environment: environment)
+                .run(within: Self.patience, outputLimit: 1 << 16)
         } catch {
             return .failure(Trouble(words: error.description))
         }
@@ -24,7 +23,7 @@ struct AgentQuestion {
         for line in end.output.split(separator: "\n") {
             if let report = try? JSONDecoder().decode(Report.self, from: Data(line.utf8)) { return .success(report) }
         }
-        if end.code == 128 + SIGKILL { return .failure(Trouble(words: "it does not answer")) }
+        if end.wasLate { return .failure(Trouble(words: "it does not answer")) }
         return .failure(Trouble(words: end.output.split(separator: "\n").last.map(String.init) ?? "exit code \(end.code)"))
     }
 }

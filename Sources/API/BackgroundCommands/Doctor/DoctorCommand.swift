@@ -96,7 +96,7 @@ public struct DoctorCommand: BackgroundCommand {
                 path: "/bin/sh", arguments: ["-c", fix.command], environment: ProcessInfo.processInfo.environment)
             shell.standardOutput = STDERR_FILENO
             do throws(ChildProcess.Failure) {
-                let code = try shell.run().code
+                let code = ChildProcess.wait(for: try shell.start())
                 if code != 0 { Output.note("doctor: that ended with \(code)") }
             } catch {
                 Output.note("doctor: \(error)")

@@ -83,7 +83,7 @@ struct WakeExamination {
 
     private var version: Int? {
         let systemd = ChildProcess(path: "/usr/bin/env", arguments: ["systemctl", "--version"], environment: environment)
-        return (try? systemd.run(outputLimit: 4_096)).flatMap { Self.version($0.output) }
+        return (try? systemd.run(within: 5, outputLimit: 4_096)).flatMap { Self.version($0.output) }
     }
 
     /// "systemd 252 (252.38-1~deb12u1)".

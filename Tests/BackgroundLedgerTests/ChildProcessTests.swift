@@ -1,0 +1,50 @@
+import CLinux
+import Foundation
+import ProcessSupport
+import Testing
+
+/// Children that end, and those that do not.
+@Suite struct ChildProcessTests {
+    private let test: TestLedger
+    /// Whoever reads this waits for ever.
+    private let fifo: String
+
+    init() throws {
+        test = try TestLedger()
+        fifo = test.folder.appendingPathComponent("fifo").path
+        #expect(mkfifo(fifo, 0o600) == 0)
+    }
+
+    private func run(_ script: String, within seconds: Double, limit: Int = 100) throws -> ChildProcess.End {
+        try ChildProcess(path: "/bin/sh", arguments: ["-c", script], environment: ["FIFO": fifo]).run(
+            within: seconds, outputLimit: limit)
+    }
+
+    @Test func whatEndsTellsHow() throws {
+        let end = try run("echo out; echo err >&2; exit 7", within: 300)
+        #expect(end.code == 7 && end.output == "out\nerr\n" && !end.wasLate)
+        #expect(try run("kill -9 $$", within: 300).code == 137)
+        #expect(try run("echo 123456789", within: 300, limit: 4).output == "1234")
+    }
+
+    /// With its output open or closed, and whatever it makes of a polite signal.
+    @Test(arguments: ["", "exec >&- 2>&-; ", "trap '' TERM; "]) func whatDoesNotEndIsKilled(_ first: String) throws {
+        let end = try run(first + "read line < $FIFO", within: 0.2)
+        #expect(end.wasLate && end.code == 137)
+    }
+
+    /// The child has ended; who still writes is somebody else.
+    @Test func whatItLeavesBehindIsNotWaitedForLonger() throws {
+        let end = try run("echo $$; (exec cat $FIFO) & exit 3", within: 0.2)
+        #expect(end.code == 3 && !end.wasLate && !end.output.isEmpty)
+        // Lets that go.
+        let writer = open(fifo, O_WRONLY | O_NONBLOCK)
+        #expect(writer >= 0)
+        close(writer)
+    }
+
+    @Test func whatIsNotThereIsSaid() {
+        let missing = ChildProcess(path: "/nowhere/program", arguments: [], environment: [:])
+        #expect(throws: ChildProcess.Failure.self) { try missing.run(within: 300, outputLimit: 1) }
+    }
+}
