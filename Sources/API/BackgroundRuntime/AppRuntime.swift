@@ -317,11 +317,17 @@ package final class AppRuntime: Sendable {
         return shared.add(action)
     }
 
+    /// How long a wait goes on while the ledger cannot be looked at: another process may stand still within its transaction.
+    private static let longestTrouble: Duration = .seconds(60)
+    /// Seconds between two tries meanwhile.
+    private static let troublePause = 0.5
+
     /// Waits until `condition`, asked once now and again after every commit, gives a value.
     ///
     /// - Parameters:
     ///   - looked: called after each look, when nobody waits for the ledger any more: the place for what may take long.
-    /// - Throws: what `condition` throws, or `CancellationError` when the awaiting task is cancelled.
+    /// - Throws: what `condition` throws, what the ledger says when it could not be looked at for a minute, or `CancellationError` when the
+    ///   awaiting task is cancelled.
     package func wait<Value: Sendable>(
         looked: @escaping @Sendable () -> Void = {}, until condition: @escaping @Sendable (LedgerTransaction) throws -> Value?
     ) async throws -> Value {
@@ -332,10 +338,22 @@ package final class AppRuntime: Sendable {
         // Watching began before the first look: a commit in between rings.
         continuation.yield()
         guard let testHost else {
+            var failingSince: SuspendingClock.Instant?
             for await _ in rings {
-                let value = try ledger.readAfterRing(condition)
-                looked()
-                if let value { return value }
+                do throws(StoreError) {
+                    let value = try ledger.readAfterRing(condition)
+                    looked()
+                    if let value { return value }
+                    failingSince = nil
+                } catch {
+                    // Another ledger lies there now: this one rings no more.
+                    if case .replaced = error { throw error }
+                    let since = failingSince ?? .now
+                    guard error.isPassing, since.duration(to: .now) < Self.longestTrouble else { throw error }
+                    failingSince = since
+                    // It rings once: a look that failed is made up for.
+                    DispatchQueue.global().asyncAfter(deadline: .now() + Self.troublePause) { continuation.yield() }
+                }
             }
             throw CancellationError()
         }

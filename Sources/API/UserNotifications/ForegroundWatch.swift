@@ -36,12 +36,13 @@ final class ForegroundWatch: Sendable {
     private static func watch(_ center: UNUserNotificationCenter) async {
         try? await Task.sleep(for: .seconds(firstSleep))
         let (looks, due) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        // Where nothing can be heard, the clock alone says when to look.
-        let token = try? AppRuntime.shared.onCommit { due.yield() }
+        var token: DatabaseWatch.Token?
         defer { token?.cancel() }
         due.yield()
         var timer: Task<Void, Never>?
         for await _ in looks {
+            // Where nothing can be heard, the clock alone says when to look.
+            if token == nil { token = try? AppRuntime.shared.onCommit { due.yield() } }
             let pause = askAboutNext(center)
             timer?.cancel()
             timer = Task { if (try? await Task.sleep(for: .seconds(pause))) != nil { due.yield() } }
@@ -52,9 +53,9 @@ final class ForegroundWatch: Sendable {
     /// - Returns: seconds until it is worth looking again.
     private static func askAboutNext(_ center: UNUserNotificationCenter) -> Double {
         // Nobody has to be asked: a delegate may be set later.
-        guard center.delegate != nil, let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() })
-        else {
-            return longestSleep
+        guard center.delegate != nil else { return longestSleep }
+        guard let coming = try? AppRuntime.shared.ledger().readAfterRing({ try $0.notificationsToCome() }) else {
+            return shortestSleep
         }
         let now = AppRuntime.shared.now
         var next: Date?

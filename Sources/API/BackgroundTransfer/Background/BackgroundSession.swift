@@ -111,15 +111,21 @@ final class BackgroundSession: SessionEngine {
                 [identifier, process] in try $0.attach(session: identifier, process: process)
             }
         }
-        if !isListening {
-            do {
-                let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
-                state.withLock { $0.watch = token }
-            } catch {
-                logError("\(error)")
-            }
-        }
+        if !isListening { hear(isAgain: false) }
         lookSoon()
+    }
+
+    /// Where the ledger cannot be opened now, it is tried again: as this process is attached, nobody else is told.
+    private func hear(isAgain: Bool) {
+        do throws(StoreError) {
+            let token = try AppRuntime.shared.onCommit { [weak self] in self?.lookSoon() }
+            state.withLock { $0.watch = $0.life == .invalid ? nil : token }
+            if isAgain { lookSoon() }
+        } catch {
+            if !isAgain { logError("\(error)") }
+            guard error.isPassing else { return }
+            DispatchQueue.global().asyncAfter(deadline: .now() + 0.5) { [weak self] in self?.hear(isAgain: true) }
+        }
     }
 
     func logError(_ text: String) {

@@ -1,6 +1,7 @@
 import BackgroundRuntime
 import Foundation
 import GRDB
+import Synchronization
 
 /// What a person is shown of the store.
 package struct StoreLook: Equatable, Sendable {
@@ -22,22 +23,16 @@ extension StormyStore {
                 .start(
                     in: queue, scheduling: .async(onQueue: DispatchQueue(label: "store-looks")),
                     onError: { continuation.finish(throwing: $0) }, onChange: { continuation.yield($0) })
-            // GRDB sees what this process writes. Of what others write the bell tells, slightly before it can be read: GRDB looks again
-            // behind the writer, whom a transaction waits for.
-            let lookAgain: @Sendable () -> Void = { [queue] in
-                do {
-                    try queue.write { try $0.notifyChanges(in: .fullDatabase) }
-                } catch {
-                    logError("what another process wrote cannot be looked at: \(error)")
-                }
-            }
+            // GRDB sees what this process writes. Of what others write the bell tells.
             let watch = DatabaseWatch(database: queue.path)
-            let token = watch.add(lookAgain)
+            let others = OtherWriters(queue)
+            let token = watch.add { others.look() }
             // What was written between the first look and the bell.
-            lookAgain()
+            others.look()
             continuation.onTermination = { _ in
                 observation.cancel()
                 token.cancel()
+                others.end()
                 withExtendedLifetime(watch) {}
             }
         }
@@ -49,5 +44,43 @@ extension StormyStore {
             storms: try StormRecord.filter(Column("isClosed") == false).order(Column("id")).fetchAll(database),
             photos: try PhotoRecord.filter(["awaitingPhoto", "held"].contains(Column("state"))).order(Column("id"))
                 .fetchAll(database))
+    }
+}
+
+/// Has GRDB look again at what other processes have written.
+private final class OtherWriters: Sendable {
+    /// Seconds until it is tried again where the store cannot be looked at.
+    private static let pause = 0.5
+
+    private struct State {
+        var isOver = false
+        var isFailing = false
+    }
+
+    private let database: DatabaseQueue
+    private let queue = DispatchQueue(label: "store-others")
+    private let state = Mutex(State())
+
+    init(_ database: DatabaseQueue) { self.database = database }
+
+    func look() { queue.async { self.lookNow() } }
+
+    func end() { state.withLock { $0.isOver = true } }
+
+    /// The bell rings slightly before what was written can be read. So GRDB looks in a write transaction, which waits for the writer. It rings
+    /// once: a look that failed is made up for.
+    private func lookNow() {
+        if state.withLock({ $0.isOver }) { return }
+        do {
+            try database.write { try $0.notifyChanges(in: .fullDatabase) }
+            state.withLock { $0.isFailing = false }
+        } catch {
+            let isNew = state.withLock { state in
+                defer { state.isFailing = true }
+                return !state.isFailing
+            }
+            if isNew { logError("what another process wrote cannot be looked at yet: \(error)") }
+            queue.asyncAfter(deadline: .now() + Self.pause) { self.lookNow() }
+        }
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
+import Dispatch
 import Foundation
 import Stormy
 import StormyWeather
@@ -30,8 +31,11 @@ struct StatusVerb: AsyncParsableCommand {
             }
         }
         for await _ in rings {
-            // The bell rings slightly before what was written can be read. Where that takes too long, what can be read is shown.
-            try? AppRuntime.shared.ledger().readAfterRing { _ in }
+            // The bell rings slightly before what was written can be read. Where that takes too long, what can be read is shown, and soon
+            // it is looked again.
+            do { try AppRuntime.shared.ledger().readAfterRing { _ in } } catch {
+                DispatchQueue.global().asyncAfter(deadline: .now() + 1) { continuation.yield() }
+            }
             Output.clearScreen()
             try show(store)
         }
