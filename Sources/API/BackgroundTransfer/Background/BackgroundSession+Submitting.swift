@@ -339,15 +339,24 @@ private struct WaitingTransfer: Sendable {
     let waiter: Int64
     let grace: Double
 
+    private enum Found {
+        case hasEnded(TransferRecord)
+        case isGone
+    }
+
     /// Waits for the end. The caller takes the answer, then lets go of it.
     func result() async throws -> EndedTransfer {
         let ended: TransferRecord
         do {
             let id = transfer
-            ended = try await AppRuntime.shared.waitWithAgent { transaction in
-                // A row that is gone was cancelled and pruned.
-                guard let record = try transaction.transfer(id) else { throw URLError(.cancelled) }
-                return record.state.isTerminal ? record : nil
+            let found = try await AppRuntime.shared.waitWithAgent { transaction -> Found? in
+                guard let record = try transaction.transfer(id) else { return .isGone }
+                return record.state.isTerminal ? .hasEnded(record) : nil
+            }
+            switch found {
+            case .hasEnded(let record): ended = record
+            // It was cancelled and pruned.
+            case .isGone: throw URLError(.cancelled)
             }
         } catch is CancellationError {
             throw URLError(.cancelled)
