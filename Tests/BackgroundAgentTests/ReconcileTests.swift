@@ -338,4 +338,33 @@ import TransferMachines
         try FileManager.default.removeItem(at: link)
         #expect(read(watch.descriptor, &bytes, bytes.count) > 0)
     }
+
+    /// A folder of settings that is put aside, and another made in its place.
+    @Test func aFolderThatIsReplacedIsWatched() throws {
+        let files = FileManager.default
+        let (folder, aside) = (bench.folder.appendingPathComponent("settings/app"), bench.folder.appendingPathComponent("aside"))
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        let file = folder.appendingPathComponent("config.toml")
+        let watch = try FileWatch([file.path])
+        func rang() throws -> Bool {
+            defer { withExtendedLifetime(watch) {} }
+            let rang = Bell.drain(watch.descriptor)
+            try FileWatch.arm(watch.descriptor, [file.path])
+            return rang
+        }
+        #expect(try !rang())
+        try files.moveItem(at: folder, to: aside)
+        #expect(try rang())
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        #expect(try rang())
+        try Data("new".utf8).write(to: file)
+        #expect(try rang())
+        // The folder above, too.
+        try files.removeItem(at: folder.deletingLastPathComponent())
+        #expect(try rang())
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        #expect(try rang())
+        try Data("new".utf8).write(to: file)
+        #expect(try rang())
+    }
 }

@@ -40,7 +40,11 @@ package final class AgentProcess {
         ledger = try Self.waitingOut(upTo: nil, lock) { () throws(StoreError) in try Ledger(directories, as: .agent) }
         self.lock = lock
         changes = ChangeWatch(ledger, loop, lock)
-        if !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) { return nil }
+        while !isAlone, try !ledger.read({ try $0.hasUnfinishedWork() }) {
+            // Work that comes in between sees the lock held, and starts nobody.
+            lock.release()
+            guard try ledger.read({ try $0.hasUnfinishedWork() }), try lock.acquire() else { return nil }
+        }
     }
 
     /// Tries until it works, with growing pauses.

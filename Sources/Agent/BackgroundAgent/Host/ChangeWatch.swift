@@ -59,13 +59,17 @@ final class ChangeWatch {
             deafSince = nil
             lock.tell(nil)
         } catch {
-            if deafSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.deafPause))) }
-            let since = deafSince ?? Date()
-            deafSince = since
-            lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
+            hearNothing(error)
         }
         // Nothing rang while nothing was heard.
         if look() { filesChanged() }
+    }
+
+    private func hearNothing(_ error: StoreError) {
+        if deafSince == nil { log.write(.changesUnheard, (.reason, error), (.seconds, Int(Self.deafPause))) }
+        let since = deafSince ?? Date()
+        deafSince = since
+        lock.tell(AgentTrouble(reason: "\(error)", since: since, nextTry: Date(timeIntervalSinceNow: Self.deafPause)))
     }
 
     private func watchFiles(_ filesChanged: @escaping () -> Void) throws(StoreError) {
@@ -75,7 +79,7 @@ final class ChangeWatch {
         let watch = try FileWatch(paths)
         loop.watch(watch.descriptor) { [descriptor = watch.descriptor, paths, unowned self] in
             Bell.drain(descriptor)
-            FileWatch.arm(descriptor, paths)
+            do throws(StoreError) { try FileWatch.arm(descriptor, paths) } catch { hearNothing(error) }
             // Their folders have other files, too.
             if look() { filesChanged() }
         }

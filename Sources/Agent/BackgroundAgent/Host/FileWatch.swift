@@ -13,20 +13,37 @@ struct FileWatch: ~Copyable {
         guard made >= 0 else {
             throw .troubled(path: paths.first ?? "", reason: "inotify: " + String(cString: strerror(errno)))
         }
+        do throws(StoreError) {
+            try Self.arm(made, paths)
+        } catch {
+            close(made)
+            throw error
+        }
+        // Last: who throws after it runs `deinit`, too.
         descriptor = made
-        Self.arm(made, paths)
     }
 
     /// Call again after each ring: a folder that was not there may be there now. Watching one twice is watching it once.
-    static func arm(_ descriptor: Int32, _ paths: [String]) {
-        let mask = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE)
+    ///
+    /// - Throws: the system has no watches left.
+    static func arm(_ descriptor: Int32, _ paths: [String]) throws(StoreError) {
+        let mask = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_MOVE_SELF)
         let files = paths.map(URL.init(fileURLWithPath:))
         for file in Set(files + files.map { $0.resolvingSymlinksInPath() }) {
-            var folder = file.deletingLastPathComponent()
-            // The nearest one that is there hears of the next being made.
-            while inotify_add_watch(descriptor, folder.path, mask) < 0, folder.path != "/" {
-                folder = folder.deletingLastPathComponent()
-            }
+            let wanted = file.deletingLastPathComponent()
+            var (folder, last) = (wanted, URL?.none)
+            // The nearest one that is there hears of the next being made. One that was made just before that is found by going through
+            // them again.
+            repeat {
+                last = folder == wanted ? nil : folder
+                folder = wanted
+                while inotify_add_watch(descriptor, folder.path, mask) < 0, folder.path != "/" {
+                    if [ENOSPC, ENOMEM].contains(errno) {
+                        throw .troubled(path: folder.path, reason: "inotify: " + String(cString: strerror(errno)))
+                    }
+                    folder = folder.deletingLastPathComponent()
+                }
+            } while folder != wanted && folder != last
         }
     }
 
