@@ -78,6 +78,21 @@ extension RealDesktop {
             withExtendedLifetime(services) {}
         }
 
+        @Test func `a service that stands still is heard when it answers`() async throws {
+            let folder = try TemporaryFolder.make()
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let bus = try PrivateBus()
+            defer { bus.stop() }
+            let services = try FakeSystemServices(on: bus, isOnBattery: true)
+            services.freeze()
+            let monitor = makeMonitor(systemBus: bus.address, folder: folder)
+            defer { monitor.stop() }
+            // The kernel lists nothing.
+            #expect(try await conditions.next().isOnExternalPower)
+            services.thaw()
+            _ = try await conditions.first { !$0.isOnExternalPower }
+        }
+
         @Test func `the system bus tells of power, sleep and zone`() async throws {
             let folder = try TemporaryFolder.make()
             defer { try? FileManager.default.removeItem(at: folder) }

@@ -43,6 +43,11 @@ final class FakeSystemServices: Sendable {
         g_object_unref(UnsafeMutableRawPointer(connection))
     }
 
+    /// Stands still: takes questions, and answers them when it goes on.
+    func freeze() { answer.waiting.withLock { $0 = [] } }
+
+    func thaw() { answer.answerAll(on: connection) }
+
     func setOnBattery(_ value: Bool) {
         answer.isOnBattery.withLock { $0 = value }
         emit(
@@ -69,6 +74,12 @@ final class FakeSystemServices: Sendable {
 
 private final class Answer: Sendable {
     let isOnBattery: Mutex<Bool>
+    /// Questions that wait, while it stands still; `nil`: it does not.
+    let waiting = Mutex<[Question]?>(nil)
+
+    struct Question: @unchecked Sendable {  // because GLib counts its references with atomics
+        let message: OpaquePointer
+    }
 
     init(isOnBattery: Bool) {
         self.isOnBattery = Mutex(isOnBattery)
@@ -77,6 +88,24 @@ private final class Answer: Sendable {
     /// Answers a `Get`, on GLib's own thread; everything else passes.
     func filter(_ message: OpaquePointer, on connection: OpaquePointer?) -> OpaquePointer? {
         guard g_dbus_message_get_member(message).map({ String(cString: $0) }) == "Get" else { return message }
+        let question = Question(message: message)
+        let waits = waiting.withLock { waiting in
+            waiting?.append(question)
+            return waiting != nil
+        }
+        if !waits { answer(question.message, on: connection) }
+        return nil
+    }
+
+    func answerAll(on connection: OpaquePointer) {
+        let questions = waiting.withLock { waiting in
+            defer { waiting = nil }
+            return waiting ?? []
+        }
+        for question in questions { answer(question.message, on: connection) }
+    }
+
+    private func answer(_ message: OpaquePointer, on connection: OpaquePointer?) {
         let reply = g_dbus_message_new_method_reply(message)
         let value = g_variant_new_boolean(isOnBattery.withLock { $0 } ? 1 : 0)
         var body: [OpaquePointer?] = [g_variant_new_variant(value)]
@@ -84,6 +113,5 @@ private final class Answer: Sendable {
         g_dbus_connection_send_message(connection, reply, G_DBUS_SEND_MESSAGE_FLAGS_NONE, nil, nil)
         g_object_unref(UnsafeMutableRawPointer(reply))
         g_object_unref(UnsafeMutableRawPointer(message))
-        return nil
     }
 }

@@ -133,14 +133,16 @@ final class SystemBus {
     }
 
     /// Asks UPower, without waiting: it may have to be started, or be stuck.
-    private func askPower(mayStart: Bool = true) {
+    ///
+    /// - Parameter patience: milliseconds; then nothing is known of it, and its answer is taken whenever it comes.
+    private func askPower(mayStart: Bool = true, patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [
             g_variant_new_string("org.freedesktop.UPower"), g_variant_new_string("OnBattery"),
         ]
         g_dbus_connection_call(
             connection, "org.freedesktop.UPower", "/org/freedesktop/UPower", "org.freedesktop.DBus.Properties", "Get",
             g_variant_new_tuple(&parameters, 2), nil,
-            mayStart ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START, Self.patience, cancellable,
+            mayStart ? G_DBUS_CALL_FLAGS_NONE : G_DBUS_CALL_FLAGS_NO_AUTO_START, patience, cancellable,
             { source, result, data in
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
@@ -150,18 +152,26 @@ final class SystemBus {
                     return
                 }
                 SystemBus.from(data)?.onBattery(reply.flatMap(SystemBus.boolean))
+                if SystemBus.isLate(error) { SystemBus.from(data)?.askPower(mayStart: false, patience: .max) }
                 if let reply { g_variant_unref(reply) }
             },
             Unmanaged.passUnretained(self).toOpaque())
     }
 
+    /// It is there and stands still: what it says when it goes on must not be lost, as it may tell of no change then.
+    private static func isLate(_ error: UnsafeMutablePointer<GError>?) -> Bool {
+        error.map { g_error_matches($0, g_io_error_quark(), gint(G_IO_ERROR_TIMED_OUT.rawValue)) != 0 } ?? false
+    }
+
     /// Asks NetworkManager, without waiting and without starting it.
-    func askNetwork() {
+    ///
+    /// - Parameter patience: as with the power.
+    func askNetwork(patience: gint = SystemBus.patience) {
         var parameters: [OpaquePointer?] = [g_variant_new_string("org.freedesktop.NetworkManager")]
         g_dbus_connection_call(
             connection, "org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager",
             "org.freedesktop.DBus.Properties", "GetAll", g_variant_new_tuple(&parameters, 1), nil,
-            G_DBUS_CALL_FLAGS_NO_AUTO_START, Self.patience, cancellable,
+            G_DBUS_CALL_FLAGS_NO_AUTO_START, patience, cancellable,
             { source, result, data in
                 var error: UnsafeMutablePointer<GError>?
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, &error)
@@ -170,6 +180,7 @@ final class SystemBus {
                     return
                 }
                 SystemBus.from(data)?.onNetwork(reply.flatMap(SystemBus.networkReport))
+                if SystemBus.isLate(error) { SystemBus.from(data)?.askNetwork(patience: .max) }
                 if let reply { g_variant_unref(reply) }
             },
             Unmanaged.passUnretained(self).toOpaque())
