@@ -67,6 +67,8 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
 
     func expect(_ tasks: [URLSessionTask]) {
         onTheirWay.withLock { left in for task in tasks { left[task.taskIdentifier] = task } }
+        // One that a person cancelled just now was told before it was expected.
+        for task in tasks where task.state == .completed { hasEnded(task) }
     }
 
     func allEnded() async { await end.wait() }
@@ -75,10 +77,12 @@ private final class ReleasedUploads: PhotoDelivery, @unchecked Sendable {  // be
 
     override func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         super.urlSession(session, task: task, didCompleteWithError: error)
-        let isLast = onTheirWay.withLock { left in
-            left[task.taskIdentifier] = nil
-            return left.isEmpty
-        }
+        hasEnded(task)
+    }
+
+    /// Others of this session end, too: those were not released here.
+    private func hasEnded(_ task: URLSessionTask) {
+        let isLast = onTheirWay.withLock { $0.removeValue(forKey: task.taskIdentifier) != nil && $0.isEmpty }
         if isLast { end.came() }
     }
 }
