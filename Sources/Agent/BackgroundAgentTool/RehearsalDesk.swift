@@ -37,8 +37,9 @@ final class RehearsalDesk: ConditionsSource, Presenter {
             box.socket.write(line: String(first.number))
             while let line = box.socket.readLine() {
                 guard let next = read(line) else { continue }
-                desk.become(next)
-                box.socket.write(line: String(next.number))
+                // An older line may come behind a newer one: two threads write them.
+                if next.number > desk.machine.number { desk.become(next) }
+                box.socket.write(line: String(desk.machine.number))
             }
             // The rehearsal is over, or was killed: its agent must not go on in a home that nobody clears away.
             kill(getpid(), SIGTERM)

@@ -161,6 +161,8 @@ public actor TestDriver {
     /// Lets virtual time pass.
     /// - Throws: when one moment leads to the next without end, so that virtual time stands still.
     public func advance(by duration: Duration) async throws {
+        // A test that calls this in a loop waits for what other tasks do: on one thread they would have no turn.
+        await Task.yield()
         try await settle()
         let end = clock.awake + duration / .seconds(1)
         while end - clock.awake > 1e-9 {

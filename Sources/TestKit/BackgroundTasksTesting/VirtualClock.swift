@@ -63,12 +63,15 @@ public final class VirtualClock: Clock, Sendable {
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         let due = deadline.offset / .seconds(1)
-        let number = schedule(at: due) { [self] number in
-            // Awake from here on, also before its thread is: what it does next is waited for.
-            wake(number)
-            continuation.finish()
-        }
+        let number = newNumber()
+        // Asleep before its time can come.
         sleepers.withLock { $0.launches[number] = .some(LaunchContext.current?.id) }
+        insert(
+            Timer(number: number, due: due) { [self] number in
+                // Awake from here on, also before its thread is: what it does next is waited for.
+                wake(number)
+                continuation.finish()
+            })
         sleepers.withLock { $0.onChange }()
         await withTaskCancellationHandler {
             for await _ in stream {}
@@ -103,16 +106,22 @@ public final class VirtualClock: Clock, Sendable {
 
     @discardableResult
     package func schedule(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> Int {
-        schedule(at: awake + seconds) { _ in action() }
+        let number = newNumber()
+        insert(Timer(number: number, due: awake + seconds) { _ in action() })
+        return number
     }
 
-    private func schedule(at due: Double, _ action: @escaping @Sendable (Int) -> Void) -> Int {
+    private func newNumber() -> Int {
         state.withLock { state in
             state.nextTimer += 1
-            let timer = Timer(number: state.nextTimer, due: due, action: action)
-            let place = state.timers.firstIndex { $0.due > due } ?? state.timers.endIndex
+            return state.nextTimer
+        }
+    }
+
+    private func insert(_ timer: Timer) {
+        state.withLock { state in
+            let place = state.timers.firstIndex { $0.due > timer.due } ?? state.timers.endIndex
             state.timers.insert(timer, at: place)
-            return timer.number
         }
     }
 
