@@ -12,6 +12,9 @@ struct FixtureFailure: Error, CustomStringConvertible {
 /// A child of the test with a piped standard output. Foundation's `Process` needs a run loop to notice an end; this
 /// one is a plain spawn and wait.
 final class ChildProcess: Sendable {
+    /// More than the tests hold at once. To close one that is not open is no mistake there.
+    private static let descriptors: Int32 = 1_024
+
     let pid: pid_t
     private let output: Int32
     private let isStopped = Mutex(false)
@@ -26,6 +29,8 @@ final class ChildProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+        // Other tests start children, too, and wait for the end of their output: one that is frozen here must not hold that open.
+        for descriptor in 3..<Self.descriptors { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
         // Threads of libdispatch block signals, and a child inherits that: it could not be asked to end.
         var attributes = posix_spawnattr_t()
