@@ -72,7 +72,7 @@ package struct AgentStarter: Sendable {
             case nil, "dead", "failed": return false
             // After a kill it comes; what ended by itself does so again.
             case "auto-restart": return units.property("Result", of: .service) != "exit-code"
-            case "start": break
+            case "condition", "start-pre", "start": break
             default: return true
             }
         }
