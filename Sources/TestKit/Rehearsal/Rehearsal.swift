@@ -33,14 +33,15 @@ final class Rehearsal: Sendable {
     /// - Parameters:
     ///   - name: the scenario's.
     ///   - budget: seconds that a check has.
+    ///   - grace: seconds that it has to end, and for which a download is kept whose app is gone.
     ///   - server: running, without routes.
     ///   - folder: where the home is kept for whoever looks into it; `nil`: nowhere.
     /// - Throws: ``CommandFailure``; then nothing of it is left.
-    init(_ name: String, budget: Int, server: FaultyServer, keptIn folder: URL?) throws {
+    init(_ name: String, budget: Int, grace: Int, server: FaultyServer, keptIn folder: URL?) throws {
         let home = try ThrowawayHome(
             folder == nil ? "stormy-rehearsal" : name, in: folder, isSilent: true,
             configuration: ThrowawayHome.configuration(
-                server: server.url, budget: budget, grace: 1, destination: "rehearsal"))
+                server: server.url, budget: budget, grace: grace, destination: "rehearsal"))
         let equipment: Equipment
         do {
             equipment = try Equipment(home)

@@ -34,6 +34,8 @@ struct Scenario: Sendable {
     let expects: [String]
     /// Seconds of a check.
     let budget: Int
+    /// Seconds that a check has to end when its time is up.
+    let grace: Int
     /// Brings it about; the work itself is under way.
     let act: @Sendable (Rehearsal) throws -> Void
     /// Begins the work in another way than usual.
@@ -42,12 +44,13 @@ struct Scenario: Sendable {
     let also: (@Sendable (Rehearsal) throws -> String)?
 
     init(
-        _ work: Work, _ cause: String, promise: String, expects: String..., budget: Int = 30,
+        _ work: Work, _ cause: String, promise: String, expects: String..., budget: Int = 30, grace: Int = 1,
         begin: (@Sendable (Rehearsal) throws -> Void)? = nil, also: (@Sendable (Rehearsal) throws -> String)? = nil,
         act: @escaping @Sendable (Rehearsal) throws -> Void
     ) {
         (self.work, self.cause, self.promise, self.expects) = (work, cause, promise, expects)
-        (self.budget, self.begin, self.also, self.act) = (budget, begin, also, act)
+        (self.budget, self.grace) = (budget, grace)
+        (self.begin, self.also, self.act) = (begin, also, act)
     }
 
     /// `check-agent-killed`.
@@ -70,7 +73,7 @@ struct Scenario: Sendable {
     /// - Parameter folder: where its home is kept; `nil`: nowhere.
     /// - Throws: ``CommandFailure`` when it cannot be set up, which says nothing of any promise.
     func play(on server: FaultyServer, keptIn folder: URL? = nil) throws -> (Result, FaultyServer) {
-        let rehearsal = try Rehearsal(name, budget: budget, server: server, keptIn: folder)
+        let rehearsal = try Rehearsal(name, budget: budget, grace: grace, server: server, keptIn: folder)
         var seen: String
         do {
             seen = try look(rehearsal)
