@@ -26,10 +26,10 @@ package struct AgentStarter: Sendable {
     }
 
     /// A copy of all of it: not for what every submit asks.
-    private var environment: [String: String] { given ?? ProcessInfo.processInfo.environment }
+    private var environment: [String: String] { given ?? ThisProcess.environment }
 
     var isForbidden: Bool {
-        guard given == nil else { return given?[forbiddingVariable] == "1" }
+        if let given = given ?? ThisProcess.givenEnvironment { return given[forbiddingVariable] == "1" }
         return getenv(forbiddingVariable).map { String(cString: $0) } == "1"
     }
 

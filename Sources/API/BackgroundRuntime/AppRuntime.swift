@@ -22,7 +22,7 @@ package final class AppRuntime: Sendable {
     private let opened = Mutex<Opened?>(nil)
     private let watch = Mutex<DatabaseWatch?>(nil)
     private let wantedSettings = Mutex<AgentSettings?>(nil)
-    private let testHost: TestHost?
+    let testHost: TestHost?
     private let waits = HostedWaits()
     private let isClosed = Mutex(false)
     /// What there is one of: recursive, as parts are made of parts.
@@ -119,7 +119,9 @@ package final class AppRuntime: Sendable {
     /// Makes sure that an agent is there.
     @discardableResult
     package func startAgent() -> AgentStarter.Result {
-        guard let testHost else { return AgentStarter(directories: directories).startIfNeeded() }
+        let starter = AgentStarter(directories: directories)
+        guard let testHost else { return starter.startIfNeeded() }
+        if !testHost.hasAgent(), starter.isForbidden { return .forbidden }
         testHost.agentIsNeeded()
         return .alreadyRunning
     }
@@ -136,7 +138,7 @@ package final class AppRuntime: Sendable {
         guard testHost == nil else { return nil }
         let starter = AgentStarter(directories: directories)
         guard !starter.isRunning, !starter.isForbidden else { return nil }
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         guard !AutostartEntry(directories: directories, environment: environment).isUserUnitInstalled,
             case .failure(let missing) = AgentStarter.findAgent(environment: environment)
         else { return nil }
@@ -219,12 +221,20 @@ package final class AppRuntime: Sendable {
     /// Starts an agent that is missing, as long as work is left, and sees to the next login: the programs may have been moved since.
     package func startAgentIfWorkIsLeft() {
         guard hasWorkLeft else { return }
-        AgentStarter(directories: directories).startIfNeeded(isSure: false)
-        comeBackAtLogin()
+        if isHosted {
+            startAgent()
+        } else {
+            AgentStarter(directories: directories).startIfNeeded(isSure: false)
+            comeBackAtLogin()
+        }
     }
 
     /// Sets what this app asks of its agent; durable with the first use of the ledger.
     package func configure(_ settings: AgentSettings) throws(StoreError) {
+        if let testHost {
+            try testHost.ledger.write { try $0.setFact(.settings, settings) }
+            return
+        }
         wantedSettings.withLock { $0 = settings }
         opened.withLock { if $0?.ledger.isInMemory == false { $0?.isIntroduced = false } }
         try introduce()
@@ -271,7 +281,7 @@ package final class AppRuntime: Sendable {
     /// accepted survives a reboot. A launched process has it already. Cost: a few looks at the disk, if the entry is there.
     package func comeBackAtLogin() {
         guard LaunchContext.current == nil, testHost == nil else { return }
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         let entry = AutostartEntry(directories: directories, environment: environment)
         guard case .success(let agent) = AgentStarter.findAgent(environment: environment) else { return }
         switch entry.standing(agent: agent) {
@@ -357,19 +367,25 @@ package final class AppRuntime: Sendable {
             }
             throw CancellationError()
         }
-        let wait = waits.begin(launch: LaunchContext.current?.id)
+        let wait = waits.begin(launch: LaunchContext.currentNumber)
         defer {
             waits.end(wait)
             testHost.waitsChanged()
         }
-        for await _ in rings {
-            let commits = ledger.commitCount
-            let value = try ledger.readAfterRing(condition)
-            looked()
-            if let value { return value }
-            waits.looked(wait, at: commits)
+        return try await withTaskCancellationHandler {
+            for await _ in rings {
+                let commits = ledger.commitCount
+                let value = try ledger.readAfterRing(condition)
+                looked()
+                if let value { return value }
+                waits.looked(wait, at: commits)
+                testHost.waitsChanged()
+            }
+            throw CancellationError()
+        } onCancel: {
+            // From here on the work runs again, also before its thread does: virtual time must not pass meanwhile.
+            waits.wake(wait)
             testHost.waitsChanged()
         }
-        throw CancellationError()
     }
 }

@@ -16,9 +16,13 @@ package final class LaunchContext: Sendable {
     /// on a queue) belongs to the one that lives, if it is one.
     package static var current: LaunchContext? {
         if let own { return own }
+        if HostedCommand.current != nil { return nil }
         let runtime = AppRuntime.shared
         return runtime.isHosted ? runtime.part { HostedLaunches() }.only : ofThisProcess
     }
+
+    /// On a test host: the process that this task is part of, a launch or a command. `nil` if that is not known.
+    package static var currentNumber: Int64? { current?.id ?? HostedCommand.current?.number }
 
     /// On a test host: the launch that this task is a part of.
     @TaskLocal package static var own: LaunchContext?

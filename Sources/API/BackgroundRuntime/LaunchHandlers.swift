@@ -31,7 +31,7 @@ package final class LaunchHandlers: Sendable {
             return nil
         }
         let handlers = handlers.withLock { $0[record.kind] ?? [] }
-        let work = Task {
+        let work = Task(executorPreference: AppRuntime.shared.executor) {
             var words: [Bool] = []
             for handler in handlers {
                 if let success = await handler(record) { words.append(success) }

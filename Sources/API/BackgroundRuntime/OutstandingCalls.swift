@@ -18,8 +18,9 @@ package final class OutstandingCalls: Sendable {
     /// Runs the call on a queue of the system's.
     package func run(_ body: @escaping @Sendable () -> Void) {
         enter()
+        let context = WorkContext()
         DispatchQueue.global().async {
-            body()
+            context.run(body)
             self.leave()
         }
     }

@@ -16,15 +16,37 @@ package struct TestHost: Sendable {
     package var isAlive: @Sendable (ProcessIdentity) -> Bool
     /// An await on the ledger began, looked or ended.
     package var waitsChanged: @Sendable () -> Void
+    /// Calls an action after so many seconds of virtual time. Returns what takes it back.
+    package var alarm: @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void
+    /// Runs the tasks of the app.
+    package var executor: any TaskExecutor
 
     package init(
         manifest: AppManifest, ledger: Ledger, now: @escaping @Sendable () -> Date, zone: @escaping @Sendable () -> TimeZone,
         agentIsNeeded: @escaping @Sendable () -> Void, hasAgent: @escaping @Sendable () -> Bool,
-        isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void
+        isAlive: @escaping @Sendable (ProcessIdentity) -> Bool, waitsChanged: @escaping @Sendable () -> Void,
+        alarm: @escaping @Sendable (Double, @escaping @Sendable () -> Void) -> @Sendable () -> Void, executor: any TaskExecutor
     ) {
         (self.manifest, self.ledger, self.now, self.zone) = (manifest, ledger, now, zone)
         (self.agentIsNeeded, self.hasAgent, self.isAlive) = (agentIsNeeded, hasAgent, isAlive)
-        self.waitsChanged = waitsChanged
+        (self.waitsChanged, self.alarm, self.executor) = (waitsChanged, alarm, executor)
+    }
+}
+
+extension AppRuntime {
+    /// Runs the tasks of the app, on a test host that has to know when they wait. `nil` in a process of its own: the default.
+    package var executor: (any TaskExecutor)? { testHost?.executor }
+
+    /// Calls an action once, after so many seconds of the app's time. On a test host these are virtual.
+    ///
+    /// - Returns: What takes the alarm back.
+    package func alarm(after seconds: Double, _ action: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+        if let testHost { return testHost.alarm(seconds, action) }
+        let sleeper = Task {
+            try await Task.sleep(for: .seconds(seconds))
+            action()
+        }
+        return { sleeper.cancel() }
     }
 }
 
@@ -51,12 +73,19 @@ final class HostedWaits: Sendable {
         }
     }
 
+    /// Its work runs again, whatever it has seen.
+    func wake(_ number: Int) { state.withLock { $0.waits[number]?.seen = -1 } }
+
     func looked(_ number: Int, at commits: Int) { state.withLock { $0.waits[number]?.seen = commits } }
 
     func end(_ number: Int) { state.withLock { _ = $0.waits.removeValue(forKey: number) } }
 
+    /// Whether the launch awaits the ledger, and each of its waits has seen all of it.
     func isWaiting(launch: Int64, commits: Int) -> Bool {
-        state.withLock { $0.waits.values.contains { $0.launch == launch && $0.seen >= commits } }
+        state.withLock { state in
+            let own = state.waits.values.filter { $0.launch == launch }
+            return !own.isEmpty && own.allSatisfy { $0.seen >= commits }
+        }
     }
 }
 

@@ -117,9 +117,13 @@ final class TaskHandlers: Sendable {
                 for await _ in returned {}
                 await LaunchContext.graceAfterResult()
             }
+            let running = AppRuntime.shared.part { RunningHandlers() }
+            running.enter()
+            let context = WorkContext()
             registered.queue.async {
-                registered.handler(task)
+                context.run { registered.handler(task) }
                 hasReturned.finish()
+                running.leave()
             }
         }
     }
@@ -127,7 +131,8 @@ final class TaskHandlers: Sendable {
     /// Continued processing runs in the process that asked for it, several at once; `completions` brings the task's own word.
     func runContinued(_ launch: LaunchRecord, _ task: BGContinuedProcessingTask, _ completions: AsyncStream<Bool>) async -> Bool {
         let (registered, actions) = handlers(of: launch)
-        if let registered { registered.queue.async { registered.handler(task) } }
+        let context = WorkContext()
+        if let registered { registered.queue.async { context.run { registered.handler(task) } } }
         await run(actions, Payload(identifier: launch.identifier, continued: task))
         if registered == nil { task.setTaskCompleted(success: true) }
         // Not ended by the cancelling of this very work: the task says when it is done.

@@ -11,7 +11,7 @@ package struct AppDirectories: Sendable, Equatable {
     package let runtime: URL?
 
     /// Relative paths in the variables are ignored, as the XDG specification asks.
-    package init(appIdentifier: String, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    package init(appIdentifier: String, environment: [String: String] = ThisProcess.environment) {
         self.appIdentifier = appIdentifier
         func absolute(_ name: String) -> URL? {
             guard let path = environment[name], path.hasPrefix("/") else { return nil }

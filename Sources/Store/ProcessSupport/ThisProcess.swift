@@ -17,6 +17,10 @@ package enum ThisProcess {
     /// Its executable was removed, or replaced by another.
     package static var isDeleted: Bool { Self.executable(of: getpid())?.isDeleted ?? false }
 
+    /// The environment variables of this process. A test that runs a command without a process gives the command its own.
+    package static var environment: [String: String] { givenEnvironment ?? ProcessInfo.processInfo.environment }
+    @TaskLocal package static var givenEnvironment: [String: String]?
+
     /// A systemd user manager started it, as a unit's main process. What that process starts inherits the variable with another's number.
     package static var isUserManagers: Bool { ProcessInfo.processInfo.environment["SYSTEMD_EXEC_PID"] == "\(getpid())" }
 

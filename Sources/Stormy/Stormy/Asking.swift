@@ -1,23 +1,20 @@
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import StormyWeather
 
 // What all questions to weather services have in common.
 
-/// Lets work run until it is done. It is cancelled when its time is up, or whoever waits for it is.
+/// Lets work run until it is done. The work is cancelled when its time is up, or when the awaiting task is cancelled.
 ///
-/// - Parameter limit: `nil`: as long as it takes.
+/// - Parameter limit: `nil` for no limit.
 func within<Value: Sendable>(
     _ limit: Duration?, _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
-    let working = Task { try await work() }
-    let end = limit.map { limit in
-        Task {
-            try await Task.sleep(for: limit)
-            working.cancel()
-        }
-    }
-    defer { end?.cancel() }
+    let runtime = AppRuntime.ofWork
+    let working = Task(executorPreference: runtime.executor) { try await work() }
+    let takeBack = limit.map { runtime.alarm(after: $0 / .seconds(1)) { working.cancel() } }
+    defer { takeBack?() }
     return try await withTaskCancellationHandler {
         try await working.value
     } onCancel: {

@@ -16,6 +16,9 @@ final class HostedApp: VirtualProgram {
         var runtime: AppRuntime?
         var onEnd: @Sendable (Int64) -> Void = { _ in }
         var running: [Int64: Running] = [:]
+        /// Commands that a user started, by negative numbers.
+        var commands: Set<Int64> = []
+        var lastCommand: Int64 = 0
     }
 
     private let state = Mutex(State())
@@ -27,9 +30,25 @@ final class HostedApp: VirtualProgram {
 
     private func running(_ launch: Int64) -> Running? { state.withLock { $0.running[launch] } }
 
-    /// Launches whose handlers neither ended nor await anything that virtual time could bring.
+    // MARK: Commands
+
+    func beginCommand() -> HostedCommand {
+        state.withLock { state in
+            state.lastCommand -= 1
+            state.commands.insert(state.lastCommand)
+            return HostedCommand(number: state.lastCommand)
+        }
+    }
+
+    func end(_ command: HostedCommand) { state.withLock { _ = $0.commands.remove(command.number) } }
+
+    func isRunning(_ command: HostedCommand) -> Bool { state.withLock { $0.commands.contains(command.number) } }
+
+    // MARK: Launches
+
+    /// Launches and commands that neither ended nor await anything that virtual time could bring.
     func busy() -> [Int64] {
-        let (runtime, launches) = state.withLock { ($0.runtime, $0.running.keys.sorted()) }
+        let (runtime, launches) = state.withLock { ($0.runtime, $0.running.keys.sorted() + $0.commands) }
         guard let runtime else { return [] }
         return launches.filter { !runtime.isWaiting(launch: $0) }
     }

@@ -19,7 +19,8 @@ package final class SimulatedHost {
     let conditions: ScriptedConditions
     let processes: VirtualProcesses
     private let inbox = AgentInbox()
-    private let folder: URL
+    /// Where the home of the simulated user is.
+    package let folder: URL
     /// Everything that is noted goes to standard error, too: `SIMULATE_TRACE=1`.
     private let isLoud = ProcessInfo.processInfo.environment["SIMULATE_TRACE"] == "1"
     private let random: () -> Double
@@ -48,7 +49,7 @@ package final class SimulatedHost {
     ///   - program: what launched processes do.
     ///   - random: numbers from 0 up to 1, for what the agent spreads.
     package init(
-        start: Date, zone: TimeZone, program: any VirtualProgram, random: @escaping () -> Double
+        start: Date, zone: TimeZone, appIdentifier: String = "app", program: any VirtualProgram, random: @escaping () -> Double
     ) throws {
         folder = try VirtualFolder.make()
         self.random = random
@@ -59,7 +60,7 @@ package final class SimulatedHost {
             DesktopConditions(isNetworkAvailable: true, isNetworkMetered: false, isOnExternalPower: true))
         let inbox = inbox
         processes = VirtualProcesses(program: program) { inbox.wake() }
-        directories = AppDirectories(appIdentifier: "app", environment: ["HOME": folder.path])
+        directories = AppDirectories(appIdentifier: appIdentifier, environment: ["HOME": folder.path])
         ledger = try Ledger(inMemory: directories)
         try ledger.write {
             try $0.setFact(.app, AppRecord(executable: "/bin/false", arguments: [], version: "1", displayName: "App"))

@@ -35,18 +35,21 @@ public actor TestDriver {
     /// which other tests hold all threads does not count.
     public var patience: Duration = .seconds(20)
 
+    /// The home of the simulated user.
+    package nonisolated let home: URL
     let machine: SimulatedHost
-    private let app = HostedApp()
-    private let changes = ChangeCounter()
+    let app = HostedApp()
+    let changes = ChangeCounter()
     private let runtime: AppRuntime
+    let executor: HostedExecutor
     private let launchEvents: AsyncStream<LaunchReport>.Continuation
     private var toldOpen: [Int64] = []
     private var toldLatest: Int64 = 0
     private var toldCommits = -1
     /// The latest launch that the test was told of, or let go by.
     private var seenLaunch: Int64 = 0
-    /// Launches that were waited for in vain, and the changes by then: not waited for again before something changes.
-    private var slow: [Int64: Int] = [:]
+    /// Work that was waited for without a result, and the changes by then: not waited for again before something changes.
+    private var slow: [Work: Int] = [:]
 
     // MARK: Beginning and end
 
@@ -64,10 +67,18 @@ public actor TestDriver {
         zone: TimeZone = TimeZone(identifier: "Europe/Berlin") ?? .gmt,
         _ body: @Sendable (TestDriver) async throws -> Value
     ) async throws -> Value {
+        let manifest = AppManifest(appIdentifier: "app", displayName: "App", version: "1", permittedIdentifiers: identifiers)
+        return try await run(manifest, start: start, zone: zone, body)
+    }
+
+    /// The same for an app with a manifest of its own.
+    package static func run<Value: Sendable>(
+        _ manifest: AppManifest, start: Date, zone: TimeZone, _ body: @Sendable (TestDriver) async throws -> Value
+    ) async throws -> Value {
         guard !AppRuntime.isTestHosted else { throw NestedRun() }
         await turnstile.enter()
         let driver: TestDriver
-        do { driver = try TestDriver(identifiers, start: start, zone: zone) } catch {
+        do { driver = try TestDriver(manifest, start: start, zone: zone) } catch {
             await turnstile.leave()
             throw error
         }
@@ -87,27 +98,32 @@ public actor TestDriver {
 
     private static let turnstile = Turnstile()
 
-    private init(_ identifiers: [String], start: Date, zone: TimeZone) throws {
+    private init(_ manifest: AppManifest, start: Date, zone: TimeZone) throws {
         let (app, changes) = (app, changes)
-        let machine = try SimulatedHost(start: start, zone: zone, program: app, random: { 0.5 })
-        self.machine = machine
+        let machine = try SimulatedHost(
+            start: start, zone: zone, appIdentifier: manifest.appIdentifier, program: app, random: { 0.5 })
+        (self.machine, home) = (machine, machine.folder)
         let clock = machine.clock
         (self.clock, network, notifications) = (clock, machine.network, machine.desktop)
         ledger = LedgerInspector(ledger: machine.ledger)
         (launches, launchEvents) = AsyncStream.makeStream(of: LaunchReport.self)
         let living = machine.presence
+        executor = HostedExecutor { changes.add() }
         runtime = AppRuntime.enter(
             TestHost(
-                manifest: AppManifest(
-                    appIdentifier: "app", displayName: "App", version: "1", permittedIdentifiers: identifiers),
-                ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
+                manifest: manifest, ledger: machine.ledger, now: { clock.date }, zone: { clock.timeZone },
                 agentIsNeeded: { changes.add() }, hasAgent: { living.hasAgent }, isAlive: { living.isAlive($0) },
-                waitsChanged: { changes.add() }))
+                waitsChanged: { changes.add() },
+                alarm: { seconds, action in
+                    let number = clock.schedule(after: seconds, action)
+                    return { clock.cancel(number) }
+                }, executor: executor))
         let network = machine.network
         _ = runtime.part { InProcessTransport(onTestHost: VirtualNetwork.AppWire(network: network)) }
         network.onOrdinaryRequests { changes.add() }
         app.join(runtime) { network.processEnded(launch: $0) }
         runtime.part { OutstandingCalls() }.onIdle { changes.add() }
+        runtime.part { RunningHandlers() }.whenNone { changes.add() }
         clock.onSleepersChange { changes.add() }
         machine.onWake { changes.add() }
         _ = machine.ledger.onCommit { changes.add() }
@@ -139,16 +155,30 @@ public actor TestDriver {
         while true {
             // Handlers first: what they all ask for at this moment is one look of the agent's.
             let known = changes.count
-            let busy = app.busy().filter {
-                slow[$0] != known && !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0)
-            }
+            let busy = busy().filter { slow[$0] != known }
             if !busy.isEmpty {
-                if await !changes.wait(after: known, atMost: patience) { for launch in busy { slow[launch] = known } }
+                if await !changes.wait(after: known, atMost: patience) { for work in busy { slow[work] = known } }
                 continue
             }
             try machine.run()
             if changes.count == known, await !waitForDelegates(known) { return tellLaunches() }
         }
+    }
+
+    /// Work in progress that the passing of virtual time does not bring forward.
+    private enum Work: Hashable {
+        /// A launch or a command that awaits nothing.
+        case process(Int64)
+        /// Tasks that run or are about to.
+        case tasks
+        /// Registered handlers that have not returned.
+        case handlers
+    }
+
+    private func busy() -> [Work] {
+        let processes = app.busy().filter { !clock.hasSleeper(launch: $0) && !network.isAsking(launch: $0) }
+        return processes.map(Work.process) + (executor.isIdle ? [] : [.tasks])
+            + (runtime.part { RunningHandlers() }.isEmpty ? [] : [.handlers])
     }
 
     /// What happened so far is told to the delegates of sessions before time moves on. `false`: nothing is on its way to them.

@@ -65,7 +65,7 @@ public final class VirtualClock: Clock, Sendable {
         let due = deadline.offset / .seconds(1)
         let number = newNumber()
         // Asleep before its time can come.
-        sleepers.withLock { $0.launches[number] = .some(LaunchContext.current?.id) }
+        sleepers.withLock { $0.launches[number] = .some(LaunchContext.currentNumber) }
         insert(
             Timer(number: number, due: due) { [self] number in
                 // Awake from here on, also before its thread is: what it does next is waited for.

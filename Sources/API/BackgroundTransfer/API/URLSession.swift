@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import Foundation
 import FoundationNetworking
 
@@ -48,6 +49,8 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// Where the delegate is called. One operation at a time.
     open var delegateQueue: OperationQueue { queue }
     private let queue: OperationQueue
+    /// `nil` for the session that all of a process share.
+    private let context: WorkContext?
     /// A label of the app's.
     open var sessionDescription: String?
 
@@ -68,6 +71,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
         let configuration = configuration.copied()
         ownConfiguration = configuration
         queue = delegateQueue ?? Self.serialQueue()
+        context = WorkContext()
         if let identifier = configuration.identifier {
             engine = BackgroundSession.named(identifier, configuration)
         } else {
@@ -81,6 +85,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     public override init() {
         ownConfiguration = .default
         queue = Self.serialQueue()
+        context = WorkContext()
         engine = OrdinarySession(configuration: ownConfiguration, isShared: false)
         super.init()
         engine.attach(self, delegate: nil)
@@ -90,9 +95,17 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     private init(shared configuration: URLSessionConfiguration) {
         ownConfiguration = configuration
         queue = Self.serialQueue()
+        context = nil
         engine = OrdinarySession(configuration: configuration, isShared: true)
         super.init()
         engine.attach(self, delegate: nil)
+    }
+
+    /// Calls the app on the delegate queue, as part of the process that made this session.
+    func onDelegateQueue(_ body: @escaping @Sendable () -> Void) {
+        delegateQueue.addOperation { [context] in
+            if let context { context.run(body) } else { body() }
+        }
     }
 
     private static func serialQueue() -> OperationQueue {
@@ -132,7 +145,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// ``allTasks``, for a handler that is called on the delegate's queue.
     @preconcurrency open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        delegateQueue.addOperation { completionHandler(self.engine.allTasks()) }
+        onDelegateQueue { completionHandler(self.engine.allTasks()) }
     }
 
     /// ``tasks``, for a handler.
@@ -141,7 +154,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     ) {
         Task {
             let (datas, uploads, downloads) = await tasks
-            delegateQueue.addOperation { completionHandler(datas, uploads, downloads) }
+            onDelegateQueue { completionHandler(datas, uploads, downloads) }
         }
     }
 
@@ -271,7 +284,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
     /// Differs from Apple: connections stay open; they carry no secrets of their own.
     @preconcurrency open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let ownConfiguration = ownConfiguration.resolved()
-        delegateQueue.addOperation {
+        onDelegateQueue {
             ownConfiguration.urlCache?.removeAllCachedResponses()
             ownConfiguration.httpCookieStorage?.removeCookies(since: .distantPast)
             if let storage = ownConfiguration.urlCredentialStorage {
@@ -285,7 +298,7 @@ open class URLSession: NSObject, @unchecked Sendable {  // because its engine gu
 
     /// Everything is written at once: calls back.
     @preconcurrency open func flush(completionHandler: @escaping @Sendable () -> Void) {
-        delegateQueue.addOperation { completionHandler() }
+        onDelegateQueue { completionHandler() }
     }
 
     /// The same as ``reset(completionHandler:)``.

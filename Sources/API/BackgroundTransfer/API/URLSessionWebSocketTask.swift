@@ -168,7 +168,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // be
     func post(_ call: @escaping @Sendable () -> Void) {
         let calls = OutstandingCalls.shared
         calls.enter()
-        session.delegateQueue.addOperation {
+        session.onDelegateQueue {
             call()
             calls.leave()
         }

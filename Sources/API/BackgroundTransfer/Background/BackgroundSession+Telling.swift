@@ -78,7 +78,7 @@ extension BackgroundSession {
     private var deliveries: DeliveryGate { launch?.deliveries ?? DeliveryGate.ofThisProcess }
 
     private func lookNow(_ session: URLSession, _ calls: OutstandingCalls) {
-        session.delegateQueue.addOperation { [self] in
+        session.onDelegateQueue { [self] in
             defer { calls.leave() }
             // A process that leaves begins to tell nothing more, and acknowledges what it tells.
             let mayTell = deliveries.enter()
@@ -327,7 +327,7 @@ extension BackgroundSession {
         let completion = task.facts.withLock { $0.completion }
         let error = error?.concerning(task.originalRequest?.url)
         nonisolated(unsafe) let delegate = task.hearer(or: delegate)
-        task.session.delegateQueue.addOperation {
+        task.session.onDelegateQueue {
             if let completion { return completion(TransferEnd(error: error)) }
             delegate?.urlSession(task.session, task: task, didCompleteWithError: error)
         }

@@ -129,7 +129,7 @@ final class BackgroundSession: SessionEngine {
     }
 
     func logError(_ text: String) {
-        FileHandle.standardError.write(Data("background session \(identifier): \(text)\n".utf8))
+        AppRuntime.shared.report("background session \(identifier): \(text)")
     }
 
     // MARK: Tasks
@@ -156,7 +156,7 @@ final class BackgroundSession: SessionEngine {
         }
         guard !isOver else { return task.facts.withLock { $0.error = URLError(.cancelled) } }
         guard let session, let delegate, delegate.object is any URLSessionTaskDelegate else { return }
-        session.delegateQueue.addOperation {
+        session.onDelegateQueue {
             (delegate.object as? any URLSessionTaskDelegate)?.urlSession(session, didCreateTask: task)
         }
     }
@@ -213,7 +213,7 @@ final class BackgroundSession: SessionEngine {
         state.withLock { $0.joined[id, default: []].append(task) }
         // Its end was told already: nothing of it comes any more.
         guard record.state.isTerminal else { return }
-        task.session.delegateQueue.addOperation { [self] in tellJoined(record, task.session) }
+        task.session.onDelegateQueue { [self] in tellJoined(record, task.session) }
     }
 
     private func refuse(_ task: URLSessionTask, _ error: any Error) {
@@ -370,7 +370,7 @@ final class BackgroundSession: SessionEngine {
         // Held on to: on the queue another test's may be the shared one.
         let calls = OutstandingCalls.shared
         calls.enter()
-        session.delegateQueue.addOperation {
+        session.onDelegateQueue {
             delegate?.object.urlSession(session, didBecomeInvalidWithError: nil)
             calls.leave()
         }

@@ -69,7 +69,7 @@ extension BackgroundSession {
         calls.enter()
         delegate.urlSession(session, dataTask: task, didReceive: response) { disposition in
             guard question.answer(disposition) else { return }
-            session.delegateQueue.addOperation {
+            session.onDelegateQueue {
                 rest(disposition)
                 calls.leave()
             }

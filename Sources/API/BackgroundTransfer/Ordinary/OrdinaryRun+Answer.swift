@@ -33,7 +33,7 @@ extension OrdinaryRun: BodySink {
             return give(attempt, URLError(.requestBodyStreamExhausted))
         }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation { [self] in
+        session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !self.state.withLock({ $0.isOver }) else {
                 return
             }

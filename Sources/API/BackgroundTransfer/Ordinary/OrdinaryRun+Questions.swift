@@ -29,7 +29,7 @@ extension OrdinaryRun {
         }
         guard let response, let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return goOn(proposed) }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation { [self] in
+        session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
             delegate.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: proposed, completionHandler: goOn)
@@ -106,7 +106,7 @@ extension OrdinaryRun {
         }
         guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation { [self] in
+        session.onDelegateQueue { [self] in
             guard let delegate = delegate.object as? any URLSessionTaskDelegate, !state.withLock({ $0.isOver }) else { return }
             delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
         }
@@ -129,7 +129,7 @@ extension OrdinaryRun {
         }
         guard let delegate = HeldDelegate(task.hearer(or: engine.delegate)) else { return answer(.performDefaultHandling, nil) }
         let (session, task) = (task.session, task)
-        session.delegateQueue.addOperation {
+        session.onDelegateQueue {
             guard let delegate = delegate.object as? any URLSessionTaskDelegate else { return }
             delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: answer)
         }

@@ -75,7 +75,7 @@ extension OrdinaryRun {
         guard let hearer = dataTask.hearer(as: (any URLSessionDataDelegate).self, or: engine.delegate) else { return }
         nonisolated(unsafe) let delegate = hearer
         // Before what waits for the answer, which comes next.
-        dataTask.session.delegateQueue.addOperation {
+        dataTask.session.onDelegateQueue {
             delegate.urlSession(dataTask.session, dataTask: dataTask, didBecome: download)
         }
     }

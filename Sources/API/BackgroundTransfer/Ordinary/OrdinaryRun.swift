@@ -17,7 +17,7 @@ final class OrdinaryRun: TaskRun {
     private let transport = InProcessTransport.shared
     private let number: Int64
     /// The launch that began it.
-    private let launch = LaunchContext.current?.id
+    private let launch = LaunchContext.currentNumber
     private let isOnTestHost = AppRuntime.isOnTestHost
 
     /// Bytes of an answer kept in memory for a handler or an await.
@@ -265,7 +265,7 @@ final class OrdinaryRun: TaskRun {
     private func enqueue(_ delivery: Delivery) {
         let calls = OutstandingCalls.shared
         calls.enter()
-        task.session.delegateQueue.addOperation { [self] in
+        task.session.onDelegateQueue { [self] in
             switch delivery {
             case .call(let call): call()
             case .bytes(let data): hear(data, cost: delivery.cost)

@@ -83,7 +83,7 @@ final class OrdinarySession: SessionEngine {
         }
         let session = task.session
         guard let delegate, delegate.object is any URLSessionTaskDelegate else { return }
-        session.delegateQueue.addOperation {
+        session.onDelegateQueue {
             (delegate.object as? any URLSessionTaskDelegate)?.urlSession(session, didCreateTask: task)
         }
     }
@@ -206,7 +206,7 @@ final class OrdinarySession: SessionEngine {
             return (state.session, state.delegate)
         }
         guard let (session, delegate) = ended, let session, let delegate else { return }
-        session.delegateQueue.addOperation { delegate.object.urlSession(session, didBecomeInvalidWithError: nil) }
+        session.onDelegateQueue { delegate.object.urlSession(session, didBecomeInvalidWithError: nil) }
     }
 
     // MARK: Awaited

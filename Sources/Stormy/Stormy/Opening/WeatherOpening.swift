@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import Foundation
 import StormyWeather
@@ -28,7 +29,7 @@ struct WeatherOpening: Sendable {
 
     func begin() -> AsyncStream<OpenState> {
         AsyncStream { continuation in
-            let task = Task {
+            let task = Task(executorPreference: AppRuntime.ofWork.executor) {
                 await run { continuation.yield($0) }
                 continuation.finish()
             }

@@ -1,0 +1,23 @@
+import Synchronization
+
+/// Counts the registered handlers that have not returned yet. On a test host virtual time does not pass while one of them runs.
+package final class RunningHandlers: Sendable {
+    private let state = Mutex((count: 0, whenNone: Optional<@Sendable () -> Void>.none))
+
+    package init() {}
+
+    package var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    func enter() { state.withLock { $0.count += 1 } }
+
+    func leave() {
+        let whenNone = state.withLock { state in
+            state.count -= 1
+            return state.count == 0 ? state.whenNone : nil
+        }
+        whenNone?()
+    }
+
+    /// Calls an action each time that the last of them returned.
+    package func whenNone(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whenNone = action } }
+}

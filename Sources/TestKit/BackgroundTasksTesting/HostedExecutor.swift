@@ -1,0 +1,33 @@
+import Foundation
+import Synchronization
+
+/// Runs the tasks of the processes that a test host stands in for, and knows whether one of them runs or is about to.
+///
+/// Without it virtual time could pass while an app computes on a busy machine.
+final class HostedExecutor: TaskExecutor {
+    private let queue = DispatchQueue(label: "hosted-tasks", attributes: .concurrent)
+    private let jobs = Mutex(0)
+    private let whenIdle: @Sendable () -> Void
+
+    /// - Parameter whenIdle: Called each time that the last task began to wait.
+    init(whenIdle: @escaping @Sendable () -> Void) {
+        self.whenIdle = whenIdle
+        // A task does not keep its executor, and may outlive its test.
+        _ = Unmanaged.passRetained(self)
+    }
+
+    var isIdle: Bool { jobs.withLock { $0 == 0 } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0 += 1 }
+        queue.async { [self] in
+            job.runSynchronously(on: asUnownedTaskExecutor())
+            let isIdle = jobs.withLock { jobs in
+                jobs -= 1
+                return jobs == 0
+            }
+            if isIdle { whenIdle() }
+        }
+    }
+}
