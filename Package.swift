@@ -186,8 +186,8 @@ let package = Package(
         .target(
             name: "StormyCommand",
             dependencies: [
-                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "Stormy",
-                "StormyConfiguration", "StormyWeather", argumentParser,
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer",
+                "ProcessSupport", "Stormy", "StormyConfiguration", "StormyWeather", argumentParser,
             ], resources: [.embedInCode("Resources/Stormy-Info.plist"), .embedInCode("Resources/Stormy.svg")],
             swiftSettings: strict),
         .target(name: "PhotoMetadata", dependencies: ["CLibgexiv2"], swiftSettings: strict),
@@ -274,7 +274,16 @@ let package = Package(
                 "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
             ], path: "Tests/StandIns/adwaita-example", resources: [.copy("adwaita-example-Info.plist")], swiftSettings: strict),
 
+        // Tests/StormyFixtures: answers of weather services, for every kind of test.
+        .target(name: "StormyFixtures", path: "Tests/StormyFixtures", swiftSettings: strict),
+
         // Tests.
+        .testTarget(
+            name: "StormyCommandTests",
+            dependencies: [
+                "BackgroundCommands", "BackgroundLedger", "BackgroundNotices", "BackgroundRuntime", "BackgroundTasksTesting",
+                "ProcessSupport", "ServerScripts", "Spool", "Stormy", "StormyCommand", "StormyFixtures",
+            ], swiftSettings: strict),
         .testTarget(name: "StormyWeatherTests", dependencies: ["StormyWeather"], exclude: ["Fixtures"], swiftSettings: strict),
         .testTarget(
             name: "BackgroundTasksTests",
@@ -303,8 +312,9 @@ let package = Package(
             ], swiftSettings: strict),
         .testTarget(
             name: "EndToEndTests",
-            dependencies: ["BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool"],
-            swiftSettings: strict),
+            dependencies: [
+                "BackgroundLedger", "BackgroundScheduling", "CLinux", "FaultyServer", "ProcessSupport", "Spool", "StormyFixtures",
+            ], swiftSettings: strict),
         .testTarget(name: "ArchitectureTests", swiftSettings: strict),
         .testTarget(name: "UserUnitsTests", dependencies: ["ProcessSupport", "UserUnits"], swiftSettings: strict),
         .testTarget(name: "BackgroundSchedulingTests", dependencies: ["BackgroundScheduling"], swiftSettings: strict),

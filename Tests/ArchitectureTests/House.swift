@@ -69,8 +69,8 @@ struct House {
                 "StormyWeather", "TransferMachines", "UserNotifications",
             ],
             "StormyCommand": [
-                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer", "Stormy",
-                "StormyConfiguration", "StormyWeather",
+                "BackgroundCommands", "BackgroundRuntime", "BackgroundScenes", "BackgroundTasks", "BackgroundTransfer",
+                "ProcessSupport", "Stormy", "StormyConfiguration", "StormyWeather",
             ],
             "PhotoMetadata": ["CLibgexiv2"],
             "stormy": ["StormyCommand"],
@@ -123,6 +123,8 @@ struct House {
             "adwaita-example": [
                 "BackgroundCommands", "BackgroundTasks", "BackgroundTransfer", "StandInAdwaita", "UserNotifications",
             ],
+            // Tests/StormyFixtures
+            "StormyFixtures": [],
             // Tests/Sanitizers
             "SanitizedSynchronization": [],
         ],

@@ -1,4 +1,5 @@
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

@@ -1,5 +1,6 @@
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

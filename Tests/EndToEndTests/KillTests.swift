@@ -1,6 +1,7 @@
 import BackgroundLedger
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

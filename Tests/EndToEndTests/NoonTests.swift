@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundScheduling
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

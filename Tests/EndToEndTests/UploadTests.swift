@@ -2,6 +2,7 @@ import Spool
 import BackgroundLedger
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

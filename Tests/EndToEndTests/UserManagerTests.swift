@@ -2,6 +2,7 @@ import ProcessSupport
 import BackgroundLedger
 import FaultyServer
 import Foundation
+import StormyFixtures
 import Testing
 
 extension EndToEnd {

@@ -3,17 +3,18 @@ import Foundation
 
 /// Runs the commands of a tool that is made of them.
 package enum CommandRunner {
-    /// Parses, runs, and leaves with the contract's exit code.
+    /// Parses and runs a command.
     ///
     /// - Parameters:
-    ///   - before: between parsing and running.
-    ///   - after: when the command ended, however it did.
-    ///   - explain: what an error means for whoever typed the command.
-    package static func runAndExit(
+    ///   - before: Called between parsing and running.
+    ///   - after: Called when the command ended, with or without an error.
+    ///   - explain: Turns an error into the message and the exit code that the user sees.
+    /// - Returns: The exit code of the contract.
+    package static func run(
         _ root: any AsyncParsableCommand.Type, _ arguments: [String],
         before: (any ParsableCommand) throws -> Void = { _ in }, after: (any ParsableCommand) -> Void = { _ in },
         explain: (any Error) -> CommandFailure = CommandFailure.init
-    ) async -> Never {
+    ) async -> Int32 {
         do {
             var command = try root.parseAsRoot(arguments)
             do {
@@ -25,31 +26,38 @@ package enum CommandRunner {
                 }
             } catch {
                 after(command)
-                leave(root, with: error, explain)
+                return report(root, error, explain)
             }
             after(command)
             remind(root, of: command)
-            Foundation.exit(Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0)
+            return Output.hasFailed ? ExitStatus.inputOutput.rawValue : 0
         } catch {
-            root.exit(withError: error)
+            return reportUsage(root, error)
         }
     }
 
-    /// A person at a terminal hears of what no desktop could show, until `status` has listed it.
+    /// A user at a terminal is reminded of notifications that no desktop could show, until `status` has listed them.
     private static func remind(_ root: any AsyncParsableCommand.Type, of command: any ParsableCommand) {
-        guard isatty(STDERR_FILENO) != 0, type(of: command)._commandName != "status" else { return }
+        guard Output.isTerminal(STDERR_FILENO), type(of: command)._commandName != "status" else { return }
         guard let line = (try? UnseenNotifications.current())?.reminder(program: root._commandName) else { return }
         Output.note(line)
     }
 
-    private static func leave(
-        _ root: any AsyncParsableCommand.Type, with error: any Error, _ explain: (any Error) -> CommandFailure
-    ) -> Never {
-        if let code = error as? ExitCode { Foundation.exit(code.rawValue) }
-        // Help, versions and usage errors: the library knows how to say them, and their types are its own secret.
-        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { root.exit(withError: error) }
+    private static func report(
+        _ root: any AsyncParsableCommand.Type, _ error: any Error, _ explain: (any Error) -> CommandFailure
+    ) -> Int32 {
+        if let code = error as? ExitCode { return code.rawValue }
+        // The types of help, version and usage errors are internal to the library.
+        if String(reflecting: type(of: error)).hasPrefix("ArgumentParser") { return reportUsage(root, error) }
         let failure = explain(error)
         Output.note("\(root._commandName): \(failure.message)")
-        Foundation.exit(failure.status.rawValue)
+        return failure.status.rawValue
+    }
+
+    /// Prints what ArgumentParser's own `exit(withError:)` prints: help and versions to standard output, errors to standard error.
+    private static func reportUsage(_ root: any AsyncParsableCommand.Type, _ error: any Error) -> Int32 {
+        let (text, code) = (root.fullMessage(for: error), root.exitCode(for: error))
+        if !text.isEmpty { Output.write(Data((text + "\n").utf8), to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO) }
+        return code.rawValue
     }
 }

@@ -3,6 +3,7 @@ import BackgroundLedger
 import BackgroundNotices
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 
 /// `notify --test`.
 public struct NotifyCommand: BackgroundCommand {
@@ -47,7 +48,7 @@ public struct NotifyCommand: BackgroundCommand {
     // MARK: The steps
 
     private func server(_ steps: Steps) throws -> NotificationServerReport {
-        let agent = try AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment).get()
+        let agent = try AgentStarter.findAgent(environment: ThisProcess.environment).get()
         let app = ExaminedApp.look(verb: Self.configuration.commandName ?? "")
         let report = try NotificationsExamination.ask(agent, app)
         if report.trouble != nil {

@@ -4,8 +4,11 @@ import ProcessSupport
 
 /// What a verb prints: one JSON document on standard output and nothing else there, or text for a person.
 package enum Output {
-    package static let isTerminal = isatty(1) == 1
-    package static let usesColor = isTerminal && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
+    package static var isTerminal: Bool { isTerminal(STDOUT_FILENO) }
+    package static var usesColor: Bool { isTerminal && ThisProcess.environment["NO_COLOR"] == nil }
+
+    /// Whether standard output (`STDOUT_FILENO`) or standard error is a terminal.
+    package static func isTerminal(_ descriptor: Int32) -> Bool { CapturedOutput.current == nil && isatty(descriptor) == 1 }
 
     /// First of all: what is printed goes to no file that is opened later.
     package static func prepare() { StandardDescriptors.occupyClosed() }
@@ -19,26 +22,26 @@ package enum Output {
         }
         var data = try encoder.encode(value)
         data.append(UInt8(ascii: "\n"))
-        write(data, to: .standardOutput)
+        write(data, to: STDOUT_FILENO)
     }
 
     /// With the offset of the person's zone.
     package static func iso8601(_ date: Date) -> String {
-        date.formatted(Date.ISO8601FormatStyle(timeZone: .current).timeZoneSeparator(.colon))
+        date.formatted(Date.ISO8601FormatStyle(timeZone: AppRuntime.shared.zone).timeZoneSeparator(.colon))
     }
 
     /// A whole document, as it stands.
-    package static func document(_ text: String) { write(Data(text.utf8), to: .standardOutput) }
+    package static func document(_ text: String) { write(Data(text.utf8), to: STDOUT_FILENO) }
 
     package static func line(_ text: String = "") { _ = lineIsTaken(text) }
 
     /// - Returns: `false`: nobody can have read it, as standard output is closed or full.
-    package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: .standardOutput) }
+    package static func lineIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDOUT_FILENO) }
 
     package static func note(_ text: String) { _ = noteIsTaken(text) }
 
     /// - Returns: `false`: nobody can have read it, as standard error is closed or full.
-    package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: .standardError) }
+    package static func noteIsTaken(_ text: String) -> Bool { write(Data((shown(text) + "\n").utf8), to: STDERR_FILENO) }
 
     // Our own marks, turned into colour at the last moment: what a server or a file name brings can never be one of them.
     private static let boldMark = "\u{F0001}"
@@ -75,7 +78,8 @@ package enum Output {
     ///
     /// - Returns: `false`: nobody is there any more.
     package static func takes() -> Bool {
-        [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
+        if CapturedOutput.current != nil { return true }
+        return [STDOUT_FILENO, STDERR_FILENO].allSatisfy { descriptor in
             guard StandardDescriptors.canWrite(descriptor) else { return false }
             var output = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             while poll(&output, 1, -1) < 0, errno == EINTR {}
@@ -87,9 +91,13 @@ package enum Output {
     package private(set) nonisolated(unsafe) static var hasFailed = false
 
     @discardableResult
-    private static func write(_ data: Data, to handle: FileHandle) -> Bool {
+    package static func write(_ data: Data, to descriptor: Int32) -> Bool {
+        if let captured = CapturedOutput.current {
+            captured.append(data, to: descriptor)
+            return true
+        }
         do {
-            try handle.write(contentsOf: data)
+            try FileHandle(fileDescriptor: descriptor).write(contentsOf: data)
             return true
         } catch {
             // A reader that has seen enough, as `head` has, is no failure.
@@ -100,23 +108,23 @@ package enum Output {
     }
 
     package static func clearScreen() {
-        if isTerminal { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: .standardOutput) }
+        if isTerminal { write(Data("\u{1B}[H\u{1B}[2J".utf8), to: STDOUT_FILENO) }
     }
 
     // MARK: Dates
 
     /// In the person's locale and zone, the relative time beside it.
-    package static func moment(_ date: Date, now: Date = Date()) -> String {
+    package static func moment(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let isNear = abs(date.timeIntervalSince(now)) < 20 * 3600
         // "02:00" where the locale writes it so, as in a notification; `time: .shortened` drops the zero everywhere.
-        let hours = Date.FormatStyle(locale: PersonLocale.current).hour().minute()
+        let hours = Date.FormatStyle(locale: PersonLocale.current, timeZone: AppRuntime.shared.zone).hour().minute()
         let style = isNear ? hours : hours.year().month(.abbreviated).day()
         // ICU puts narrow no-break spaces before "PM"; not every terminal has them.
         return "\(date.formatted(style).replacingOccurrences(of: "\u{202F}", with: " ")) (\(relative(date, now: now)))"
     }
 
     /// "in 3 h 12 min", "2 min ago".
-    package static func relative(_ date: Date, now: Date = Date()) -> String {
+    package static func relative(_ date: Date, now: Date = AppRuntime.shared.now) -> String {
         let centuries = 1e11
         let seconds = Int(min(max(date.timeIntervalSince(now), -centuries), centuries).rounded())
         guard seconds != 0 else { return "now" }

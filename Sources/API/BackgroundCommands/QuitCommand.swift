@@ -32,13 +32,13 @@ public struct QuitCommand: BackgroundCommand {
             try transaction.dropQuestions()
             // A press whose launch is ended here opens no chooser later on.
             for response in try transaction.undeliveredResponses() {
-                try transaction.responseWasDelivered(response.id!, now: Date())
+                try transaction.responseWasDelivered(response.id!, now: AppRuntime.shared.now)
             }
             return (
                 try transaction.deleteAllRequests(), try pauseTransfers(transaction), try withdrawNotifications(transaction),
                 // Launches that an agent left behind when it died need another one, which warns them and waits.
                 try isRunning || transaction.liveLaunches().contains { $0.kind != .continuedProcessing }
-                    ? transaction.ask(.quit, now: Date()) : nil
+                    ? transaction.ask(.quit, now: AppRuntime.shared.now) : nil
             )
         }
         AutostartEntry(directories: runtime.directories).remove()
@@ -68,14 +68,14 @@ public struct QuitCommand: BackgroundCommand {
     private static func pauseTransfers(_ transaction: LedgerTransaction) throws -> Int {
         var count = 0
         for var transfer in try transaction.unfinishedTransfers() where transfer.state != .paused {
-            try transaction.handle(.shelved, &transfer, now: Date())
+            try transaction.handle(.shelved, &transfer, now: AppRuntime.shared.now)
             if transfer.state == .paused { count += 1 }
         }
         return count
     }
 
     private static func withdrawNotifications(_ transaction: LedgerTransaction) throws -> (count: Int, unseen: [String]) {
-        let now = Date()
+        let now = AppRuntime.shared.now
         let meant = try transaction.takeBackNotifications(now: now) { $0.isComing || $0.life.isStanding }
         let unseen = meant.filter { $0.life.isUntold && $0.dueAt.map { $0 <= now } ?? true }.map { notice in
             [notice.content.title, notice.content.body].filter { !$0.isEmpty }.joined(separator: ": ")

@@ -23,7 +23,7 @@ public struct SimulateCommand: BackgroundCommand {
 
     public func perform() async throws {
         let starter = AgentStarter(directories: AppRuntime.shared.directories)
-        switch starter.startIfNeeded() {
+        switch AppRuntime.shared.startAgent() {
         case .alreadyRunning, .started: break
         case .forbidden:
             throw CommandFailure(

@@ -103,10 +103,10 @@ package struct AgentReport: Encodable {
     }
 
     init(_ transaction: LedgerTransaction) throws {
-        running = AgentStarter(directories: AppRuntime.shared.directories).isRunning
+        running = AppRuntime.shared.isAgentRunning
         // Just started, it has not said who it is; what stands there may be of the one before.
         let agent = try transaction.fact(.agent).flatMap { agent in
-            agent.processStart.map { ProcessIdentity(pid: agent.pid, start: $0).isAlive } ?? true ? agent : nil
+            agent.processStart.map { AppRuntime.shared.isAlive(ProcessIdentity(pid: agent.pid, start: $0)) } ?? true ? agent : nil
         }
         pid = OrNull(running ? agent?.pid : nil)
         version = OrNull(running ? agent?.version : nil)

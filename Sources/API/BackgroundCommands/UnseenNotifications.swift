@@ -44,7 +44,7 @@ package struct UnseenNotifications: Sendable {
     package static func list() {
         guard let unseen = try? current() else { return }
         for line in unseen.lines { Output.line(line) }
-        if isatty(STDOUT_FILENO) != 0 { unseen.noteListed() }
+        if Output.isTerminal { unseen.noteListed() }
     }
 
     private var lines: [String] {

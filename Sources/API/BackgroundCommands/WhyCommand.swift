@@ -51,7 +51,7 @@ public struct WhyCommand: BackgroundCommand {
 
     private func rows() throws -> [Row] {
         try AppRuntime.shared.ledger().read { transaction in
-            let explanation = try Explanation(transaction, now: Date())
+            let explanation = try Explanation(transaction, now: AppRuntime.shared.now)
             let wanted = try identifier.map { try [transaction.request($0)].compactMap { $0 } } ?? transaction.requests()
             return try wanted.map { row($0, explanation) }
                 + deliveries(transaction, explanation).filter { identifier == nil || $0.identifier == identifier }
@@ -87,6 +87,7 @@ public struct WhyCommand: BackgroundCommand {
 
     /// `nil`: one was there.
     private func lineOfAgent() async throws -> String? {
+        if AppRuntime.shared.isHosted { return nil }
         let directories = AppRuntime.shared.directories
         let starter = AgentStarter(directories: directories)
         let absence = starter.isRunning ? nil : try AppRuntime.shared.ledger().read { try $0.fact(.absence) }

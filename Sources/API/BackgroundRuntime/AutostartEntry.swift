@@ -25,7 +25,7 @@ package struct AutostartEntry: Sendable {
     /// ledger does not. Empty: the agent.
     package static let command = Mutex<[String]>([])
 
-    package init(directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment) {
+    package init(directories: AppDirectories, environment: [String: String] = ThisProcess.environment) {
         self.directories = directories
         self.environment = environment
     }

@@ -20,7 +20,7 @@ package enum CompanionProgram {
     ///
     /// - Parameter override: a variable that names the program outright, and first.
     package static func find(
-        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment, override: String? = nil
+        _ name: String, environment: [String: String] = ThisProcess.environment, override: String? = nil
     ) -> Result<String, Missing> {
         let folder = AppManifest.executableURL.deletingLastPathComponent()
         let installation = folder.deletingLastPathComponent()
@@ -36,7 +36,7 @@ package enum CompanionProgram {
 
     /// Somebody else's.
     package static func findInPath(
-        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
+        _ name: String, environment: [String: String] = ThisProcess.environment
     ) -> String? {
         inPath(name, environment).first(where: isProgram)
     }
@@ -48,7 +48,7 @@ package enum CompanionProgram {
     ///
     /// - Returns: why it does not work; `nil`: it does.
     package static func trouble(starting path: String, _ arguments: [String]) -> String? {
-        let child = ChildProcess(path: path, arguments: arguments, environment: ProcessInfo.processInfo.environment)
+        let child = ChildProcess(path: path, arguments: arguments, environment: ThisProcess.environment)
         do throws(ChildProcess.Failure) {
             let end = try child.run(within: patience, outputLimit: 1_000)
             if end.wasLate { return "it does not end" }

@@ -146,6 +146,6 @@ extension AppRuntime {
         let isThere = access(directories.ledger.path, F_OK) == 0
         let recorded = isThere ? try? ledger().read { try DesktopFacts.Recorded($0) } : nil
         return DesktopFacts(
-            directories, environment: ProcessInfo.processInfo.environment, recorded: recorded ?? DesktopFacts.Recorded())
+            directories, environment: ThisProcess.environment, recorded: recorded ?? DesktopFacts.Recorded())
     }
 }

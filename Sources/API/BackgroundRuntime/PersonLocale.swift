@@ -1,8 +1,14 @@
 import Foundation
+import ProcessSupport
 
 /// The locale in which a person reads dates and times. Foundation on Linux does not ask the environment: there everybody gets "12:00 PM".
 package enum PersonLocale {
-    package static let current = locale(in: ProcessInfo.processInfo.environment)
+    package static var current: Locale {
+        ThisProcess.givenEnvironment.map(locale(in:)) ?? ofProcess
+    }
+
+    /// Read once: the environment of a process does not change.
+    private static let ofProcess = locale(in: ThisProcess.environment)
 
     /// Source of the rule: POSIX.1-2017, XBD 8.2: `LC_ALL`, then `LC_TIME`, then `LANG`, the first that is not empty; a codeset and a
     /// modifier may follow. `C` and `POSIX` have 24 hours, and English words as everything else here.
@@ -13,7 +19,7 @@ package enum PersonLocale {
     }
 
     /// The region whose units a person reads: "US". `nil`: none is named.
-    package static func measurementRegion(in environment: [String: String] = ProcessInfo.processInfo.environment) -> String? {
+    package static func measurementRegion(in environment: [String: String] = ThisProcess.environment) -> String? {
         Locale(identifier: name(of: "LC_MEASUREMENT", in: environment)).region?.identifier
     }
 
@@ -25,7 +31,7 @@ package enum PersonLocale {
 
 extension PersonLocale {
     /// The languages in which a person wants answers, the first one first, as `Accept-Language` says it (RFC 9110, 12.5.4).
-    package static let acceptLanguage = acceptLanguage(in: ProcessInfo.processInfo.environment)
+    package static var acceptLanguage: String { acceptLanguage(in: ThisProcess.environment) }
 
     /// Source of the rule: gettext's `LANGUAGE`, a list between colons, unless the locale is `C`; else `LC_ALL`, `LC_MESSAGES`, `LANG`. Who has none of them
     /// reads English, as everything here is written.

@@ -2,6 +2,7 @@ import BackgroundNotices
 import BackgroundScheduling
 import Foundation
 import GRDB
+import ProcessSupport
 import Synchronization
 import TransferMachines
 
@@ -91,7 +92,7 @@ package struct SessionEnvironment: Codable, Sendable, Equatable {
 
     /// What of it this process knows.
     package static var current: SessionEnvironment {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         return SessionEnvironment(variables: environment.filter { names.contains($0.key) })
     }
 }

@@ -31,7 +31,7 @@ package struct UserUnits: Sendable {
 
     /// - Parameter manager: how the user manager is asked; `nil`: by `systemctl`.
     package init(
-        directories: AppDirectories, environment: [String: String] = ProcessInfo.processInfo.environment,
+        directories: AppDirectories, environment: [String: String] = ThisProcess.environment,
         manager: (any UserManager)? = nil
     ) {
         (self.directories, self.environment) = (directories, environment)

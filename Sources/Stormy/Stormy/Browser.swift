@@ -16,7 +16,7 @@ package enum Browser {
 
     /// - Throws: ``Failure`` where nothing opens it.
     package static func open(_ path: String) throws(Failure) {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         guard let opener = CompanionProgram.findInPath("xdg-open", environment: environment) else {
             throw Failure(description: "no browser could be started, as xdg-open is not in PATH")
         }

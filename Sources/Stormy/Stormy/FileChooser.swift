@@ -102,7 +102,7 @@ enum FileChooser {
 
         private func run() -> End {
             let (output, errors) = (Pipe(), Pipe())
-            var child = ChildProcess(path: path, arguments: arguments, environment: ProcessInfo.processInfo.environment)
+            var child = ChildProcess(path: path, arguments: arguments, environment: ThisProcess.environment)
             child.standardOutput = output.fileHandleForWriting.fileDescriptor
             child.standardError = errors.fileHandleForWriting.fileDescriptor
             let pid = state.withLock { state -> Int32? in

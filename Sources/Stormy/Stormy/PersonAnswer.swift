@@ -1,5 +1,6 @@
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import StormyWeather
 import UserNotifications
 
@@ -9,7 +10,7 @@ package enum PersonAnswer {
     ///
     /// - Throws: why nobody can be told.
     package static func show(_ title: String, _ body: String) async throws {
-        if case .failure = AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment), showDirectly(title, body) {
+        if case .failure = AgentStarter.findAgent(environment: ThisProcess.environment), showDirectly(title, body) {
             return
         }
         let content = UNMutableNotificationContent()

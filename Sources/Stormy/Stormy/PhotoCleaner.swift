@@ -75,7 +75,7 @@ final class PhotoCleaner: Sendable {
             defer { close(nothing) }
             defer { close(ends[1]) }
             var child = ChildProcess(
-                path: program, arguments: [folder.url.path], environment: ProcessInfo.processInfo.environment)
+                path: program, arguments: [folder.url.path], environment: ThisProcess.environment)
             (child.standardInput, child.standardOutput, child.standardError) = (ends[1], ends[1], nothing)
             guard let pid = try? child.start() else {
                 close(socket)

@@ -154,7 +154,7 @@ extension StormyStore {
     }
 
     /// Whether ``recoverPhotos(transfers:now:)`` has something to do.
-    package func hasLostPhotos(now: Date = Date()) throws -> Bool {
+    package func hasLostPhotos(now: Date = BGTaskScheduler.now) throws -> Bool {
         try queue.read { try PhotoRecord.fetchOne($0, sql: Self.lostPhotos, arguments: Self.lost(by: now)) } != nil
     }
 
@@ -167,7 +167,7 @@ extension StormyStore {
     /// given back when there is none.
     ///
     /// - Parameter transfers: numbers of the transfers the agent knows, by the photo they carry.
-    package func recoverPhotos(transfers: [Int64: Int64], now: Date = Date()) throws {
+    package func recoverPhotos(transfers: [Int64: Int64], now: Date = BGTaskScheduler.now) throws {
         try queue.write { database in
             let lost = try PhotoRecord.fetchAll(database, sql: Self.lostPhotos, arguments: Self.lost(by: now))
             for var photo in lost {

@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTransfer
 import Foundation
 import StormyWeather
@@ -41,18 +42,25 @@ package struct StormySettings: Sendable, Equatable {
         destination = nil
     }
 
-    private static let chosen = Mutex<StormySettings?>(nil)
+    /// The settings of one process, or of one that a test host stands in for.
+    private final class Chosen: Sendable {
+        let settings = Mutex<StormySettings?>(nil)
+    }
 
-    /// The configuration could be read.
-    package static var areSet: Bool { chosen.withLock { $0 != nil } }
+    private static func chosen(_ runtime: AppRuntime) -> Chosen { runtime.part { Chosen() } }
 
-    /// Those of this process. Set once, before anything else of Stormy is used.
+    /// Whether the configuration was read.
+    package static var areSet: Bool { chosen(.ofWork).settings.withLock { $0 != nil } }
+
+    /// The settings of this process. Set once, before anything else of Stormy is used.
     package static var current: StormySettings {
         get {
-            guard let settings = chosen.withLock({ $0 }) else { preconditionFailure("StormySettings.current is not set") }
+            // A callback of a hosted test does not carry the test's values.
+            let known = chosen(.ofWork).settings.withLock { $0 } ?? chosen(.shared).settings.withLock { $0 }
+            guard let settings = known else { preconditionFailure("StormySettings.current is not set") }
             return settings
         }
-        set { chosen.withLock { $0 = newValue } }
+        set { chosen(.ofWork).settings.withLock { $0 = newValue } }
     }
 }
 

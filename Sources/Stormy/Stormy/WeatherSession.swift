@@ -1,3 +1,4 @@
+import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
@@ -240,4 +241,4 @@ func logged<Value>(_ name: String, _ body: () throws -> Value) -> Value? {
     }
 }
 
-func logError(_ text: String) { FileHandle.standardError.write(Data("stormy: \(text)\n".utf8)) }
+func logError(_ text: String) { AppRuntime.shared.report("stormy: \(text)") }

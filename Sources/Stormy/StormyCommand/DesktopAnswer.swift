@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import Stormy
 
 /// What a verb says to a person who started it from a menu or a file manager: there is no terminal to read.
@@ -12,7 +13,7 @@ enum DesktopAnswer {
 
     /// There is a session bus here.
     static var isOnDesktop: Bool {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         if environment["DBUS_SESSION_BUS_ADDRESS"]?.isEmpty == false { return true }
         return environment["XDG_RUNTIME_DIR"].map { FileManager.default.fileExists(atPath: $0 + "/bus") } ?? false
     }

@@ -1,12 +1,13 @@
 import BackgroundCommands
 import Foundation
+import ProcessSupport
 
 /// A line on the terminal's error side that redraws itself: bytes, rate, time left. Elsewhere only what changes: why it waits.
 final class ProgressBar: @unchecked Sendable {  // because it is called by one task at a time
     private var lastWaiting: String?
     private let isOn = isDrawn
 
-    private static var isDrawn: Bool { isatty(2) == 1 && canRedraw(ProcessInfo.processInfo.environment) }
+    private static var isDrawn: Bool { Output.isTerminal(STDERR_FILENO) && canRedraw(ThisProcess.environment) }
 
     /// Makes room for a line of text; the next look draws the bar again.
     static func clearLine() {

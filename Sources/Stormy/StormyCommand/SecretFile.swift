@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import ProcessSupport
 
 /// A file with a token, a password or a key, as the configuration names it.
 struct SecretFile {
@@ -18,7 +19,7 @@ struct SecretFile {
 
     /// - Parameter name: `~/` stands for the home folder.
     init(_ name: String) {
-        if name.hasPrefix("~/"), let home = ProcessInfo.processInfo.environment["HOME"], home.hasPrefix("/") {
+        if name.hasPrefix("~/"), let home = ThisProcess.environment["HOME"], home.hasPrefix("/") {
             path = home + name.dropFirst()
         } else {
             path = NSString(string: name).expandingTildeInPath

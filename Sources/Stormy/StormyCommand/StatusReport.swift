@@ -69,7 +69,7 @@ struct StatusReport: Encodable {
         let pending = try schedule.pending
         return Schedule(
             enabled: try schedule.isEnabled && pending != nil, at: try schedule.time.description,
-            timeZone: TimeZone.current.identifier, next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt),
+            timeZone: AppRuntime.shared.zone.identifier, next: OrNull(pending?.next), wakeAt: OrNull(pending?.wakeAt),
             spreadSeconds: pending?.spread ?? 0, wakesSystem: try schedule.wakesSystem)
     }
 

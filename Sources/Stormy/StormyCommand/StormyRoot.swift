@@ -4,8 +4,8 @@ import Foundation
 import StormyConfiguration
 
 /// All verbs.
-struct StormyRoot: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct StormyRoot: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
         commandName: "stormy",
         abstract: "Watches for storms at noon, tells you, and sends your photos of them.",
         discussion: """
@@ -23,6 +23,8 @@ struct StormyRoot: AsyncParsableCommand {
             RehearseVerb.self,
         ])
 
+    package init() {}
+
     /// `nil`: it is a verb, or an option, or like none.
     private static func verb(meantBy word: String) -> String? {
         let verbs = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
@@ -31,16 +33,18 @@ struct StormyRoot: AsyncParsableCommand {
         return nearest.name
     }
 
-    /// Parses, runs, and leaves with the contract's exit code.
-    static func runAndExit(_ asked: [String]) async -> Never {
-        // What another program does, that program explains.
+    /// Parses and runs a command.
+    ///
+    /// - Returns: The exit code of the contract.
+    package static func run(_ asked: [String]) async -> Int32 {
+        // Another program prints the help of its own commands.
         let isOfAnother = asked.count == 2 && asked[0] == "help" && ["demo", "rehearse"].contains(asked[1])
         let arguments = isOfAnother ? [asked[1], "--help"] : asked
         if let first = asked.first, let meant = verb(meantBy: first) {
             Output.note("stormy: there is no verb \"\(first)\". Did you mean: stormy \(meant)?")
-            Foundation.exit(ExitStatus.usage.rawValue)
+            return ExitStatus.usage.rawValue
         }
-        await CommandRunner.runAndExit(
+        return await CommandRunner.run(
             StormyRoot.self, arguments,
             before: { command in
                 // Who only looks finds mistakes by itself, and changes nothing; what is installed depends on no setting.

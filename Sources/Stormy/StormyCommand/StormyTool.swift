@@ -13,6 +13,12 @@ import StormyWeather
 package enum StormyTool {
     static let version = "0.1.0"
 
+    /// The manifest that is embedded in the program.
+    package static var propertyList: Data { Data(PackageResources.Stormy_Info_plist) }
+
+    /// What the agent launches.
+    package static let app = StormyApp.self
+
     @MainActor
     package static func main() -> Never {
         Output.prepare()
@@ -23,7 +29,7 @@ package enum StormyTool {
         // The agent launches without arguments: a verb that inherits the number of a launch is none.
         if CommandLine.arguments.count > 1 { unsetenv(LaunchContext.variable) }
         do {
-            try AppManifest.use(propertyList: Data(PackageResources.Stormy_Info_plist))
+            try AppManifest.use(propertyList: propertyList)
         } catch {
             fatalError("the embedded manifest is damaged: \(error)")
         }
@@ -40,16 +46,16 @@ package enum StormyTool {
                 StormyTrouble.tell("configuration", "Stormy cannot work", message)
                 launch.abandon(message)
             }
-            StormyApp.main()
+            app.main()
         }
         Task {
-            await StormyRoot.runAndExit(Array(CommandLine.arguments.dropFirst()))
+            Foundation.exit(await StormyRoot.run(Array(CommandLine.arguments.dropFirst())))
         }
         dispatchMain()
     }
 
     /// Reads the configuration and hands each part to whom it concerns. Every verb but help begins with it.
-    static func configure() throws {
+    package static func configure() throws {
         let directories = AppRuntime.shared.directories
         let configuration = try Configuration.load(
             path: directories.configuration.appendingPathComponent("config.toml").path)

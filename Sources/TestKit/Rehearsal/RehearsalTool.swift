@@ -8,7 +8,7 @@ public enum RehearsalTool {
     public static func main() -> Never {
         // A reader that leaves is an error to be handled, not an end in mid-work.
         signal(SIGPIPE, SIG_IGN)
-        Task { await CommandRunner.runAndExit(RehearsalRoot.self, Array(CommandLine.arguments.dropFirst())) }
+        Task { Foundation.exit(await CommandRunner.run(RehearsalRoot.self, Array(CommandLine.arguments.dropFirst()))) }
         dispatchMain()
     }
 }

@@ -2,6 +2,7 @@ import BackgroundLedger
 import FaultyServer
 import Foundation
 import ProcessSupport
+import StormyFixtures
 import Testing
 
 /// The last row of `doctor --json`: what this desktop keeps.

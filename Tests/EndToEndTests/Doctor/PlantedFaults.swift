@@ -3,6 +3,7 @@ import CLinux
 import FaultyServer
 import Foundation
 import ProcessSupport
+import StormyFixtures
 import Testing
 
 /// What `doctor` is asked to find, by what is broken.

@@ -21,7 +21,7 @@ struct ClockExamination: Examination {
         if app.environment["TZ"] == nil, access("/etc/localtime", F_OK) != 0 {
             return [DoctorFinding(check, .warning, "no time zone is set (/etc/localtime): noon is that of UTC")]
         }
-        return [DoctorFinding(check, .ok, "\(Output.iso8601(app.now)), \(TimeZone.current.identifier)")]
+        return [DoctorFinding(check, .ok, "\(Output.iso8601(app.now)), \(AppRuntime.shared.zone.identifier)")]
     }
 
     private func behind(_ reason: String) -> DoctorFinding {

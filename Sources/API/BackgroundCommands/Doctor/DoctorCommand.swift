@@ -93,7 +93,7 @@ public struct DoctorCommand: BackgroundCommand {
         for case let fix? in findings.map(\.fix) where fix.isSafe && done.insert(fix.command).inserted {
             Output.note("doctor: \(fix.command)")
             var shell = ChildProcess(
-                path: "/bin/sh", arguments: ["-c", fix.command], environment: ProcessInfo.processInfo.environment)
+                path: "/bin/sh", arguments: ["-c", fix.command], environment: ThisProcess.environment)
             shell.standardOutput = STDERR_FILENO
             do throws(ChildProcess.Failure) {
                 let code = ChildProcess.wait(for: try shell.start())

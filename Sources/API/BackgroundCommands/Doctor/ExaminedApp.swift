@@ -74,7 +74,7 @@ struct ExaminedApp {
     static func look(verb: String) -> ExaminedApp {
         let runtime = AppRuntime.shared
         return ExaminedApp(
-            manifest: runtime.manifest, directories: runtime.directories, environment: ProcessInfo.processInfo.environment,
+            manifest: runtime.manifest, directories: runtime.directories, environment: ThisProcess.environment,
             now: runtime.now, command: command(before: verb),
             ledger: Result { () throws(StoreError) in try Ledger.look(runtime.directories) { try Books($0) } })
     }

@@ -34,7 +34,7 @@ public struct InstallCommand: BackgroundCommand {
     /// What is left to do is done after the next login too: an entry that is not there, not enabled, or starts another program is written
     /// anew.
     private func comeBackAtLogin() throws {
-        let (runtime, environment) = (AppRuntime.shared, ProcessInfo.processInfo.environment)
+        let (runtime, environment) = (AppRuntime.shared, ThisProcess.environment)
         let entry = AutostartEntry(directories: runtime.directories, environment: environment)
         let agent: String
         switch AgentStarter.findAgent(environment: environment) {
@@ -101,7 +101,7 @@ public struct InstallCommand: BackgroundCommand {
         {
             Output.note("\(name) is another program in your PATH: \(other). This one is \(AppManifest.executableURL.path)")
         }
-        if ProcessInfo.processInfo.environment["SHELL"]?.hasSuffix("/zsh") == true {
+        if ThisProcess.environment["SHELL"]?.hasSuffix("/zsh") == true {
             let folder = AppRuntime.shared.directories.data.deletingLastPathComponent().path + "/zsh/site-functions"
             Output.note("zsh looks there after this line in ~/.zshrc, before compinit: fpath=(\(folder) $fpath)")
         }

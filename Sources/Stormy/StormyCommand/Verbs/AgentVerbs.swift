@@ -3,6 +3,7 @@ import BackgroundCommands
 import BackgroundRuntime
 import BackgroundTasks
 import Foundation
+import ProcessSupport
 import Stormy
 
 struct AgentVerb: AsyncParsableCommand {
@@ -24,7 +25,7 @@ struct AgentVerb: AsyncParsableCommand {
         } catch {
             Output.note("stormy: \(CommandFailure(ofStormy: error).message)")
         }
-        switch AgentStarter.findAgent(environment: ProcessInfo.processInfo.environment) {
+        switch AgentStarter.findAgent(environment: ThisProcess.environment) {
         case .failure(let missing):
             throw CommandFailure(.unavailable, "\(missing)")
         case .success(let path):

@@ -2,6 +2,7 @@ import ArgumentParser
 import BackgroundCommands
 import BackgroundRuntime
 import Foundation
+import ProcessSupport
 import Stormy
 import StormyWeather
 
@@ -86,7 +87,8 @@ struct ForecastVerb: AsyncParsableCommand {
         Output.line(CheckVerb.line(outcome) + (outcome.assessment?.isStormy == false ? "." : ""))
         if let plotted = plotted(outcome) {
             let zone =
-                outcome.place.zone.identifier == TimeZone.current.identifier ? "" : " (hours of \(outcome.place.zone.identifier))"
+                outcome.place.zone.identifier == AppRuntime.shared.zone.identifier
+                ? "" : " (hours of \(outcome.place.zone.identifier))"
             Output.line("The next \(plotted.hours.count) hours\(zone):")
             for line in ForecastPlot(plotted, columns: Terminal.columns, style: Terminal.style).lines { Output.line(line) }
         }
@@ -126,11 +128,11 @@ private enum Terminal {
     static var columns: Int {
         var size = winsize()
         if ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 { return max(20, Int(size.ws_col)) }
-        return ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
+        return ThisProcess.environment["COLUMNS"].flatMap { Int($0) }.map { max(20, $0) } ?? 80
     }
 
     static var style: ForecastPlot.Style {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
         guard locale.lowercased().replacingOccurrences(of: "-", with: "").contains("utf8") else { return .ascii }
         return Output.usesColor && environment["TERM"] != "dumb" ? .coloured : .plain

@@ -4,6 +4,7 @@ import BackgroundRuntime
 import BackgroundTasks
 import BackgroundTransfer
 import Foundation
+import ProcessSupport
 import Stormy
 
 struct ScheduleVerb: AsyncParsableCommand {
@@ -54,7 +55,7 @@ struct ScheduleVerb: AsyncParsableCommand {
 
     /// Returns what kept the agent from being started at the next login, if anything.
     private func installAutostart() -> String? {
-        let environment = ProcessInfo.processInfo.environment
+        let environment = ThisProcess.environment
         switch AgentStarter.findAgent(environment: environment) {
         case .failure:
             return "background-agent was not found beside stormy or in PATH: checks run only while it is started by hand."

@@ -1,0 +1,22 @@
+import Foundation
+import Synchronization
+
+/// Output of a command that runs in a test without a process.
+package final class CapturedOutput: Sendable {
+    /// The capture of the command that this task is part of; `nil` in a process of its own.
+    @TaskLocal package static var current: CapturedOutput?
+
+    private let written = Mutex((output: Data(), errors: Data()))
+
+    package init() {}
+
+    func append(_ data: Data, to descriptor: Int32) {
+        written.withLock { if descriptor == STDERR_FILENO { $0.errors += data } else { $0.output += data } }
+    }
+
+    /// Everything written to standard output so far.
+    package var output: String { written.withLock { String(decoding: $0.output, as: UTF8.self) } }
+
+    /// Everything written to standard error so far.
+    package var errors: String { written.withLock { String(decoding: $0.errors, as: UTF8.self) } }
+}

@@ -1,0 +1,165 @@
+import BackgroundCommands
+import BackgroundLedger
+import BackgroundRuntime
+import BackgroundTasksTesting
+import Foundation
+import ProcessSupport
+import ServerScripts
+import StormyFixtures
+import Synchronization
+import Testing
+
+@testable import StormyCommand
+
+/// A throw-away home on a virtual desktop. Commands, launches and the agent run in this process, in virtual time: no bus, no server and no
+/// process is started.
+final class VirtualHome: Sendable {
+    /// The origin of the weather service and of the upload server.
+    static let origin = "http://service.test"
+
+    struct Result: Sendable {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    let driver: TestDriver
+    let server: VirtualServer
+    private let variables: Mutex<[String: String]>
+
+    private init(_ driver: TestDriver, _ environment: [String: String]) {
+        self.driver = driver
+        server = driver.network.server(Self.origin)
+        variables = Mutex(environment)
+    }
+
+    /// Plays a test in a home of its own, from 10:00 in Berlin on a day in June.
+    ///
+    /// - Parameters:
+    ///   - configuration: Lines after the `[weather]` section's `base_url`.
+    ///   - body: The test.
+    static func play<Value: Sendable>(
+        _ configuration: String = "", _ body: @Sendable (VirtualHome) async throws -> Value
+    ) async throws -> Value {
+        let manifest = try AppManifest(
+            propertyList: StormyTool.propertyList, place: "Stormy-Info.plist", executableName: "stormy")
+        let zone = try #require(TimeZone(identifier: "Europe/Berlin"))
+        return try await TestDriver.run(manifest, start: Date(timeIntervalSince1970: 1_749_542_400), zone: zone) { driver in
+            let environment = [
+                "HOME": driver.home.path, "LC_ALL": "C.UTF-8", "TZ": zone.identifier, "PATH": products.path + ":/usr/bin:/bin",
+            ]
+            return try await ThisProcess.$givenEnvironment.withValue(environment) {
+                let home = VirtualHome(driver, environment)
+                try home.configure("[weather]\nbase_url = \"\(origin)\"\n" + configuration)
+                try await home.adoptApp()
+                return try await body(home)
+            }
+        }
+    }
+
+    private func adoptApp() async throws {
+        // A launched process reads the configuration before the app begins.
+        try StormyTool.configure()
+        await driver.adopt(StormyTool.app)
+    }
+
+    /// Programs built beside the tests.
+    private static let products: URL = {
+        var url = Bundle.main.executableURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
+        for argument in CommandLine.arguments where argument.hasSuffix(".xctest") { url = URL(fileURLWithPath: argument) }
+        return url.deletingLastPathComponent()
+    }()
+
+    // MARK: The home
+
+    var folder: URL { driver.home }
+    var directories: AppDirectories { AppDirectories(appIdentifier: "stormy", environment: environment) }
+
+    var environment: [String: String] {
+        get { variables.withLock { $0 } }
+        set { variables.withLock { $0 = newValue } }
+    }
+
+    func configure(_ text: String) throws {
+        let file = directories.configuration.appendingPathComponent("config.toml")
+        try AppDirectories.createPrivateFolder(directories.configuration)
+        try Data(text.utf8).write(to: file)
+        chmod(file.path, 0o600)
+    }
+
+    /// With `false` commands run as with `STORMY_NO_AGENT=1`.
+    func setStartsAgents(_ starts: Bool) async {
+        environment["STORMY_NO_AGENT"] = starts ? nil : "1"
+        await driver.setStartsAgents(starts)
+    }
+
+    /// The virtual wall clock.
+    var now: Date { driver.clock.date }
+
+    // MARK: Commands
+
+    @discardableResult
+    func stormy(_ arguments: String...) async throws -> Result { try await stormy(arguments) }
+
+    /// Runs a command to its end.
+    @discardableResult
+    func stormy(_ arguments: [String]) async throws -> Result {
+        let captured = CapturedOutput()
+        let status = try await CapturedOutput.$current.withValue(captured) {
+            try await driver.run(command: { await StormyRoot.run(arguments) }, environment: environment)
+        }
+        return Result(status: status, output: captured.output, errors: captured.errors)
+    }
+
+    /// The JSON document of a command.
+    func json(_ arguments: String...) async throws -> Any { try await document(arguments) }
+
+    func rows(_ arguments: String...) async throws -> [[String: Any]] {
+        try await document(arguments) as? [[String: Any]] ?? []
+    }
+
+    private func document(_ arguments: [String]) async throws -> Any {
+        let result = try await stormy(arguments + ["--json"])
+        return try JSONSerialization.jsonObject(with: Data(result.output.utf8))
+    }
+
+    func status() async throws -> [String: Any] { try await document(["status"]) as? [String: Any] ?? [:] }
+
+    func status(_ part: String, _ key: String) async throws -> Any? { (try await status()[part] as? [String: Any])?[key] }
+
+    /// The outcomes of the history, "kind outcome" each, oldest first.
+    func history() async throws -> [String] {
+        try await rows("history").map { "\($0["kind"] ?? "") \($0["outcome"] as? String ?? "running")" }
+    }
+
+    // MARK: The daily check
+
+    /// Launches the daily check now and lets virtual time pass until it has ended.
+    @discardableResult
+    func check() async throws -> LaunchReport { try await driver.finish(driver.simulateLaunch("StormyNoon")) }
+
+    /// Lets virtual time pass until the daily check was launched at its time, and has ended.
+    @discardableResult
+    func nextCheck() async throws -> LaunchReport { try await driver.finish(driver.advanceToNextLaunch()) }
+
+    // MARK: The desktop
+
+    /// The titles of all notifications that were shown so far, in order, without those that only replaced their own text.
+    var shown: [String] { driver.notifications.history.filter { $0.showings == 1 }.map(\.title) }
+
+    /// The titles on the screen.
+    var onScreen: [String] { driver.notifications.shown.map(\.title) }
+
+    func notification(_ identifier: String) -> NotificationReport? {
+        driver.ledger.notifications.first { $0.id == identifier }
+    }
+
+    // MARK: The weather service
+
+    func serve(_ script: ResponseScript) { server.route("GET", Weather.path, script) }
+
+    /// Serves a forecast for the hours from now on.
+    func serveForecast(thunder: Set<Int> = [4, 5, 6]) { serve(.json(Weather.forecast(thunder: thunder, from: now))) }
+
+    func serveCalm() { serveForecast(thunder: []) }
+}

@@ -1,0 +1,425 @@
+import BackgroundTasksTesting
+import Foundation
+import ServerScripts
+import StormyFixtures
+import Testing
+
+/// Weather services in the shape of their recorded answers, asked by the daily check and by hand.
+@Suite(.timeLimit(.minutes(5))) struct WeatherServiceTests {
+    private func play(
+        _ provider: String, at place: String, _ configuration: String = "",
+        _ body: @Sendable (VirtualHome) async throws -> Void
+    ) async throws {
+        try await VirtualHome.play("provider = \"\(provider)\"\ncontact = \"me@example.org\"\n\(configuration)") { home in
+            home.server.route(nil, "*", .status(404))
+            #expect(try await home.stormy("place", "add", "Here", place, "--no-sync").status == 0)
+            try await body(home)
+        }
+    }
+
+    // MARK: The daily check with each service
+
+    @Test(arguments: [
+        ("met-norway", "59.91,10.75", "MET Norway"), ("nws", "30,-85", "US National Weather Service"),
+        ("bright-sky", "52.52,13.4", "Deutscher Wetterdienst (Bright Sky)"),
+    ])
+    func `the daily check alerts with the forecast of each service`(_ provider: String, _ place: String, _ name: String)
+        async throws
+    {
+        try await play(provider, at: place) { home in
+            home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: true, from: home.now)))
+            home.server.route("GET", NationalWeatherServiceAnswer.pointsPath, .json(NationalWeatherServiceAnswer.points))
+            home.server.route(
+                "GET", NationalWeatherServiceAnswer.forecastPath,
+                .json(NationalWeatherServiceAnswer.forecast(thunder: true, from: home.now)))
+            home.server.route("GET", BrightSkyAnswer.forecastPath, .json(BrightSkyAnswer.forecast(from: home.now)))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Storm expected in Here"])
+            let check = try #require((try await home.status()["checks"] as? [[String: Any]])?.first)
+            #expect(check["source"] as? String == name && check["stormy"] as? Bool == true, "\(check)")
+            for request in home.server.requests() {
+                #expect(request.headers["User-Agent"]?.contains("(me@example.org)") == true)
+            }
+            let said = try await home.stormy("check").output
+            #expect(said.contains("Because: thunderstorm (WMO 95) with ") && said.contains(name), "\(said)")
+        }
+    }
+
+    /// MET Norway asks clients to keep an answer until it expires, and to ask for a newer one alone then.
+    @Test func `a service is not asked before its answer expires`() async throws {
+        let date = "Mon, 20 Jul 2020 11:44:31 GMT"
+        let style = Date.VerbatimFormatStyle(
+            format:
+                "\(weekday: .abbreviated), \(day: .twoDigits) \(month: .abbreviated) \(year: .defaultDigits) \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\(second: .twoDigits) GMT",
+            locale: Locale(identifier: "en_US_POSIX"), timeZone: .gmt, calendar: Calendar(identifier: .gregorian))
+        try await play("met-norway", at: "59.91,10.75") { home in
+            home.server.route("GET", "/weatherapi/metalerts/*", .json(#"{"features":[]}"#))
+            home.server.route(
+                "GET", MetNorwayAnswer.path,
+                ResponseScript([
+                    .status(203),
+                    .headers(["Expires": home.now.addingTimeInterval(1_800).formatted(style), "Last-Modified": date]),
+                    .body(.text(MetNorwayAnswer.forecast(thunder: true, from: home.now))),
+                ]))
+            for _ in 0..<2 { #expect(try await home.stormy("check", "--fresh", "--exit-code").status == 10) }
+            #expect(home.server.requests(matching: MetNorwayAnswer.path).count == 1)
+            #expect(home.server.requests(matching: "/weatherapi/metalerts/*").count == 1)
+            try await home.driver.advance(by: .seconds(1_801))
+            home.server.route("GET", MetNorwayAnswer.path, .status(304))
+            try await home.stormy("schedule")
+            #expect(try await home.stormy("check", "--fresh", "--exit-code").status == 10)
+            try await home.driver.advance(by: .seconds(60))
+            #expect(try await home.check().outcome == .completed)
+            let asked = home.server.requests(matching: MetNorwayAnswer.path).map { $0.headers["If-Modified-Since"] }
+            #expect(asked == [nil, date, date])
+        }
+    }
+
+    // MARK: One service after the other
+
+    @Test(arguments: ["page", "refusal", "silence"])
+    func `the next service is asked at once if one fails`(_ fault: String) async throws {
+        try await play("open-meteo", at: "59.91,10.75") { home in
+            let script: ResponseScript =
+                switch fault {
+                case "page": .status(200, headers: ["Content-Type": "text/html"], body: "<html>log in</html>")
+                case "refusal": .status(403, body: "Forbidden")
+                default: ResponseScript([.stall])
+                }
+            home.serve(script)
+            home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: true, from: home.now)))
+            try await home.stormy("schedule")
+            let check = try await home.check()
+            #expect(check.outcome == .completed)
+            #expect(try #require(check.endedAt).timeIntervalSince(check.startedAt) < 20)
+            #expect(home.shown == ["Storm expected in Here"])
+            let seen = try #require((try await home.status()["checks"] as? [[String: Any]])?.first)
+            #expect(seen["source"] as? String == "MET Norway" && seen["trouble"] is NSNull, "\(seen)")
+            guard fault != "silence" else { return }
+            let said = try await home.stormy("check")
+            #expect(said.errors.contains("Not used: Open-Meteo: ") && said.output.contains("Forecast of MET Norway"), "\(said)")
+        }
+    }
+
+    @Test func `each service that fails is named if none answers`() async throws {
+        try await play("open-meteo", at: "59.91,10.75") { home in
+            home.serve(.status(403, body: "Forbidden"))
+            let said = try await home.stormy("check")
+            #expect(said.status == 69 && said.errors.contains("Open-Meteo: ") && said.errors.contains("MET Norway: "), "\(said)")
+        }
+    }
+
+    /// Thunder alone is not enough: a second service has to forecast it too.
+    @Test(arguments: [true, false]) func `a second service confirms thunder or refutes it`(_ agrees: Bool) async throws {
+        try await play("open-meteo", at: "59.91,10.75") { home in
+            home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
+            home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: agrees, from: home.now)))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            for arguments in [["check"], ["check", "--offline"]] {
+                let said = try await home.stormy(arguments).output
+                if agrees {
+                    #expect(said.contains("Because: thunderstorm (WMO 95) as MET Norway forecasts, too: Open-Meteo."), "\(said)")
+                } else {
+                    #expect(said.contains("Here: calm.") && said.contains("and MET Norway has none."), "\(said)")
+                }
+            }
+            #expect(home.shown == (agrees ? ["Storm expected in Here"] : []))
+        }
+    }
+
+    /// The time of the check ends while the service says where its forecast is.
+    @Test func `an answer that leads to another is followed after the hand-over`() async throws {
+        try await play("nws", at: "30,-85", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n") { home in
+            let points = NationalWeatherServiceAnswer.points
+            home.server.closeGate("rest")
+            home.server.route(
+                "GET", NationalWeatherServiceAnswer.pointsPath,
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(points.utf8.count)"]), .hold(until: "rest"),
+                    .body(.text(points)),
+                ]))
+            home.server.route(
+                "GET", NationalWeatherServiceAnswer.forecastPath,
+                .json(NationalWeatherServiceAnswer.forecast(thunder: true, from: home.now)))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .expired)
+            home.server.openGate("rest")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(home.shown == ["Storm expected in Here"])
+            #expect(home.server.requests(matching: NationalWeatherServiceAnswer.pointsPath).count == 1, "a byte is fetched twice")
+        }
+    }
+
+    // MARK: Official warnings
+
+    private static let none = ResponseScript.json(BrightSkyAnswer.noWarnings)
+
+    private static func warning(_ home: VirtualHome, _ severity: String = "severe", id: String = "2.49.0.0.276.1")
+        -> ResponseScript
+    {
+        .json(BrightSkyAnswer.warning(severity, id: id, now: home.now))
+    }
+
+    /// No forecast shows the storm.
+    @Test func `a warning alerts once and is called off when the service cancels it`() async throws {
+        try await play("open-meteo", at: "52.52,13.4") { home in
+            home.serveCalm()
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
+            try await home.stormy("schedule")
+            for _ in 0..<2 { #expect(try await home.check().outcome == .completed) }
+            #expect(home.shown == ["Severe storm expected in Here"])
+            let said = try await home.stormy("check").output
+            #expect(said.contains("Because: warning: severe thunderstorm, severe: Deutscher Wetterdienst."), "\(said)")
+            #expect(try await home.stormy("check", "--offline", "--exit-code").status == 10)
+            // An update has another identifier at this service: the same storm.
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, id: "2.49.0.0.276.2"))
+            #expect(try await home.check().outcome == .completed)
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
+            #expect(try await home.check().outcome == .completed)
+            #expect(!home.onScreen.contains("Severe storm expected in Here"))
+            #expect(try await home.stormy("check", "--exit-code").output.contains("Here: calm."))
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, id: "2.49.0.0.276.3"))
+            #expect(try await home.check().outcome == .completed)
+            #expect(
+                home.shown == [
+                    "Severe storm expected in Here", "Storm in Here called off", "Severe storm expected in Here",
+                ])
+        }
+    }
+
+    @Test func `a storm seen by hand is not shown if the forecast is calm at noon`() async throws {
+        try await play(
+            "open-meteo", at: "52.52,13.4", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n"
+        ) { home in
+            home.serveForecast()
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
+            home.server.route("GET", "/feed.xml", .status(200, body: .text("<feed/>")))
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            home.serveCalm()
+            #expect(try await home.stormy("check", "--notify", "--exit-code").status == 0)
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == [])
+        }
+    }
+
+    /// An earlier check saw a storm at hours that the newest forecast does not have.
+    @Test(arguments: [true, false])
+    func `only the storm of the newest forecast is shown`(_ byHand: Bool) async throws {
+        try await play("open-meteo", at: "1,1") { home in
+            home.serveForecast(thunder: [20, 21])
+            #expect(try await home.stormy("check", "--exit-code").status == 10)
+            home.serveForecast(thunder: [4, 5])
+            if byHand {
+                #expect(try await home.stormy("check", "--notify", "--exit-code").status == 10)
+            } else {
+                try await home.stormy("schedule")
+                #expect(try await home.check().outcome == .completed)
+            }
+            try await home.driver.settle()
+            #expect(home.shown == ["Storm expected in Here"])
+        }
+    }
+
+    @Test func `a storm is shown although the warning service is silent`() async throws {
+        try await play("open-meteo", at: "52.52,13.4") { home in
+            home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
+            home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: true, from: home.now)))
+            home.server.route("GET", BrightSkyAnswer.warningsPath, ResponseScript([.stall]))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Storm expected in Here"])
+            #expect(try await home.stormy("status").output.contains("Not used: warnings of bright-sky: no answer so far"))
+        }
+    }
+
+    @Test func `a command calls off a cancelled warning at once`() async throws {
+        try await play("open-meteo", at: "52.52,13.4", "[storm]\nthunderstorm = false\n") { home in
+            home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
+            #expect(try await home.stormy("check", "--notify", "--exit-code").status == 10)
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Severe storm expected in Here"])
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Storm in Here called off"])
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
+            #expect(try await home.stormy("check", "--notify", "--exit-code").status == 10)
+            try await home.driver.settle()
+            #expect(home.onScreen == ["Severe storm expected in Here"])
+        }
+    }
+
+    @Test func `a warning that came and went in quiet hours is not called off`() async throws {
+        try await play(
+            "open-meteo", at: "52.52,13.4",
+            "[storm]\nthunderstorm = false\n[notifications]\nquiet_hours = \"00:00-23:59\"\nquiet_passes = \"none\"\n"
+        ) { home in
+            home.serve(.json(Weather.forecast(from: home.now).replacing("2.4", with: "0.1")))
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
+            #expect(try await home.stormy("check", "--notify", "--exit-code").status == 10)
+            try await home.driver.settle()
+            #expect(home.notification("storm-1")?.state == .pending)
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.none)
+            #expect(try await home.stormy("check", "--exit-code").status == 0)
+            try await home.driver.advance(by: .seconds(86_400))
+            #expect(home.shown == [])
+        }
+    }
+
+    @Test func `a warning alerts although no forecast is known`() async throws {
+        try await play(
+            "bright-sky", at: "52.52,13.4", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
+        ) { home in
+            home.serve(.status(403, body: "Forbidden"))
+            home.server.route("GET", BrightSkyAnswer.forecastPath, .status(500))
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home))
+            try await home.stormy("schedule")
+            try await home.check()
+            #expect(home.shown.contains("Severe storm expected in Here"), "\(home.shown)")
+        }
+    }
+
+    @Test func `a warning below the chosen severity is printed and is not a storm`() async throws {
+        try await play("open-meteo", at: "52.52,13.4") { home in
+            home.serveCalm()
+            home.server.route("GET", BrightSkyAnswer.warningsPath, Self.warning(home, "moderate", id: "2"))
+            let said = try await home.stormy("check").output
+            #expect(
+                said.contains("Here: calm.") && said.contains("Not counted: warning: severe thunderstorm from ")
+                    && said.contains(", moderate, where severe counts: Deutscher Wetterdienst.\n"), "\(said)")
+        }
+    }
+
+    @Test func `a silent feed does not delay the check`() async throws {
+        let feeds = ["feed1", "feed2", "feed3", "good.xml"].map { "\"\(VirtualHome.origin)/\($0)\"" }.joined(separator: ", ")
+        try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\(feeds)]\n") { home in
+            home.serveCalm()
+            home.server.route("GET", "/feed*", ResponseScript([.stall]))
+            home.server.route("GET", "/good.xml", CAPAnswer(home).document("a", area: "<circle>1,1 50</circle>"))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Extreme storm expected in Here"])
+            let status = try await home.stormy("status").output
+            for feed in ["feed1", "feed2", "feed3"] {
+                #expect(status.contains("Not used: warnings of service.test/\(feed): "), "\(status)")
+            }
+            #expect(try await home.stormy("check", "--json").output.contains("warnings of service.test/feed3: "))
+        }
+    }
+
+    @Test func `a warning service that cannot be used is named`() async throws {
+        try await play("open-meteo", at: "52.52,13.4") { home in
+            home.serveCalm()
+            home.server.route(
+                "GET", BrightSkyAnswer.warningsPath,
+                .status(200, headers: ["Content-Type": "text/html"], body: "<html>log in</html>"))
+            let said = try await home.stormy("check")
+            #expect(said.status == 0 && said.errors.contains("warnings of bright-sky: the answer is not"), "\(said)")
+            try home.configure("[weather]\nbase_url = \"\(VirtualHome.origin)\"\n[storm]\nalert_severity = \"off\"\n")
+            #expect(try await home.stormy("check").errors.isEmpty)
+        }
+    }
+
+    /// A feed of documents: a warning whose area covers the place alerts, is fetched once, and goes with its cancellation.
+    @Test func `a feed warns of what is drawn around the place`() async throws {
+        try await play("open-meteo", at: "1,1", "[alerts]\ncap_feeds = [\"\(VirtualHome.origin)/feed.xml\"]\n") { home in
+            let (server, cap) = (home.server, CAPAnswer(home))
+            home.serveCalm()
+            let (here, there) = ("<circle>1,1 50</circle>", "<polygon>5,5 6,5 6,6</polygon>")
+            server.route("GET", "/cap/here", cap.document("here", area: here))
+            server.route("GET", "/cap/there", cap.document("there", area: there))
+            server.route(
+                "GET", "/cap/coded", cap.document("coded", area: "<geocode><valueName>X</valueName><value>1</value></geocode>"))
+            server.route("GET", "/cap/test", cap.document("test", area: here, status: "Test"))
+            server.route("GET", "/cap/end", cap.document("end", "Cancel", of: "here", area: here))
+            server.route("GET", "/feed.xml", cap.feed("here", "there", "coded", "test"))
+            try await home.stormy("schedule")
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown == ["Extreme storm expected in Here"])
+            let said = try await home.stormy("check")
+            #expect(said.output.contains("Because: warning: Gale here, extreme: Met."), "\(said)")
+            #expect(!said.output.contains("there") && !said.output.contains("Gale test"))
+            #expect(said.errors.contains("/feed.xml: 1 of its 3 warnings name their areas by code alone"), "\(said)")
+            #expect(server.requests(matching: "/cap/*").count == 4, "each once")
+            // The feed says that one document was written again.
+            let again =
+                "<entry><updated>2026-07-01T12:00:00Z</updated><link type=\"application/cap+xml\" href=\"/cap/there\"/></entry>"
+            server.route("GET", "/feed.xml", .status(200, body: .text("<feed>\(again)</feed>")))
+            for _ in 0..<2 { try await home.stormy("check") }
+            #expect(server.requests(matching: "/cap/there").count == 2)
+            server.route("GET", "/feed.xml", cap.feed("here", "there", "end"))
+            #expect(try await home.check().outcome == .completed)
+            #expect(home.shown.last == "Storm in Here called off")
+            // A feed that cannot be read takes nothing back.
+            server.route("GET", "/feed.xml", .status(500))
+            let unread = try await home.stormy("check")
+            #expect(unread.errors.contains("/feed.xml: the weather service answered with status 500"), "\(unread)")
+        }
+    }
+
+    /// The time of the check ends before the warnings are here.
+    @Test func `warnings are handed over and alert later`() async throws {
+        try await play(
+            "open-meteo", at: "52.52,13.4", "[background]\nrefresh_budget_seconds = 2\ngrace_seconds = 2\n"
+        ) { home in
+            home.serveCalm()
+            let warning = BrightSkyAnswer.warning(now: home.now)
+            home.server.closeGate("warnings")
+            home.server.route(
+                "GET", BrightSkyAnswer.warningsPath,
+                ResponseScript([
+                    .status(200), .headers(["Content-Length": "\(warning.utf8.count)"]), .hold(until: "warnings"),
+                    .body(.text(warning)),
+                ]))
+            try await home.stormy("schedule")
+            try await home.check()
+            #expect(home.shown == [])
+            home.server.openGate("warnings")
+            try await home.driver.advance(by: .seconds(60))
+            #expect(home.shown == ["Severe storm expected in Here"])
+            #expect(home.server.requests(matching: BrightSkyAnswer.warningsPath).count == 1, "a byte is fetched twice")
+        }
+    }
+
+    // MARK: Places
+
+    @Test func `a place that is renamed or moved keeps its storms`() async throws {
+        try await play("open-meteo", at: "1,1") { home in
+            home.serveForecast()
+            try await home.stormy("schedule")
+            try await home.check()
+            #expect(home.shown == ["Storm expected in Here"])
+            #expect(try await home.stormy("place", "rename", "here", "There").output == "here is called There now.\n")
+            let moved = try await home.stormy("place", "move", "There", "-1.01,1.01")
+            #expect(moved.output.contains("There is at -1.01,1.01 now.") && moved.output.contains("There: stormy."), "\(moved)")
+            try await home.check()
+            #expect(home.shown == ["Storm expected in Here"])
+            #expect(try await home.stormy("place", "add", "Home", "2,2", "--no-sync").status == 0)
+            #expect(try await home.stormy("place", "rename", "Home", "there").status == 65, "taken")
+            #expect(try await home.stormy("place", "rename", "Nowhere", "X").status == 66)
+            #expect(try await home.stormy("place", "move", "There").status == 64)
+            #expect(try await home.stormy("place", "move", "There", "91,0").status == 65)
+            #expect(try await (home.status()["storms"] as? [[String: Any]])?.map { $0["place"] as? String } == ["There"])
+        }
+    }
+
+    @Test func `a place can have a service of its own`() async throws {
+        try await play("open-meteo", at: "1,1") { home in
+            home.server.route("GET", MetNorwayAnswer.path, .json(MetNorwayAnswer.forecast(thunder: false, from: home.now)))
+            let added = try await home.stormy("place", "add", "Oslo", "59.91,10.75", "--provider", "met-norway")
+            #expect(added.output.contains("MET Norway"), "\(added)")
+            #expect(try await home.rows("place", "list").map { $0["provider"] as? String } == [nil, "met-norway"])
+            let wrong = try await home.stormy("place", "add", "Rome", "41.9,12.5", "--provider", "nws")
+            #expect(wrong.status == 65 && wrong.errors.contains("nws has no forecasts for 41.9,12.5"), "\(wrong)")
+            let unknown = try await home.stormy("place", "add", "Rome", "41.9,12.5", "--provider=yr")
+            #expect(unknown.status == 64 && unknown.errors.contains("met-norway"), "\(unknown)")
+            try home.configure("[weather]\nbase_url = \"\(VirtualHome.origin)\"\n")
+            let anonymous = try await home.stormy("place", "add", "Rome", "41.9,12.5", "--provider", "met-norway")
+            #expect(anonymous.status == 78 && anonymous.errors.contains("contact ="), "\(anonymous)")
+        }
+    }
+}
